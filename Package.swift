@@ -1,0 +1,128 @@
+// swift-tools-version: 6.2
+// SPDX-License-Identifier: Apache-2.0
+import PackageDescription
+
+/// What every Swift target is compiled with. `NonisolatedNonsendingByDefault` keeps an async call on the
+/// caller's loop; without it each call costs a hop (docs/performance.md).
+let swiftSettings: [SwiftSetting] = [
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+]
+
+/// The names and versions of the packages Larder depends on; docs/dependencies.md says why each is there.
+let package = Package(
+    name: "larder",
+    products: [
+        .executable(name: "larder", targets: ["LarderCLI"]),
+        .library(name: "Larder", targets: ["Larder"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-http-structured-headers", from: "1.7.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
+    ],
+    targets: [
+        .target(
+            name: "CLibevent",
+            linkerSettings: [.linkedLibrary("event_core"), .linkedLibrary("event_extra")]),
+        .target(
+            name: "COpenSSL",
+            linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .target(
+            name: "CSQLite",
+            linkerSettings: [.linkedLibrary("sqlite3")]),
+
+        .target(name: "LarderHTTP", swiftSettings: swiftSettings),
+        .target(
+            name: "LarderRules",
+            dependencies: [
+                "LarderHTTP",
+                .product(name: "StructuredFieldValues", package: "swift-http-structured-headers"),
+            ],
+            swiftSettings: swiftSettings),
+        .target(
+            name: "LarderIO",
+            dependencies: ["CLibevent", "COpenSSL"],
+            swiftSettings: swiftSettings),
+        .target(
+            name: "Larder",
+            dependencies: [
+                "LarderHTTP", "LarderRules", "LarderIO",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: swiftSettings),
+        .target(
+            name: "LarderUpstream",
+            dependencies: ["Larder", "LarderHTTP", "LarderIO"],
+            swiftSettings: swiftSettings),
+        .target(
+            name: "LarderStores",
+            dependencies: ["Larder", "LarderHTTP", "LarderIO", "CSQLite", "COpenSSL"],
+            swiftSettings: swiftSettings),
+        .target(
+            name: "LarderProxy",
+            dependencies: [
+                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderStores", "LarderUpstream",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: swiftSettings),
+        .target(
+            name: "LarderAdmin",
+            dependencies: ["Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderStores", "LarderProxy"],
+            swiftSettings: swiftSettings),
+        .executableTarget(
+            name: "LarderCLI",
+            dependencies: [
+                "Larder", "LarderHTTP", "LarderIO", "LarderRules", "LarderStores", "LarderUpstream", "LarderProxy",
+                "LarderAdmin",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Yams", package: "Yams"),
+            ],
+            swiftSettings: swiftSettings),
+
+        .target(
+            name: "LarderTesting",
+            dependencies: ["Larder", "LarderHTTP", "LarderRules", "LarderIO"],
+            swiftSettings: swiftSettings),
+        .testTarget(name: "LarderHTTPTests", dependencies: ["LarderHTTP"], swiftSettings: swiftSettings),
+        .testTarget(
+            name: "LarderRulesTests",
+            dependencies: [
+                "LarderRules", "LarderHTTP",
+                .product(name: "StructuredFieldValues", package: "swift-http-structured-headers"),
+            ],
+            swiftSettings: swiftSettings),
+        .testTarget(name: "LarderIOTests", dependencies: ["LarderIO", "LarderTesting"], swiftSettings: swiftSettings),
+        .testTarget(
+            name: "LarderTests",
+            dependencies: ["Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderTesting"],
+            swiftSettings: swiftSettings),
+        .testTarget(
+            name: "LarderStoresTests",
+            dependencies: ["LarderStores", "Larder", "LarderHTTP", "LarderIO", "CSQLite", "LarderTesting"],
+            swiftSettings: swiftSettings),
+        .testTarget(
+            name: "LarderUpstreamTests",
+            dependencies: ["LarderUpstream", "Larder", "LarderHTTP", "LarderIO", "LarderTesting"],
+            swiftSettings: swiftSettings),
+        .testTarget(
+            name: "LarderProxyTests",
+            dependencies: [
+                "LarderProxy", "LarderAdmin", "LarderStores", "LarderUpstream", "Larder", "LarderHTTP", "LarderRules",
+                "LarderIO", "LarderTesting",
+            ],
+            swiftSettings: swiftSettings),
+        .testTarget(
+            name: "LarderCLITests",
+            dependencies: ["LarderCLI", "LarderProxy", "Larder", "LarderTesting"],
+            swiftSettings: swiftSettings),
+    ],
+    swiftLanguageModes: [.v6]
+)

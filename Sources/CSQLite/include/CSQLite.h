@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CSQLITE_H
+#define CSQLITE_H
+#include <sqlite3.h>
+#endif

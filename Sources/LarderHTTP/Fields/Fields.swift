@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A header or trailer section: field lines in the order they came, names in the spelling they came in.
+///
+/// All lines share one run of octets, so a section costs two allocations whatever its size, and none when it is
+/// parsed again into the storage of the last one. Values are octets without surrounding blanks; as `String` they
+/// read as ISO-8859-1 (RFC 9110 §5.5), so nothing is lost either way.
+public struct Fields: Sendable {
+    @usableFromInline
+    struct Line: Sendable {
+        /// The registered name's code, or 0.
+        @usableFromInline var code: UInt8
+        @usableFromInline var nameStart: UInt32
+        @usableFromInline var nameCount: UInt32
+        @usableFromInline var valueStart: UInt32
+        @usableFromInline var valueCount: UInt32
+
+        @usableFromInline
+        init(code: UInt8, nameStart: Int, nameCount: Int, valueStart: Int, valueCount: Int) {
+            self.code = code
+            self.nameStart = UInt32(truncatingIfNeeded: nameStart)
+            self.nameCount = UInt32(truncatingIfNeeded: nameCount)
+            self.valueStart = UInt32(truncatingIfNeeded: valueStart)
+            self.valueCount = UInt32(truncatingIfNeeded: valueCount)
+        }
+
+        @usableFromInline var name: Range<Int> { Int(nameStart)..<Int(nameStart &+ nameCount) }
+        @usableFromInline var value: Range<Int> { Int(valueStart)..<Int(valueStart &+ valueCount) }
+    }
+
+    @usableFromInline var bytes: [UInt8] = []
+    @usableFromInline var lines: [Line] = []
+
+    public init() {}
+
+    /// How many field lines there are.
+    @inlinable public var count: Int { lines.count }
+    @inlinable public var isEmpty: Bool { lines.isEmpty }
+
+    // MARK: Reading
+
+    /// Whether a line of that name is present.
+    @inlinable
+    public func contains(_ name: FieldName) -> Bool { firstIndex(of: name) != nil }
+
+    /// The value of the first line of that name.
+    public subscript(first name: FieldName) -> String? {
+        firstIndex(of: name).map { string(lines[$0].value) }
+    }
+
+    /// The values of all lines of that name, in order.
+    public subscript(all name: FieldName) -> [String] {
+        lines.indices.filter { matches($0, name) }.map { string(lines[$0].value) }
+    }
+
+    /// The combined value: all lines of that name joined by `, ` (RFC 9110 §5.3), or nil when there is none.
+    /// Setting it replaces all lines of that name by one; nil removes them. `Set-Cookie` must not be combined:
+    /// use `subscript(all:)` and `append` for it.
+    public subscript(name: FieldName) -> String? {
+        get {
+            let values = self[all: name]
+            return values.isEmpty ? nil : values.joined(separator: ", ")
+        }
+        set {
+            remove(name)
+            if let newValue { append(name, newValue) }
+        }
+    }
+
+    /// How many lines have that name.
+    public func count(of name: FieldName) -> Int {
+        var total = 0
+        for index in lines.indices where matches(index, name) { total += 1 }
+        return total
+    }
+
+    /// Calls `body` with the octets of the first value of that name, without copying; nil when absent.
+    @inlinable
+    package func withFirst<Result>(_ name: FieldName, _ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
+        guard let index = firstIndex(of: name) else { return nil }
+        return bytes.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[lines[index].value])) }
+    }
+
+    /// Calls `body` with the octets of each value of that name, in order, without copying.
+    @inlinable
+    package func forEach(_ name: FieldName, _ body: (UnsafeRawBufferPointer) -> Void) {
+        bytes.withUnsafeBytes { all in
+            for index in lines.indices where matches(index, name) {
+                body(UnsafeRawBufferPointer(rebasing: all[lines[index].value]))
+            }
+        }
+    }
+
+    /// Calls `body` with each line: the registered name or nil, and the octets of name and value.
+    @inlinable
+    package func forEachLine(
+        _ body: (_ name: FieldName?, _ spelling: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Void
+    ) {
+        bytes.withUnsafeBytes { all in
+            for line in lines {
+                body(
+                    line.code == 0 ? nil : FieldName(code: line.code),
+                    UnsafeRawBufferPointer(rebasing: all[line.name]),
+                    UnsafeRawBufferPointer(rebasing: all[line.value]))
+            }
+        }
+    }
+
+    // MARK: Changing
+
+    /// Adds a line. Octets that a field value may not hold (CR, LF, NUL) are a programmer's mistake here: what
+    /// comes from outside is checked where it is parsed.
+    public mutating func append(_ name: FieldName, _ value: some StringProtocol) {
+        var octets: [UInt8] = []
+        octets.reserveCapacity(value.utf8.count)
+        for scalar in value.unicodeScalars {
+            if scalar.value < 0x100 {
+                octets.append(UInt8(scalar.value))
+            } else {
+                octets.append(contentsOf: UTF8.encode(scalar)!)
+            }
+        }
+        octets.withUnsafeBytes { append(name, bytes: $0) }
+    }
+
+    /// Adds a line with a value of octets.
+    public mutating func append(_ name: FieldName, bytes value: UnsafeRawBufferPointer) {
+        precondition(!value.contains { $0 == 0x0D || $0 == 0x0A || $0 == 0 }, "a field value holds no CR, LF or NUL")
+        var spelling = name.spelling
+        spelling.withUTF8 { appendLine(code: name.code, spelling: UnsafeRawBufferPointer($0), value: value) }
+    }
+
+    /// Adds a line as it was received: `spelling` is a token, `value` has been validated and trimmed.
+    package mutating func appendReceived(spelling: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
+        appendLine(code: FieldName.code(ofToken: spelling), spelling: spelling, value: value)
+    }
+
+    /// Removes all lines of that name.
+    public mutating func remove(_ name: FieldName) {
+        guard firstIndex(of: name) != nil else { return }
+        removeLines { index, fields in fields.matches(index, name) }
+    }
+
+    /// Removes the lines for which `isRemoved` is true.
+    package mutating func removeAll(
+        where isRemoved: (_ name: FieldName?, _ spelling: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
+    ) {
+        removeLines { index, fields in
+            let line = fields.lines[index]
+            return fields.bytes.withUnsafeBytes { all in
+                isRemoved(
+                    line.code == 0 ? nil : FieldName(code: line.code),
+                    UnsafeRawBufferPointer(rebasing: all[line.name]),
+                    UnsafeRawBufferPointer(rebasing: all[line.value]))
+            }
+        }
+    }
+
+    /// Removes everything and keeps the storage for the next section.
+    @inlinable
+    package mutating func removeAllKeepingCapacity() {
+        bytes.removeAll(keepingCapacity: true)
+        lines.removeAll(keepingCapacity: true)
+    }
+
+    // MARK: Private parts
+
+    @inlinable
+    func firstIndex(of name: FieldName) -> Int? {
+        for index in lines.indices where matches(index, name) { return index }
+        return nil
+    }
+
+    @inlinable
+    func matches(_ index: Int, _ name: FieldName) -> Bool {
+        lines[index].code == name.code && (name.code != 0 || matchesOther(index, name))
+    }
+
+    @usableFromInline
+    func matchesOther(_ index: Int, _ name: FieldName) -> Bool {
+        let range = lines[index].name
+        guard range.count == name.other.utf8.count else { return false }
+        return zip(range, name.other.utf8).allSatisfy { ASCII.lowercased(bytes[$0]) == $1 }
+    }
+
+    /// ISO-8859-1, so that every octet becomes one character and back.
+    private func string(_ range: Range<Int>) -> String {
+        let octets = bytes[range]
+        if octets.allSatisfy({ $0 < 0x80 }) { return String(decoding: octets, as: UTF8.self) }
+        return String(String.UnicodeScalarView(octets.map { Unicode.Scalar($0) }))
+    }
+
+    private mutating func appendLine(code: UInt8, spelling: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
+        let start = bytes.count
+        bytes.append(contentsOf: spelling)
+        bytes.append(contentsOf: value)
+        lines.append(
+            Line(
+                code: code, nameStart: start, nameCount: spelling.count, valueStart: start + spelling.count,
+                valueCount: value.count))
+    }
+
+    /// Dropping lines leaves their octets behind; they go when the section is copied out or parsed anew.
+    private mutating func removeLines(where isRemoved: (Int, Fields) -> Bool) {
+        let kept = lines.indices.filter { !isRemoved($0, self) }
+        if kept.count != lines.count { lines = kept.map { lines[$0] } }
+    }
+}
+
+extension Fields: Equatable {
+    /// Equal when the same lines (names without case, values octet by octet) stand in the same order.
+    public static func == (a: Fields, b: Fields) -> Bool {
+        guard a.lines.count == b.lines.count else { return false }
+        return zip(a.lines, b.lines).allSatisfy { left, right in
+            left.code == right.code && a.bytes[left.value].elementsEqual(b.bytes[right.value])
+                && a.bytes[left.name].lazy.map(ASCII.lowercased).elementsEqual(b.bytes[right.name].lazy.map(ASCII.lowercased))
+        }
+    }
+}
+
+extension Fields: ExpressibleByDictionaryLiteral {
+    public init(dictionaryLiteral elements: (FieldName, String)...) {
+        for (name, value) in elements { append(name, value) }
+    }
+}
+
+extension Fields: CustomStringConvertible {
+    /// One line a field. Values that can hold secrets are left out, so a section may be logged.
+    public var description: String {
+        lines.map { line in
+            let name = string(line.name)
+            let isSecret = Fields.secrets.contains(line.code)
+            return "\(name): \(isSecret ? "[redacted]" : string(line.value))"
+        }.joined(separator: "\n")
+    }
+
+    private static let secrets: Set<UInt8> = [
+        FieldName.authorization.code, FieldName.proxyAuthorization.code, FieldName.cookie.code, FieldName.setCookie.code,
+        FieldName.larderToken.code,
+    ]
+}

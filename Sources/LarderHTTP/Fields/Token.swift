@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// ASCII as octets: HTTP's syntax never depends on locale or Unicode.
+package enum ASCII {
+    @inlinable
+    package static func lowercased(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }
+    @inlinable
+    package static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
+    @inlinable
+    package static func isAlpha(_ byte: UInt8) -> Bool { (byte | 0x20) &- 0x61 < 26 }
+    /// Space or horizontal tab: what RFC 9110 §5.6.3 calls OWS, one octet of it.
+    @inlinable
+    package static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+    /// The value of a hexadecimal digit, or nil.
+    @inlinable
+    package static func hexValue(_ byte: UInt8) -> UInt8? {
+        if isDigit(byte) { return byte &- 0x30 }
+        let folded = byte | 0x20
+        return folded &- 0x61 < 6 ? folded &- 0x61 &+ 10 : nil
+    }
+
+    /// Whether two runs of octets are equal when ASCII letters are compared without case.
+    package static func equalFolded(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
+        guard a.count == b.count else { return false }
+        for index in 0..<a.count where lowercased(a[index]) != lowercased(b[index]) { return false }
+        return true
+    }
+
+    /// `bytes` without leading and trailing blanks.
+    @inlinable
+    package static func trimmed(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        var start = 0
+        var end = bytes.count
+        while start < end, isBlank(bytes[start]) { start &+= 1 }
+        while end > start, isBlank(bytes[end &- 1]) { end &-= 1 }
+        return UnsafeRawBufferPointer(rebasing: bytes[start..<end])
+    }
+}
+
+/// RFC 9110 §5.6.2: the characters names, methods and coding names are made of.
+package enum Token {
+    /// Bit n of the pair is set when octet n (below 128) is a tchar.
+    @usableFromInline static let low: UInt64 = mask(0..<64)
+    @usableFromInline static let high: UInt64 = mask(64..<128)
+
+    @inlinable
+    package static func isTokenCharacter(_ byte: UInt8) -> Bool {
+        if byte < 64 { return low & (1 &<< UInt64(byte)) != 0 }
+        if byte < 128 { return high & (1 &<< UInt64(byte &- 64)) != 0 }
+        return false
+    }
+
+    /// Whether `bytes` is a token: one or more tchars and nothing else.
+    package static func isToken(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard !bytes.isEmpty else { return false }
+        for byte in bytes where !isTokenCharacter(byte) { return false }
+        return true
+    }
+
+    private static func mask(_ range: Range<UInt8>) -> UInt64 {
+        var bits: UInt64 = 0
+        for byte in range where ASCII.isDigit(byte) || ASCII.isAlpha(byte) || "!#$%&'*+-.^_`|~".utf8.contains(byte) {
+            bits |= 1 &<< UInt64(byte - range.lowerBound)
+        }
+        return bits
+    }
+}
