@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a normalised host is.
+package enum HostKind: Sendable {
+    case name, ipv4, ipv6
+}
+
+/// The grammar of hosts and ports (RFC 3986 §3.2.2–3.2.3), as narrow as names and addresses really are: whatever
+/// a resolver could take for an address is one here too, in its only spelling, so that a rule about addresses
+/// never looks at something else than what will be connected to.
+package enum URIHost {
+    /// Appends the normal form of `bytes` (a host without port) to `output`: names in lower case without a final
+    /// dot, IPv4 addresses in dotted decimal, IPv6 addresses in brackets as RFC 5952 §4 writes them.
+    ///
+    /// Octal, hexadecimal and shortened IPv4 spellings, zone identifiers, percent-encoding and octets outside
+    /// letters, digits, `-`, `.` and `_` are refused.
+    package static func append(_ bytes: UnsafeRawBufferPointer, to output: inout [UInt8]) throws(URIError) {
+        guard let first = bytes.first else { throw .missingHost }
+        if first == UInt8(ascii: "[") {
+            guard bytes.count > 2, bytes[bytes.count - 1] == UInt8(ascii: "]"),
+                let address = IPv6Text.parse(UnsafeRawBufferPointer(rebasing: bytes[1..<bytes.count - 1]))
+            else { throw .invalidHost }
+            output.append(UInt8(ascii: "["))
+            IPv6Text.append(address, to: &output)
+            output.append(UInt8(ascii: "]"))
+            return
+        }
+        try appendName(bytes, to: &output)
+    }
+
+    /// The kind of a host in normal form.
+    package static func kind(ofNormalised host: UnsafeRawBufferPointer) -> HostKind {
+        guard let first = host.first else { return .name }
+        if first == UInt8(ascii: "[") { return .ipv6 }
+        // Names that end in a digits-only label were refused unless they are addresses.
+        let last = host[(host.lastIndex(of: UInt8(ascii: ".")).map { $0 + 1 } ?? 0)...]
+        return last.allSatisfy(ASCII.isDigit) ? .ipv4 : .name
+    }
+
+    /// Reads a port: nil when `digits` is empty (the scheme's default), else 1…65535.
+    package static func port(_ digits: UnsafeRawBufferPointer) throws(URIError) -> UInt16? {
+        guard !digits.isEmpty else { return nil }
+        guard digits.count <= 5 else { throw .invalidPort }
+        var value: UInt32 = 0
+        for digit in digits {
+            guard ASCII.isDigit(digit) else { throw .invalidPort }
+            value = value * 10 + UInt32(digit - 0x30)
+        }
+        guard value >= 1, value <= 65535 else { throw .invalidPort }
+        return UInt16(value)
+    }
+
+    /// Splits an authority into host and port digits (nil when there is no colon).
+    package static func split(
+        _ authority: UnsafeRawBufferPointer
+    ) throws(URIError) -> (host: UnsafeRawBufferPointer, port: UnsafeRawBufferPointer?) {
+        if authority.contains(UInt8(ascii: "@")) { throw .userInformation }
+        var end = 0
+        if authority.first == UInt8(ascii: "[") {
+            guard let close = authority.firstIndex(of: UInt8(ascii: "]")) else { throw .invalidHost }
+            end = close + 1
+            guard end == authority.count || authority[end] == UInt8(ascii: ":") else { throw .invalidHost }
+        } else {
+            end = authority.firstIndex(of: UInt8(ascii: ":")) ?? authority.count
+        }
+        let host = UnsafeRawBufferPointer(rebasing: authority[..<end])
+        guard end < authority.count else { return (host, nil) }
+        return (host, UnsafeRawBufferPointer(rebasing: authority[(end + 1)...]))
+    }
+
+    private static func appendName(_ bytes: UnsafeRawBufferPointer, to output: inout [UInt8]) throws(URIError) {
+        let start = output.count
+        var labelStart = start
+        for byte in bytes {
+            if byte == UInt8(ascii: ".") {
+                let length = output.count - labelStart
+                guard length >= 1, length <= 63 else { throw .invalidHost }
+                output.append(byte)
+                labelStart = output.count
+            } else {
+                guard ASCII.isAlpha(byte) || ASCII.isDigit(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+                else { throw .invalidHost }
+                output.append(ASCII.lowercased(byte))
+            }
+        }
+        if labelStart == output.count {
+            output.removeLast()
+            labelStart = output[start...].lastIndex(of: UInt8(ascii: ".")).map { $0 + 1 } ?? start
+        }
+        guard output.count - labelStart <= 63, output.count - start <= 253, output.count > labelStart
+        else { throw .invalidHost }
+        if looksNumeric(output[labelStart...]), !isDottedDecimal(output[start...]) { throw .invalidHost }
+    }
+
+    /// Whether resolvers may read a last label as a number: digits only, or `0x` and hexadecimal digits.
+    private static func looksNumeric(_ label: ArraySlice<UInt8>) -> Bool {
+        if label.allSatisfy(ASCII.isDigit) { return true }
+        return label.count >= 2 && label.starts(with: [0x30, 0x78]) && label.dropFirst(2).allSatisfy { ASCII.hexValue($0) != nil }
+    }
+
+    private static func isDottedDecimal(_ text: ArraySlice<UInt8>) -> Bool {
+        let parts = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        return parts.count == 4
+            && parts.allSatisfy { part in
+                guard (1...3).contains(part.count), part.allSatisfy(ASCII.isDigit) else { return false }
+                guard part.count == 1 || part.first != 0x30 else { return false }
+                return part.reduce(0) { $0 * 10 + Int($1 - 0x30) } <= 255
+            }
+    }
+}
+
+/// IPv6 addresses as text (RFC 4291 §2.2, RFC 5952).
+package enum IPv6Text {
+    /// The eight groups of an address, or nil when `text` is none. Zone identifiers are not part of one.
+    package static func parse(_ text: UnsafeRawBufferPointer) -> [UInt16]? {
+        var groups: [UInt16] = []
+        var gap: Int?
+        var index = 0
+        if text.count >= 2, text[0] == 0x3A {
+            guard text[1] == 0x3A else { return nil }
+            gap = 0
+            index = 2
+        }
+        while index < text.count {
+            guard groups.count < 8 else { return nil }
+            let end = text[index...].firstIndex(of: 0x3A) ?? text.count
+            if text[index..<end].contains(UInt8(ascii: ".")) {
+                guard end == text.count, groups.count <= 6, let pair = dottedPair(text[index..<end]) else { return nil }
+                groups += pair
+                index = end
+                break
+            }
+            guard (1...4).contains(end - index) else { return nil }
+            var value: UInt16 = 0
+            for byte in text[index..<end] {
+                guard let digit = ASCII.hexValue(byte) else { return nil }
+                value = value << 4 | UInt16(digit)
+            }
+            groups.append(value)
+            index = end
+            guard index < text.count else { break }
+            index += 1
+            if index < text.count, text[index] == 0x3A {
+                guard gap == nil else { return nil }
+                gap = groups.count
+                index += 1
+            } else if index == text.count {
+                return nil
+            }
+        }
+        guard let gap else { return groups.count == 8 ? groups : nil }
+        guard groups.count < 8 else { return nil }
+        groups.insert(contentsOf: repeatElement(0, count: 8 - groups.count), at: gap)
+        return groups
+    }
+
+    /// Writes an address as RFC 5952 §4 says: lower case, no leading zeros, the first longest run of two or more
+    /// zero groups shortened.
+    package static func append(_ groups: [UInt16], to output: inout [UInt8]) {
+        var best = 0..<0
+        var index = 0
+        while index < 8 {
+            var end = index
+            while end < 8, groups[end] == 0 { end += 1 }
+            if end - index >= 2, end - index > best.count { best = index..<end }
+            index = max(end, index + 1)
+        }
+        index = 0
+        while index < 8 {
+            if !best.isEmpty, index == best.lowerBound {
+                output += [0x3A, 0x3A]
+                index = best.upperBound
+                continue
+            }
+            if index > 0, index != best.upperBound || best.isEmpty { output.append(0x3A) }
+            output += Array(String(groups[index], radix: 16).utf8)
+            index += 1
+        }
+    }
+
+    private static func dottedPair(_ text: Slice<UnsafeRawBufferPointer>) -> [UInt16]? {
+        let parts = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard parts.count == 4 else { return nil }
+        var octets: [UInt16] = []
+        for part in parts {
+            guard (1...3).contains(part.count), part.allSatisfy(ASCII.isDigit), part.count == 1 || part.first != 0x30
+            else { return nil }
+            let value = part.reduce(0) { $0 * 10 + UInt16($1 - 0x30) }
+            guard value <= 255 else { return nil }
+            octets.append(value)
+        }
+        return [octets[0] << 8 | octets[1], octets[2] << 8 | octets[3]]
+    }
+}
