@@ -135,6 +135,20 @@ public struct Fields: Sendable {
         appendLine(code: FieldName.code(ofToken: spelling), spelling: spelling, value: value)
     }
 
+    /// How many octets the lines may point into.
+    var octetCount: Int { bytes.count }
+
+    /// Adds octets that lines point into, or will.
+    mutating func appendOctets(_ octets: UnsafeRawBufferPointer) { bytes.append(contentsOf: octets) }
+
+    /// Adds a line whose octets are, or will be, where the offsets say.
+    @inline(__always)
+    mutating func appendLine(code: UInt8, nameStart: Int, nameCount: Int, valueStart: Int, valueCount: Int) {
+        lines.append(
+            Line(
+                code: code, nameStart: nameStart, nameCount: nameCount, valueStart: valueStart, valueCount: valueCount))
+    }
+
     /// Removes all lines of that name.
     public mutating func remove(_ name: FieldName) {
         guard firstIndex(of: name) != nil else { return }
@@ -143,7 +157,8 @@ public struct Fields: Sendable {
 
     /// Removes the lines for which `isRemoved` is true.
     package mutating func removeAll(
-        where isRemoved: (_ name: FieldName?, _ spelling: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
+        where isRemoved: (_ name: FieldName?, _ spelling: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) ->
+            Bool
     ) {
         removeLines { index, fields in
             let line = fields.lines[index]
@@ -194,10 +209,9 @@ public struct Fields: Sendable {
         let start = bytes.count
         bytes.append(contentsOf: spelling)
         bytes.append(contentsOf: value)
-        lines.append(
-            Line(
-                code: code, nameStart: start, nameCount: spelling.count, valueStart: start + spelling.count,
-                valueCount: value.count))
+        appendLine(
+            code: code, nameStart: start, nameCount: spelling.count, valueStart: start + spelling.count,
+            valueCount: value.count)
     }
 
     /// Dropping lines leaves their octets behind; they go when the section is copied out or parsed anew.
@@ -213,7 +227,8 @@ extension Fields: Equatable {
         guard a.lines.count == b.lines.count else { return false }
         return zip(a.lines, b.lines).allSatisfy { left, right in
             left.code == right.code && a.bytes[left.value].elementsEqual(b.bytes[right.value])
-                && a.bytes[left.name].lazy.map(ASCII.lowercased).elementsEqual(b.bytes[right.name].lazy.map(ASCII.lowercased))
+                && a.bytes[left.name].lazy.map(ASCII.lowercased).elementsEqual(
+                    b.bytes[right.name].lazy.map(ASCII.lowercased))
         }
     }
 }
@@ -235,7 +250,8 @@ extension Fields: CustomStringConvertible {
     }
 
     private static let secrets: Set<UInt8> = [
-        FieldName.authorization.code, FieldName.proxyAuthorization.code, FieldName.cookie.code, FieldName.setCookie.code,
+        FieldName.authorization.code, FieldName.proxyAuthorization.code, FieldName.cookie.code,
+        FieldName.setCookie.code,
         FieldName.larderToken.code,
     ]
 }

@@ -40,8 +40,8 @@ package enum ASCII {
 /// RFC 9110 §5.6.2: the characters names, methods and coding names are made of.
 package enum Token {
     /// Bit n of the pair is set when octet n (below 128) is a tchar.
-    @usableFromInline static let low: UInt64 = mask(0..<64)
-    @usableFromInline static let high: UInt64 = mask(64..<128)
+    @inlinable static var low: UInt64 { 0x03FF_6CFA_0000_0000 }
+    @inlinable static var high: UInt64 { 0x57FF_FFFF_C7FF_FFFE }
 
     @inlinable
     package static func isTokenCharacter(_ byte: UInt8) -> Bool {
@@ -55,13 +55,5 @@ package enum Token {
         guard !bytes.isEmpty else { return false }
         for byte in bytes where !isTokenCharacter(byte) { return false }
         return true
-    }
-
-    private static func mask(_ range: Range<UInt8>) -> UInt64 {
-        var bits: UInt64 = 0
-        for byte in range where ASCII.isDigit(byte) || ASCII.isAlpha(byte) || "!#$%&'*+-.^_`|~".utf8.contains(byte) {
-            bits |= 1 &<< UInt64(byte - range.lowerBound)
-        }
-        return bits
     }
 }

@@ -9,10 +9,13 @@ public struct Method: Hashable, Sendable {
     public let isSafe: Bool
     /// Whether asking twice means the same as asking once (RFC 9110 §9.2.2); unknown methods are not.
     public let isIdempotent: Bool
+    /// Tells the known methods apart by one octet; 0 for every other.
+    @usableFromInline let code: UInt8
 
     @usableFromInline
-    init(known token: String, safe: Bool, idempotent: Bool) {
+    init(_ token: String, code: UInt8 = 0, safe: Bool = false, idempotent: Bool = false) {
         self.token = token
+        self.code = code
         isSafe = safe
         isIdempotent = idempotent
     }
@@ -33,32 +36,38 @@ public struct Method: Hashable, Sendable {
             self = .get
             return
         }
-        let text = String(decoding: bytes, as: UTF8.self)
-        self = Method.known[text] ?? Method(known: text, safe: false, idempotent: false)
+        for method in Method.known where bytes.elementsEqual(method.token.utf8) {
+            self = method
+            return
+        }
+        self.init(String(decoding: bytes, as: UTF8.self))
     }
 
-    public static let get = Method(known: "GET", safe: true, idempotent: true)
-    public static let head = Method(known: "HEAD", safe: true, idempotent: true)
-    public static let options = Method(known: "OPTIONS", safe: true, idempotent: true)
-    public static let trace = Method(known: "TRACE", safe: true, idempotent: true)
-    public static let put = Method(known: "PUT", safe: false, idempotent: true)
-    public static let delete = Method(known: "DELETE", safe: false, idempotent: true)
-    public static let post = Method(known: "POST", safe: false, idempotent: false)
-    public static let patch = Method(known: "PATCH", safe: false, idempotent: false)
-    public static let connect = Method(known: "CONNECT", safe: false, idempotent: false)
+    @inlinable public static var get: Method { Method("GET", code: 1, safe: true, idempotent: true) }
+    @inlinable public static var head: Method { Method("HEAD", code: 2, safe: true, idempotent: true) }
+    @inlinable public static var options: Method { Method("OPTIONS", code: 3, safe: true, idempotent: true) }
+    @inlinable public static var trace: Method { Method("TRACE", code: 4, safe: true, idempotent: true) }
+    @inlinable public static var put: Method { Method("PUT", code: 5, idempotent: true) }
+    @inlinable public static var delete: Method { Method("DELETE", code: 6, idempotent: true) }
+    @inlinable public static var post: Method { Method("POST", code: 7) }
+    @inlinable public static var patch: Method { Method("PATCH", code: 8) }
+    @inlinable public static var connect: Method { Method("CONNECT", code: 9) }
     /// Safe and idempotent, with content that is part of what is asked for.
-    public static let query = Method(known: "QUERY", safe: true, idempotent: true)
+    @inlinable public static var query: Method { Method("QUERY", code: 10, safe: true, idempotent: true) }
 
-    private static let known: [String: Method] = Dictionary(
-        uniqueKeysWithValues: [
-            get, head, options, trace, put, delete, post, patch, connect, query,
-            Method(known: "PROPFIND", safe: true, idempotent: true),
-            Method(known: "REPORT", safe: true, idempotent: true),
-            Method(known: "SEARCH", safe: true, idempotent: true),
-        ].map { ($0.token, $0) })
+    private static let known: [Method] = [
+        head, post, put, options, delete, patch, connect, query, trace,
+        Method("PROPFIND", code: 11, safe: true, idempotent: true),
+        Method("REPORT", code: 12, safe: true, idempotent: true),
+        Method("SEARCH", code: 13, safe: true, idempotent: true),
+    ]
 
-    public static func == (a: Method, b: Method) -> Bool { a.token == b.token }
-    public func hash(into hasher: inout Hasher) { hasher.combine(token) }
+    @inlinable
+    public static func == (a: Method, b: Method) -> Bool { a.code == b.code && (a.code != 0 || a.token == b.token) }
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(code)
+        if code == 0 { hasher.combine(token) }
+    }
 }
 
 extension Method: CustomStringConvertible {

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension FieldName {
+    /// The code of a registered name, or 0 for another. `bytes` are known to be a token.
+    @inline(__always)
+    static func code(ofToken bytes: UnsafeRawBufferPointer) -> UInt8 { RegisteredNames.table.code(ofToken: bytes) }
+}
+
+/// Finds registered names by length and first letter, and compares eight octets at a time, so that a head full of
+/// unknown names costs a few instructions for each.
+///
+/// Folding is setting bit 5: among tokens it maps only the upper-case letter and the letter itself to a lower-case
+/// letter, and nothing else to a digit or hyphen; registered names are made of those.
+private struct RegisteredNames: Sendable {
+    static let table = RegisteredNames()
+
+    // nonisolated(unsafe): what these point to is written once, in init, and only read from then on.
+
+    /// The length of the longest name.
+    private let longest: Int
+    /// For each length and first letter (32 of them a length) the first candidate's code, or 0.
+    nonisolated(unsafe) private let heads: UnsafePointer<UInt8>
+    /// For each code the next candidate's code, or 0.
+    nonisolated(unsafe) private let nexts: UnsafePointer<UInt8>
+    /// For each code its folded name in `slot` octets.
+    nonisolated(unsafe) private let names: UnsafeRawPointer
+    private let slot: Int
+
+    private init() {
+        let registered = FieldName.registered.map { Array($0.lowercased().utf8) }
+        longest = registered.map(\.count).max() ?? 0
+        slot = (longest + 8) & ~7
+        // Made once and kept for the life of the process.
+        let heads = UnsafeMutablePointer<UInt8>.allocate(capacity: (longest + 1) * 32)
+        heads.initialize(repeating: 0, count: (longest + 1) * 32)
+        let nexts = UnsafeMutablePointer<UInt8>.allocate(capacity: registered.count)
+        nexts.initialize(repeating: 0, count: registered.count)
+        let names = UnsafeMutableRawBufferPointer.allocate(byteCount: registered.count * slot, alignment: 8)
+        names.initializeMemory(as: UInt8.self, repeating: 0)
+        for (code, name) in registered.enumerated() {
+            guard let first = name.first else { continue }
+            let bucket = RegisteredNames.bucket(count: name.count, first: first)
+            nexts[code] = heads[bucket]
+            heads[bucket] = UInt8(code)
+            for (index, octet) in name.enumerated() { names[code * slot + index] = octet }
+        }
+        self.heads = UnsafePointer(heads)
+        self.nexts = UnsafePointer(nexts)
+        self.names = UnsafeRawPointer(names.baseAddress!)
+    }
+
+    @inline(__always)
+    private static func bucket(count: Int, first: UInt8) -> Int { count &* 32 &+ Int(first & 31) }
+
+    func code(ofToken bytes: UnsafeRawBufferPointer) -> UInt8 {
+        guard let base = bytes.baseAddress, bytes.count > 0, bytes.count <= longest else { return 0 }
+        var candidate = heads[RegisteredNames.bucket(count: bytes.count, first: base.load(as: UInt8.self))]
+        while candidate != 0 {
+            if RegisteredNames.matches(base, names + Int(candidate) &* slot, count: bytes.count) { return candidate }
+            candidate = nexts[Int(candidate)]
+        }
+        return 0
+    }
+
+    @inline(__always)
+    private static func matches(_ token: UnsafeRawPointer, _ name: UnsafeRawPointer, count: Int) -> Bool {
+        let fold: UInt64 = 0x2020_2020_2020_2020
+        if count >= 8 {
+            var position = 0
+            while position &+ 8 <= count {
+                let word = token.loadUnaligned(fromByteOffset: position, as: UInt64.self) | fold
+                if word != name.loadUnaligned(fromByteOffset: position, as: UInt64.self) { return false }
+                position &+= 8
+            }
+            // The last eight octets overlap the ones before.
+            return token.loadUnaligned(fromByteOffset: count &- 8, as: UInt64.self) | fold
+                == name.loadUnaligned(fromByteOffset: count &- 8, as: UInt64.self)
+        }
+        for position in 0..<count
+        where token.load(fromByteOffset: position, as: UInt8.self) | 0x20
+            != name.load(fromByteOffset: position, as: UInt8.self)
+        {
+            return false
+        }
+        return true
+    }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Reads field lines up to the empty line that ends a header or trailer section (RFC 9112 §5), strictly: no line
+/// folding, no blank before the colon, names are tokens, values hold no control octets but HTAB.
+struct FieldSectionParser: Sendable {
+    /// Where the section begins in the buffer.
+    private(set) var start = 0
+    /// How much of the buffer the fields already hold a copy of.
+    private var copied = 0
+    private var lineCount = 0
+
+    init(start: Int) {
+        self.start = start
+        copied = start
+    }
+
+    /// Appends the complete lines to `fields`. True when the section is complete; `lines.start` is then its end.
+    ///
+    /// The octets of all lines are copied in one go, names and values point into them.
+    mutating func parse(
+        _ bytes: UnsafeRawBufferPointer, lines: inout LineReader, into fields: inout Fields, size: Int, count: Int,
+        overflow: ParseError.Code
+    ) throws(ParseError) -> Bool {
+        guard let base = bytes.baseAddress else { return false }
+        let shift = fields.octetCount &- copied
+        // However this ends, what the lines point to is there.
+        defer {
+            fields.appendOctets(UnsafeRawBufferPointer(start: base + copied, count: lines.start &- copied))
+            copied = lines.start
+        }
+        while let line = try lines.next(bytes, bound: start &+ size, overflow: overflow) {
+            if line.isEmpty { return true }
+            lineCount &+= 1
+            guard lineCount <= count else { throw ParseError(.tooManyFieldLines, at: line.lowerBound) }
+            let colon = OctetScan.firstNonToken(
+                base, from: line.lowerBound, to: line.upperBound, readable: bytes.count)
+            guard colon > line.lowerBound, colon < line.upperBound,
+                base.load(fromByteOffset: colon, as: UInt8.self) == 0x3A
+            else { throw FieldSectionParser.fault(bytes, line, stop: colon) }
+            var valueStart = colon &+ 1
+            var valueEnd = line.upperBound
+            while valueStart < valueEnd, ASCII.isBlank(base.load(fromByteOffset: valueStart, as: UInt8.self)) {
+                valueStart &+= 1
+            }
+            while valueEnd > valueStart, ASCII.isBlank(base.load(fromByteOffset: valueEnd &- 1, as: UInt8.self)) {
+                valueEnd &-= 1
+            }
+            let name = UnsafeRawBufferPointer(start: base + line.lowerBound, count: colon &- line.lowerBound)
+            fields.appendLine(
+                code: FieldName.code(ofToken: name), nameStart: line.lowerBound &+ shift, nameCount: name.count,
+                valueStart: valueStart &+ shift, valueCount: valueEnd &- valueStart)
+        }
+        return false
+    }
+
+    private static func fault(_ bytes: UnsafeRawBufferPointer, _ line: Range<Int>, stop: Int) -> ParseError {
+        guard stop < line.upperBound else { return ParseError(.missingColon, at: line.lowerBound) }
+        if ASCII.isBlank(bytes[stop]) {
+            guard stop > line.lowerBound else { return ParseError(.lineFolding, at: stop) }
+            let rest = bytes[stop..<line.upperBound].drop(while: ASCII.isBlank)
+            if rest.first == 0x3A { return ParseError(.blankBeforeColon, at: stop) }
+        }
+        return ParseError(.malformedFieldName, at: stop)
+    }
+}

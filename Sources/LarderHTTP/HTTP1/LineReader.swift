@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Finds the lines of a head in a buffer that grows, looking at each octet once however it trickles in.
+///
+/// A line ends in CR LF and has no other control octet than HTAB; anything else is refused as soon as it is seen.
+struct LineReader: Sendable {
+    /// Where the line that is being read begins.
+    private(set) var start = 0
+    /// Everything before this has been looked at.
+    private(set) var scanned = 0
+
+    /// The next line without its CR LF, or nil when it is not all there yet.
+    ///
+    /// `bound` is the position the line and its CR LF must not pass; `overflow` is thrown when they would. What is
+    /// thrown does not depend on how the octets were cut into reads.
+    @inline(__always)
+    mutating func next(
+        _ bytes: UnsafeRawBufferPointer, bound: Int, overflow: @autoclosure () -> ParseError.Code
+    ) throws(ParseError) -> Range<Int>? {
+        guard let base = bytes.baseAddress else { return nil }
+        let end = min(bytes.count, bound)
+        let position = OctetScan.firstControl(base, from: scanned, to: end)
+        scanned = position
+        if position == end {
+            if bytes.count >= bound { throw ParseError(overflow(), at: bound) }
+            return nil
+        }
+        let octet = base.load(fromByteOffset: position, as: UInt8.self)
+        guard octet == 0x0D else { throw ParseError(LineReader.fault(octet), at: position) }
+        guard position &+ 2 <= bound else { throw ParseError(overflow(), at: bound) }
+        guard position &+ 1 < bytes.count else { return nil }
+        guard base.load(fromByteOffset: position &+ 1, as: UInt8.self) == 0x0A else {
+            throw ParseError(.bareCarriageReturn, at: position)
+        }
+        let line = start..<position
+        start = position &+ 2
+        scanned = start
+        return line
+    }
+
+    private static func fault(_ octet: UInt8) -> ParseError.Code {
+        switch octet {
+        case 0x0A: .bareLineFeed
+        case 0: .nul
+        default: .controlOctet
+        }
+    }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a head parser made of the octets so far.
+package enum HeadParseResult: Hashable, Sendable {
+    /// More is needed; `scanned` octets have been looked at and will not be again.
+    case incomplete(scanned: Int)
+    /// The head is complete and took `consumed` octets from the start of the buffer.
+    case complete(consumed: Int)
+}
+
+/// Reads request heads from a buffer of octets (RFC 9112 §2.2, §3, §5).
+///
+/// Feed it the same growing buffer, from its first octet, and the same `head` until the head is complete or an error
+/// is thrown; then it is ready for the next head. Each octet is looked at once. Storage of `head` is reused,
+/// so that in the steady state nothing is allocated. Until the head is complete its value means nothing.
+package struct RequestHeadParser: Sendable {
+    package let limits: ParseLimits
+    private var lines = LineReader()
+    private var fields: FieldSectionParser?
+
+    package init(limits: ParseLimits = ParseLimits()) { self.limits = limits }
+
+    package mutating func parse(
+        _ bytes: UnsafeRawBufferPointer, into head: inout RequestHead
+    ) throws(ParseError) -> HeadParseResult {
+        do throws(ParseError) {
+            guard try advance(bytes, &head) else { return .incomplete(scanned: lines.scanned) }
+            if let code = HostCheck.fault(in: head) { throw ParseError(code) }
+        } catch {
+            reset()
+            throw error
+        }
+        let consumed = lines.start
+        reset()
+        return .complete(consumed: consumed)
+    }
+
+    private mutating func reset() {
+        lines = LineReader()
+        fields = nil
+    }
+
+    private mutating func advance(
+        _ bytes: UnsafeRawBufferPointer, _ head: inout RequestHead
+    ) throws(ParseError) -> Bool {
+        guard let base = bytes.baseAddress else { return false }
+        if fields == nil {
+            guard let line = try startLine(bytes) else { return false }
+            try StartLine.readRequest(base, line, readable: bytes.count, into: &head)
+            head.fields.removeAllKeepingCapacity()
+            fields = FieldSectionParser(start: lines.start)
+        }
+        return try fields!.parse(
+            bytes, lines: &lines, into: &head.fields, size: limits.headerSection, count: limits.fieldLines,
+            overflow: .headerSectionTooLarge)
+    }
+
+    private mutating func startLine(_ bytes: UnsafeRawBufferPointer) throws(ParseError) -> Range<Int>? {
+        let bound = lines.start &+ limits.startLine
+        let start = lines.start
+        guard let line = try lines.next(bytes, bound: bound, overflow: RequestHeadParser.overflow(bytes, start)) else {
+            return nil
+        }
+        // One empty line before the request line is let pass (RFC 9112 §2.2).
+        guard line.isEmpty, line.lowerBound == 0 else { return line }
+        return try lines.next(
+            bytes, bound: bound &+ 2, overflow: RequestHeadParser.overflow(bytes, 2))
+    }
+
+    private static func overflow(_ bytes: UnsafeRawBufferPointer, _ start: Int) -> ParseError.Code {
+        bytes[start...].prefix(StartLine.longestMethod + 1).contains(0x20) ? .targetTooLong : .methodTooLong
+    }
+}
+
+/// Reads response heads; used as `RequestHeadParser` is (RFC 9112 §4, §5). Nothing may precede the status line.
+package struct ResponseHeadParser: Sendable {
+    package let limits: ParseLimits
+    private var lines = LineReader()
+    private var fields: FieldSectionParser?
+
+    package init(limits: ParseLimits = ParseLimits()) { self.limits = limits }
+
+    package mutating func parse(
+        _ bytes: UnsafeRawBufferPointer, into head: inout ResponseHead
+    ) throws(ParseError) -> HeadParseResult {
+        do throws(ParseError) {
+            guard try advance(bytes, &head) else { return .incomplete(scanned: lines.scanned) }
+        } catch {
+            reset()
+            throw error
+        }
+        let consumed = lines.start
+        reset()
+        return .complete(consumed: consumed)
+    }
+
+    private mutating func reset() {
+        lines = LineReader()
+        fields = nil
+    }
+
+    private mutating func advance(
+        _ bytes: UnsafeRawBufferPointer, _ head: inout ResponseHead
+    ) throws(ParseError) -> Bool {
+        guard let base = bytes.baseAddress else { return false }
+        if fields == nil {
+            guard let line = try lines.next(bytes, bound: limits.startLine, overflow: .statusLineTooLong) else {
+                return false
+            }
+            try StartLine.readResponse(base, line, into: &head)
+            head.fields.removeAllKeepingCapacity()
+            fields = FieldSectionParser(start: lines.start)
+        }
+        return try fields!.parse(
+            bytes, lines: &lines, into: &head.fields, size: limits.headerSection, count: limits.fieldLines,
+            overflow: .headerSectionTooLarge)
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why octets are not a message. Parsing stops at the first one; nothing is repaired.
+package struct ParseError: Error, Hashable, Sendable {
+    package let code: Code
+    /// Where it was found, in octets from the start of the head or trailer section; nil where that says nothing.
+    package let position: Int?
+
+    package init(_ code: Code, at position: Int? = nil) {
+        self.code = code
+        self.position = position
+    }
+
+    /// The status a server answers with. In a response from upstream every code is a 502.
+    package var status: Status { code.status }
+
+    /// A kind of fault. The name is the word for logs and counters and never changes its meaning.
+    package struct Code: Hashable, Sendable {
+        package let name: String
+        /// What was found or expected, as a sentence for people.
+        package let sentence: String
+        package let status: Status
+
+        package init(_ name: String, _ sentence: String, status: Status = 400) {
+            self.name = name
+            self.status = status
+            self.sentence = sentence
+        }
+
+        package static func == (a: Code, b: Code) -> Bool { a.name == b.name }
+        package func hash(into hasher: inout Hasher) { hasher.combine(name) }
+    }
+}
+
+extension ParseError: CustomStringConvertible {
+    package var description: String {
+        position.map { "\(code.name) at octet \($0): \(code.sentence)" } ?? "\(code.name): \(code.sentence)"
+    }
+}
+
+extension ParseError.Code: CustomStringConvertible {
+    package var description: String { name }
+}
+
+// MARK: Lines and sections
+
+extension ParseError.Code {
+    package static let bareCarriageReturn = Self("bareCarriageReturn", "A CR is not followed by LF.")
+    package static let bareLineFeed = Self("bareLineFeed", "A line ends in LF alone; it must end in CR LF.")
+    package static let nul = Self("nul", "There is a NUL octet in the head.")
+    package static let controlOctet = Self("controlOctet", "There is a control octet in the head.")
+    package static let headerSectionTooLarge = Self(
+        "headerSectionTooLarge", "The header section is larger than the limit.", status: 431)
+    package static let tooManyFieldLines = Self(
+        "tooManyFieldLines", "There are more field lines than the limit.", status: 431)
+    package static let lineFolding = Self(
+        "lineFolding", "A field line begins with a blank; line folding is not accepted.")
+    package static let blankBeforeColon = Self(
+        "blankBeforeColon", "There is a blank between a field name and its colon.")
+    package static let missingColon = Self("missingColon", "A field line has no colon.")
+    package static let malformedFieldName = Self("malformedFieldName", "A field name is not a token.")
+}
+
+// MARK: Start lines
+
+extension ParseError.Code {
+    package static let emptyStartLine = Self("emptyStartLine", "The message begins with an empty line.")
+    package static let malformedMethod = Self(
+        "malformedMethod", "The request does not begin with a method and a space.")
+    package static let methodTooLong = Self(
+        "methodTooLong", "The method is longer than any that is known.", status: 501)
+    package static let malformedTarget = Self(
+        "malformedTarget", "The request target is empty or has an octet that is not visible ASCII.")
+    package static let targetTooLong = Self("targetTooLong", "The request line is longer than the limit.", status: 414)
+    package static let missingVersion = Self(
+        "missingVersion", "The request line has no protocol version; HTTP/0.9 is not spoken.")
+    package static let malformedVersion = Self(
+        "malformedVersion", "The protocol version is not of the form HTTP/1.1.")
+    package static let unsupportedVersion = Self(
+        "unsupportedVersion", "The major protocol version is not 1.", status: 505)
+    package static let malformedStatus = Self(
+        "malformedStatus", "The status is not three digits between 100 and 599 followed by a space.")
+    package static let statusLineTooLong = Self(
+        "statusLineTooLong", "The status line is longer than the limit.")
+}
+
+// MARK: Host
+
+extension ParseError.Code {
+    package static let missingHost = Self("missingHost", "An HTTP/1.1 request has no Host field.")
+    package static let severalHosts = Self("severalHosts", "The request has more than one Host field.")
+    package static let malformedHost = Self("malformedHost", "The Host field is not a host with an optional port.")
+    package static let emptyHost = Self("emptyHost", "The Host field is empty, so the target has no authority.")
+}
