@@ -3,7 +3,19 @@
 #define CLIBEVENT_H
 /* sys/types.h first: libevent's configuration header would otherwise define feature macros that change fd_set. */
 #include <sys/types.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <event2/event.h>
 #include <event2/dns.h>
 #include <event2/util.h>
+
+/* accept4 is a GNU extension that Swift's view of glibc does not show. Answers -1 with errno like accept4;
+   the socket is non-blocking and closed on exec. */
+int larder_accept(int listener, struct sockaddr *address, socklen_t *length);
+
+/* pthread_setname_np is a GNU extension too. Names the calling thread; longer than 15 octets is cut. */
+void larder_name_thread(const char *name);
+
+/* struct ucred and SO_PEERCRED are GNU extensions. Answers 0 and the peer's user id of a Unix socket, or -1. */
+int larder_peer_user(int fd, uid_t *user);
 #endif

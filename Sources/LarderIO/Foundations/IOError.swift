@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+
+/// What the kernel, the resolver or TLS answered when it did not do what was asked.
+package struct IOError: Error, Sendable, Equatable {
+    /// The kind of failure. Open: compare with the named ones and treat what you do not know like `.other`.
+    package struct Code: Hashable, Sendable, CustomStringConvertible {
+        /// The name, as in logs.
+        package let description: String
+
+        package init(_ name: String) { description = name }
+
+        /// The peer broke the connection, or ended it where the protocol does not allow an end.
+        package static let connectionReset = Code("connectionReset")
+        /// The stream, listener or loop was closed on our side.
+        package static let closed = Code("closed")
+        /// The deadline passed first.
+        package static let timedOut = Code("timedOut")
+        /// The peer's machine answered that nobody listens there.
+        package static let refused = Code("refused")
+        /// No way to the peer's machine.
+        package static let unreachable = Code("unreachable")
+        /// The name does not exist, or has no address.
+        package static let nameNotFound = Code("nameNotFound")
+        /// Name servers could not be asked, or failed to answer.
+        package static let nameServerFailure = Code("nameServerFailure")
+        /// TLS could not be agreed on, or broke.
+        package static let tlsFailed = Code("tlsFailed")
+        /// The peer's certificate was not accepted.
+        package static let certificateInvalid = Code("certificateInvalid")
+        /// The process or the system has no file descriptor left.
+        package static let descriptorsExhausted = Code("descriptorsExhausted")
+        /// Somebody listens there already.
+        package static let addressInUse = Code("addressInUse")
+        /// The system, or a rule of ours, forbids it.
+        package static let permissionDenied = Code("permissionDenied")
+        /// A bounded queue is full.
+        package static let overloaded = Code("overloaded")
+        /// Everything else; `errno` and `detail` say more.
+        package static let other = Code("other")
+    }
+
+    package let code: Code
+    /// The kernel's error number, or 0.
+    package let errno: Int32
+    /// What was attempted, e.g. `connect to 192.0.2.1:80`.
+    package let operation: String
+    /// What went wrong in words, and where there is something to do, what to do.
+    package let detail: String
+
+    package init(_ code: Code, errno: Int32 = 0, operation: String, detail: String = "") {
+        self.code = code
+        self.errno = errno
+        self.operation = operation
+        self.detail = detail
+    }
+
+    /// The error for what a system call left in `errno`.
+    package init(errno number: Int32, operation: String) {
+        self.init(Self.code(for: number), errno: number, operation: operation, detail: Self.text(for: number))
+    }
+
+    private static func code(for number: Int32) -> Code {
+        switch number {
+        case ECONNRESET, EPIPE, ECONNABORTED: .connectionReset
+        case ETIMEDOUT: .timedOut
+        case ECONNREFUSED: .refused
+        case ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN, EADDRNOTAVAIL, EAFNOSUPPORT: .unreachable
+        case EMFILE, ENFILE: .descriptorsExhausted
+        case EADDRINUSE: .addressInUse
+        case EACCES, EPERM: .permissionDenied
+        case EBADF: .closed
+        default: .other
+        }
+    }
+
+    private static func text(for number: Int32) -> String {
+        var buffer = [CChar](repeating: 0, count: 128)
+        let message = strerror_r(number, &buffer, buffer.count) == 0 ? Self.string(buffer) : "error \(number)"
+        return switch number {
+        case EMFILE: "\(message); raise the limit on open files (LimitNOFILE, ulimit -n)"
+        case ENFILE: "\(message); raise fs.file-max"
+        case EADDRINUSE: "\(message); stop what listens there or choose another address"
+        case EACCES: "\(message); ports below 1024 and foreign directories need the right to use them"
+        default: message
+        }
+    }
+
+    private static func string(_ buffer: [CChar]) -> String {
+        String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}
+
+extension IOError: CustomStringConvertible {
+    package var description: String {
+        detail.isEmpty ? "\(operation): \(code)" : "\(operation): \(detail) (\(code))"
+    }
+}

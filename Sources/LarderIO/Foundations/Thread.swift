@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+import CLibevent
+import Glibc
+
+/// A named thread of the system, joined by whoever started it.
+struct Thread: Sendable {
+    let id: pthread_t
+
+    /// Starts a thread that runs `body` once. All signals stay with the threads that were there before.
+    ///
+    /// Nothing here may be isolated to the main actor: a closure formed there traps on another thread.
+    static func start(name: String, _ body: @escaping @Sendable () -> Void) throws(IOError) -> Thread {
+        let box = Unmanaged.passRetained(Start(name: name, body: body))
+        var id = pthread_t()
+        let status = pthread_create(&id, nil, threadMain, box.toOpaque())
+        guard status == 0 else {
+            box.release()
+            throw IOError(errno: status, operation: "start thread \(name)")
+        }
+        return Thread(id: id)
+    }
+
+    func join() { pthread_join(id, nil) }
+
+    /// The identity of the calling thread.
+    static var current: UInt { UInt(pthread_self()) }
+
+    final class Start {
+        let name: String
+        let body: @Sendable () -> Void
+
+        init(name: String, body: @escaping @Sendable () -> Void) {
+            self.name = name
+            self.body = body
+        }
+    }
+}
+
+private func threadMain(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    guard let argument else { return nil }
+    let start = Unmanaged<Thread.Start>.fromOpaque(argument).takeRetainedValue()
+    larder_name_thread(start.name)
+    start.body()
+    return nil
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+
+/// Where time comes from: the system's clocks, or in tests a clock moved by hand.
+package protocol TimeSource: Sendable {
+    /// Wall-clock time in nanoseconds since the Unix epoch. It may jump.
+    func now() -> Int64
+
+    /// Nanoseconds since an arbitrary instant; never runs backwards. Timers and deadlines live in it.
+    func monotonic() -> Int64
+
+    /// Registers what to call, on any thread, each time this clock has been moved other than by passing.
+    func onJump(_ notify: @escaping @Sendable () -> Void)
+}
+
+extension TimeSource {
+    /// For clocks that only pass.
+    package func onJump(_ notify: @escaping @Sendable () -> Void) {}
+}
+
+/// The system's clocks.
+package struct SystemTime: TimeSource {
+    package init() {}
+
+    package func now() -> Int64 { Self.read(CLOCK_REALTIME) }
+
+    package func monotonic() -> Int64 { Self.read(CLOCK_MONOTONIC) }
+
+    static func read(_ clock: clockid_t) -> Int64 {
+        var time = timespec()
+        clock_gettime(clock, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+}
+
+extension Duration {
+    /// Nanoseconds, saturated to what 64 bits hold.
+    var clampedNanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        let (sum, carried) = product.addingReportingOverflow(attoseconds / 1_000_000_000)
+        return overflow || carried ? (seconds < 0 ? .min : .max) : sum
+    }
+}
+
+extension Int64 {
+    /// This instant moved by `duration`, saturated.
+    func advanced(by duration: Duration) -> Int64 {
+        let (sum, overflow) = addingReportingOverflow(duration.clampedNanoseconds)
+        return overflow ? (duration < .zero ? .min : .max) : sum
+    }
+}

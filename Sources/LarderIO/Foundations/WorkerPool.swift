@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+
+/// A few threads for work that blocks or takes long, fed by one bounded queue in order of arrival.
+///
+/// Loops hand such work over and go on; when the queue is full they are told at once.
+// @unchecked: all mutable state is in `queue`, reached only with `mutex` held.
+package final class WorkerPool: @unchecked Sendable {
+    private struct Queue {
+        var waiting: [@Sendable () -> Void] = []
+        /// Index of the first job in `waiting` not yet taken.
+        var head = 0
+        var isClosed = false
+        var threads: [Thread] = []
+
+        var count: Int { waiting.count - head }
+
+        mutating func take() -> (@Sendable () -> Void)? {
+            guard head < waiting.count else { return nil }
+            let job = waiting[head]
+            waiting[head] = {}
+            head += 1
+            if head == waiting.count || head >= 1024 {
+                waiting.removeFirst(head)
+                head = 0
+            }
+            return job
+        }
+    }
+
+    private let name: String
+    private let queueLimit: Int
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private var queue = Queue()
+
+    /// Starts `threads` threads named `name-0`, `name-1` …; at most `queueLimit` jobs wait for one of them.
+    ///
+    /// If the system gives fewer threads, the pool works with those it got; with none it refuses all jobs.
+    package init(name: String, threads: Int, queueLimit: Int) {
+        precondition(threads > 0 && queueLimit > 0, "a pool needs a thread and room for a job")
+        self.name = name
+        self.queueLimit = queueLimit
+        mutex.initialize(to: pthread_mutex_t())
+        condition.initialize(to: pthread_cond_t())
+        pthread_mutex_init(mutex, nil)
+        pthread_cond_init(condition, nil)
+        locked { queue in
+            for number in 0..<threads {
+                guard let thread = try? Thread.start(name: "\(name)-\(number)", { self.work() }) else { break }
+                queue.threads.append(thread)
+            }
+            queue.isClosed = queue.threads.isEmpty
+        }
+    }
+
+    deinit {
+        pthread_cond_destroy(condition)
+        pthread_mutex_destroy(mutex)
+        condition.deallocate()
+        mutex.deallocate()
+    }
+
+    /// How many jobs wait for a thread.
+    package var waitingCount: Int { locked { $0.count } }
+
+    /// Queues `job`. False if the queue is full or the pool was shut down: then it will not run.
+    package func submit(_ job: @Sendable @escaping () -> Void) -> Bool {
+        locked { queue in
+            guard !queue.isClosed, queue.count < queueLimit else { return false }
+            queue.waiting.append(job)
+            pthread_cond_signal(condition)
+            return true
+        }
+    }
+
+    /// Runs `body` on one of the threads and resumes where the caller was.
+    ///
+    /// Throws what `body` throws, or an `IOError` with code `.overloaded` if the job was not taken.
+    package func run<T: Sendable>(_ body: @Sendable @escaping () throws -> T) async throws -> T {
+        try await withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<T, any Error>) in
+            let taken = submit { continuation.resume(with: Result(catching: body)) }
+            if !taken {
+                continuation.resume(
+                    throwing: IOError(
+                        .overloaded, operation: "queue work for \(name)",
+                        detail: "\(queueLimit) jobs are waiting already, or the pool was shut down"))
+            }
+        }
+    }
+
+    /// Refuses new jobs, lets all that are queued run, and joins the threads. Not from one of the threads.
+    package func shutdown() {
+        let threads = locked { queue in
+            queue.isClosed = true
+            pthread_cond_broadcast(condition)
+            defer { queue.threads = [] }
+            return queue.threads
+        }
+        for thread in threads { thread.join() }
+    }
+
+    private func work() {
+        while let job = next() { job() }
+    }
+
+    private func next() -> (@Sendable () -> Void)? {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        // Each look at `queue` is an access of its own: one that spanned the wait would promise the compiler
+        // that nobody else changes it meanwhile.
+        while true {
+            if let job = queue.take() { return job }
+            if queue.isClosed { return nil }
+            pthread_cond_wait(condition, mutex)
+        }
+    }
+
+    private func locked<Result>(_ body: (inout Queue) -> Result) -> Result {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return body(&queue)
+    }
+}

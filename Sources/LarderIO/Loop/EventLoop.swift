@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// One thread that serves many streams: the place where a connection lives from its first byte to its last.
+///
+/// Code isolated to the loop runs there, one piece at a time, and nothing on it may block. A task of the loop
+/// must be started by `spawn` or `spawnHere`: those give it the loop as its preferred executor, without which
+/// each of its suspensions would take a detour over other threads.
+package actor EventLoop {
+    nonisolated let executor: LoopExecutor
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    /// Makes a loop that runs once started. `name` becomes its thread's name (15 octets).
+    package init(name: String, time: any TimeSource = SystemTime()) throws(IOError) {
+        let executor = try LoopExecutor(name: name, time: time)
+        self.executor = executor
+        time.onJump { [weak executor] in
+            guard let executor else { return }
+            executor.enqueue(closure: { [weak executor] in executor?.fireTimers() })
+        }
+    }
+
+    deinit { executor.stop() }
+
+    /// The name given at the beginning, for logs.
+    package nonisolated var name: String { executor.name }
+
+    /// The clocks timers and deadlines of this loop live in.
+    package nonisolated var time: any TimeSource { executor.time }
+
+    /// What the loop has done so far. Cheap; from any thread.
+    package nonisolated var statistics: LoopStatistics { executor.counters.read() }
+
+    /// Starts a new record of the longest turn.
+    package nonisolated func resetLongestTurn() { executor.counters.resetLongest() }
+
+    /// Starts the loop's thread. Fails only if the system has no thread to give; again, it does nothing.
+    package nonisolated func start() throws(IOError) { try executor.start() }
+
+    /// Lets what is ready run to its next suspension, then ends the loop and waits for its thread.
+    ///
+    /// Tasks that still wait for something never go on; so end them first. On the loop itself this does not
+    /// wait. Work given to a stopped loop is dropped.
+    package nonisolated func stop() { executor.stop() }
+
+    /// Whether the caller is running on this loop.
+    package nonisolated var inLoop: Bool { executor.isOnThread }
+
+    /// Starts a task on the loop, from any thread. It begins when the loop comes to it.
+    package nonisolated func spawn(_ body: @Sendable @escaping (isolated EventLoop) async -> Void) {
+        Task(executorPreference: executor) { await body(self) }
+    }
+
+    /// Starts a task from the loop itself; it runs at once, up to its first suspension, before this returns.
+    ///
+    /// `body` may capture what belongs to the loop. Where it uses the `isolated` parameter of the function it
+    /// is written in, it is isolated to the loop like that function.
+    package func spawnHere(_ body: @escaping () async -> Void) {
+        Task.immediate(executorPreference: executor) {
+            // Naming the actor is what makes this closure isolated to it.
+            _ = self
+            await body()
+        }
+    }
+
+    /// The same for a body that is given the loop. It cannot capture what others on the loop go on using: for the
+    /// compiler its loop might be another one.
+    package func spawnHere(_ body: @escaping (isolated EventLoop) async -> Void) {
+        Task.immediate(executorPreference: executor) { await body(self) }
+    }
+
+    /// Runs `job` on the loop, from any thread, after what was given to it before. Never before this returns.
+    package nonisolated func execute(_ job: @Sendable @escaping (isolated EventLoop) -> Void) {
+        executor.enqueue(closure: { self.assumeIsolated { job($0) } })
+    }
+
+    /// The monotonic clock in nanoseconds, as it was when this turn began: one reading serves a whole turn.
+    package func monotonicNow() -> Int64 { executor.monotonicNow() }
+
+    /// Calls `action` on the loop after `delay`, unless the timer is cancelled before.
+    ///
+    /// Keep the timer if it may have to be cancelled; the loop keeps it until it has fired.
+    @discardableResult
+    package func timer(after delay: Duration, _ action: @escaping () -> Void) -> Timer {
+        let timer = Timer(on: executor, action: action)
+        timer.arm(after: delay)
+        return timer
+    }
+
+    /// Makes a timer that is armed later, as often as needed.
+    package func makeTimer(_ action: @escaping () -> Void) -> Timer { Timer(on: executor, action: action) }
+
+    /// Suspends the calling task for `duration`.
+    package func sleep(for duration: Duration) async {
+        await withUnsafeContinuation { continuation in
+            timer(after: duration) { continuation.resume() }
+        }
+    }
+
+    /// Lets everything else that is ready run first.
+    package func yield() async {
+        await withUnsafeContinuation { continuation in
+            executor.enqueue(closure: { continuation.resume() })
+        }
+    }
+}

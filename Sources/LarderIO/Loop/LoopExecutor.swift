@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+import CLibevent
+import Glibc
+import Synchronization
+
+/// The machinery under `EventLoop`: one thread, one `event_base`, and the queue of what to run between two
+/// looks at the kernel.
+///
+/// It is the actor's serial executor and at the same time the task executor every task of the loop prefers.
+/// Both are needed: a continuation always resumes on the preferred task executor first, and without one
+/// each resumption takes a detour over the global pool.
+// @unchecked: `inbox`, `counters`, `thread` and `isStopping` may be used from any thread; everything else belongs to
+// the loop's thread (before `start` and after the join, to the only thread that has the object).
+final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
+    enum Work {
+        case job(UnownedJob)
+        case closure(() -> Void)
+    }
+
+    private struct Inbox {
+        var work: [Work] = []
+        /// The wake event was written and has not been answered yet.
+        var isSignalled = false
+        /// The loop has ended; nothing will run any more.
+        var isClosed = false
+        var thread: Thread?
+    }
+
+    let name: String
+    let base: OpaquePointer
+    let time: any TimeSource
+    let counters = LoopCounters()
+    private let timeIsSystem: Bool
+    private let wakeDescriptor: Int32
+    private var wakeEvent: OpaquePointer?
+    private var timerEvent: OpaquePointer?
+    private let inbox = Lock(Inbox())
+    private let isStopping = Atomic<Bool>(false)
+    private let thread = Atomic<UInt>(0)
+
+    private var ready: [Work] = []
+    private var batch: [Work] = []
+    private var timers = TimerQueue()
+    /// The instant `timerEvent` is set for, or `.max`.
+    private var timerEventDue = Int64.max
+    /// The clock as read in this turn, or 0.
+    private var cachedNow: Int64 = 0
+
+    init(name: String, time: any TimeSource) throws(IOError) {
+        _ = Self.brokenPipesAreErrors
+        let operation = "make event loop \(name)"
+        guard let config = event_config_new() else { throw IOError(errno: ENOMEM, operation: operation) }
+        defer { event_config_free(config) }
+        event_config_set_flag(config, Int32(EVENT_BASE_FLAG_NOLOCK.rawValue))
+        event_config_require_features(config, Int32(EV_FEATURE_ET.rawValue | EV_FEATURE_EARLY_CLOSE.rawValue))
+        guard let base = event_base_new_with_config(config) else { throw IOError(errno: errno, operation: operation) }
+        let descriptor = eventfd(0, Int32(EFD_NONBLOCK | EFD_CLOEXEC))
+        guard descriptor >= 0 else {
+            let number = errno
+            event_base_free(base)
+            throw IOError(errno: number, operation: operation)
+        }
+        self.name = name
+        self.base = base
+        self.time = time
+        timeIsSystem = time is SystemTime
+        wakeDescriptor = descriptor
+        let this = Unmanaged.passUnretained(self).toOpaque()
+        // Edge-triggered, so that each write wakes the loop once and nobody needs to read the counter back.
+        wakeEvent = event_new(base, descriptor, Int16(EV_READ | EV_PERSIST | EV_ET), wokenUp, this)
+        timerEvent = event_new(base, -1, 0, timerFired, this)
+        event_add(wakeEvent, nil)
+    }
+
+    deinit {
+        event_free(wakeEvent)
+        event_free(timerEvent)
+        event_base_free(base)
+        Glibc.close(wakeDescriptor)
+    }
+
+    /// OpenSSL writes without MSG_NOSIGNAL: without this, a peer that goes away would end the process.
+    private static let brokenPipesAreErrors: Void = { signal(SIGPIPE, SIG_IGN) }()
+
+    // MARK: Executor
+
+    func enqueue(_ job: consuming ExecutorJob) { put(.job(UnownedJob(job))) }
+
+    func enqueue(closure: @escaping @Sendable () -> Void) { put(.closure(closure)) }
+
+    /// The same, but at once on the calling thread if the loop has ended, for the loop's leftovers.
+    func enqueueOrRun(_ closure: @escaping @Sendable () -> Void) {
+        if !put(.closure(closure)) { closure() }
+    }
+
+    func checkIsolated() { precondition(isOnThread, "this is to be called on the event loop \(name) only") }
+
+    func isIsolatingCurrentContext() -> Bool? { isOnThread }
+
+    var isOnThread: Bool { thread.load(ordering: .relaxed) == Thread.current }
+
+    /// Queues `work`. False if the loop has ended: then it will not run.
+    @discardableResult
+    private func put(_ work: Work) -> Bool {
+        if isOnThread {
+            ready.append(work)
+            return true
+        }
+        let (isTaken, mustWake) = inbox.withLock { inbox in
+            guard !inbox.isClosed else { return (false, false) }
+            inbox.work.append(work)
+            defer { inbox.isSignalled = true }
+            return (true, !inbox.isSignalled)
+        }
+        if mustWake { wake() }
+        return isTaken
+    }
+
+    private func wake() {
+        var one: UInt64 = 1
+        _ = Glibc.write(wakeDescriptor, &one, 8)
+    }
+
+    /// Moves what other threads have brought to this turn's work.
+    fileprivate func collect() {
+        inbox.withLock { inbox in
+            inbox.isSignalled = false
+            if ready.isEmpty {
+                swap(&ready, &inbox.work)
+            } else {
+                ready.append(contentsOf: inbox.work)
+                inbox.work.removeAll(keepingCapacity: true)
+            }
+        }
+    }
+
+    // MARK: Life
+
+    func start() throws(IOError) {
+        // The thread's name for itself is set before anything can ask for it: nothing runs before `run`.
+        let outcome: Result<Void, IOError> = inbox.withLock { inbox in
+            guard inbox.thread == nil, !inbox.isClosed else { return .success(()) }
+            do throws(IOError) {
+                inbox.thread = try Thread.start(name: name) { self.run() }
+                return .success(())
+            } catch {
+                return .failure(error)
+            }
+        }
+        try outcome.get()
+    }
+
+    /// Asks the loop to end once it has nothing ready to run, and waits for it unless called on it.
+    func stop() {
+        isStopping.store(true, ordering: .releasing)
+        let thread = inbox.withLock { inbox in
+            if inbox.thread == nil { inbox.isClosed = true }
+            return isOnThread ? nil : inbox.thread.take()
+        }
+        wake()
+        thread?.join()
+    }
+
+    private func run() {
+        thread.store(Thread.current, ordering: .relaxed)
+        while true {
+            runReady()
+            if isStopping.load(ordering: .acquiring), ready.isEmpty {
+                collect()
+                if ready.isEmpty { break }
+                continue
+            }
+            cachedNow = 0
+            event_base_loop(base, ready.isEmpty ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK)
+        }
+        let unrun = inbox.withLock { inbox in
+            inbox.isClosed = true
+            defer { inbox.work = [] }
+            return inbox.work
+        }
+        ready = unrun
+        runReady()
+        thread.store(0, ordering: .relaxed)
+    }
+
+    /// Runs what is ready, and what that makes ready, for a few rounds; then the kernel is due again.
+    private func runReady() {
+        guard !ready.isEmpty else { return }
+        counters.turnBegan(at: timeIsSystem ? monotonicNow() : SystemTime().monotonic())
+        var rounds = 0
+        while !ready.isEmpty, rounds < 8 {
+            rounds += 1
+            swap(&ready, &batch)
+            for work in batch {
+                switch work {
+                case .job(let job):
+                    job.runSynchronously(
+                        isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+                case .closure(let closure): closure()
+                }
+            }
+            batch.removeAll(keepingCapacity: batch.count <= 4096)
+        }
+        counters.turnEnded(at: SystemTime().monotonic())
+    }
+
+    // MARK: Time
+
+    /// The monotonic clock, read at most once per turn.
+    func monotonicNow() -> Int64 {
+        if timeIsSystem, cachedNow != 0 { return cachedNow }
+        cachedNow = time.monotonic()
+        return cachedNow
+    }
+
+    func arm(_ timer: Timer, at due: Int64) {
+        timers.insert(timer, due: due)
+        setTimerEvent()
+    }
+
+    func disarm(_ timer: Timer) { timers.remove(timer) }
+
+    /// Sees to it that libevent wakes the loop no later than the next timer is due.
+    ///
+    /// An earlier wake-up left over from a cancelled timer stays: it costs less than moving it each time.
+    private func setTimerEvent() {
+        guard let due = timers.nextDue, due < timerEventDue else { return }
+        timerEventDue = due
+        // Rounded up to the kernel's milliseconds; a clock moved by hand announces its jumps, so its distance
+        // is only a bound.
+        let delay = min(max(0, due &- monotonicNow()), 3_600_000_000_000)
+        var interval = timeval(tv_sec: Int(delay / 1_000_000_000), tv_usec: Int(delay % 1_000_000_000 / 1000 + 1))
+        if interval.tv_usec >= 1_000_000 { interval.tv_usec = 999_999 }
+        event_add(timerEvent, &interval)
+    }
+
+    /// Calls the timers that are due. Those armed meanwhile wait for the next time, even if due at once.
+    func fireTimers() {
+        timerEventDue = .max
+        cachedNow = 0
+        let now = monotonicNow()
+        var limit = timers.count
+        while limit > 0, let timer = timers.popDue(at: now) {
+            limit -= 1
+            timer.action()
+        }
+        setTimerEvent()
+    }
+}
+
+private func wokenUp(_: Int32, _: Int16, _ argument: UnsafeMutableRawPointer?) {
+    guard let argument else { return }
+    Unmanaged<LoopExecutor>.fromOpaque(argument).takeUnretainedValue().collect()
+}
+
+private func timerFired(_: Int32, _: Int16, _ argument: UnsafeMutableRawPointer?) {
+    guard let argument else { return }
+    Unmanaged<LoopExecutor>.fromOpaque(argument).takeUnretainedValue().fireTimers()
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+import Synchronization
+
+/// What a loop has done so far, as read at some moment.
+package struct LoopStatistics: Sendable, Equatable {
+    /// How often the loop woke up and ran what there was to run.
+    package var turns: Int
+    /// The longest time a turn took between two looks at the kernel; while it lasts, nobody else on the loop is served.
+    package var longestTurn: Duration
+    /// How long the turn that is running now has been running; zero while the loop waits.
+    ///
+    /// A watchdog reads this from another thread: a value that keeps growing is a loop that is stuck.
+    package var currentTurn: Duration
+}
+
+/// The counters behind `LoopStatistics`: written by the loop's thread, read by any.
+struct LoopCounters: ~Copyable {
+    private let turns = Atomic<Int>(0)
+    private let longest = Atomic<Int64>(0)
+    /// When the running turn began, in the system's monotonic nanoseconds, or 0.
+    private let began = Atomic<Int64>(0)
+
+    func turnBegan(at now: Int64) { began.store(now, ordering: .relaxed) }
+
+    func turnEnded(at now: Int64) {
+        // One writer, so that load and store need not be one operation.
+        turns.store(turns.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
+        let length = now &- began.load(ordering: .relaxed)
+        if length > longest.load(ordering: .relaxed) { longest.store(length, ordering: .relaxed) }
+        began.store(0, ordering: .relaxed)
+    }
+
+    func read() -> LoopStatistics {
+        let start = began.load(ordering: .relaxed)
+        return LoopStatistics(
+            turns: turns.load(ordering: .relaxed),
+            longestTurn: .nanoseconds(longest.load(ordering: .relaxed)),
+            currentTurn: start == 0 ? .zero : .nanoseconds(max(0, SystemTime().monotonic() - start)))
+    }
+
+    /// Starts the record of the longest turn anew.
+    func resetLongest() { longest.store(0, ordering: .relaxed) }
+}

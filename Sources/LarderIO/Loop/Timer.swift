@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Something to be done on a loop at an instant of its clock. Confined to that loop.
+package final class Timer {
+    /// Monotonic nanoseconds; meaningful while the timer is armed.
+    var due: Int64 = .max
+    /// Where the timer is in its queue, or -1.
+    var index = -1
+    /// Orders timers due at the same instant by when they were armed.
+    var order: UInt64 = 0
+    let action: () -> Void
+    private let executor: LoopExecutor
+
+    init(on executor: LoopExecutor, action: @escaping () -> Void) {
+        self.executor = executor
+        self.action = action
+    }
+
+    /// Whether the action is still to come.
+    package var isArmed: Bool { index >= 0 }
+
+    /// Sees to it that the action is not called, unless armed again.
+    package func cancel() { executor.disarm(self) }
+
+    /// Arms or re-arms the timer.
+    package func arm(after delay: Duration) { arm(at: executor.monotonicNow().advanced(by: delay)) }
+
+    /// Arms or re-arms the timer for an instant in monotonic nanoseconds of the loop's clock.
+    func arm(at due: Int64) { executor.arm(self, at: due) }
+}

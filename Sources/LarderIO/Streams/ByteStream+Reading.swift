@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+
+extension ByteStream {
+    /// Reads some octets, waiting for the first. 0 is the end of the stream.
+    ///
+    /// `buffer` must have room, and stay in place until this returns.
+    package func read(into buffer: UnsafeMutableRawBufferPointer) async throws(IOError) -> Int {
+        while true {
+            if let count = try tryRead(into: buffer) { return count }
+            try await waitToRead()
+        }
+    }
+
+    /// Suspends until there is something to read, the end included; so an idle connection needs no buffer.
+    ///
+    /// A promise as good as the kernel's: `tryRead` may still find nothing, over TLS in particular.
+    package func waitReadable() async throws(IOError) {
+        if let tls, tls.hasBufferedInput { return }
+        try await waitToRead()
+    }
+
+    private func waitToRead() async throws(IOError) {
+        if tls?.readNeedsRoom == true {
+            try await waitForRoom("read")
+        } else {
+            try await waitForInput("read")
+        }
+    }
+
+    /// Reads what is there without waiting. 0 is the end of the stream, nil means that nothing is there yet.
+    package func tryRead(into buffer: UnsafeMutableRawBufferPointer) throws(IOError) -> Int? {
+        guard isOpen else { throw closedError("read") }
+        precondition(buffer.count > 0, "reading needs room")
+        if let tls { return try tls.read(into: buffer, of: self) }
+        guard isReadable else { return nil }
+        while true {
+            let count = Glibc.recv(descriptor, buffer.baseAddress, buffer.count, 0)
+            if count >= 0 {
+                // Less than there was room for: the socket is drained, and the kernel will report what comes
+                // next. Not so once the peer has closed: there is no further report, so read on to the end.
+                if count < buffer.count, count > 0, !isPeerClosed { isReadable = false }
+                return count
+            }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN:
+                isReadable = false
+                return nil
+            default: throw IOError(errno: errno, operation: "read")
+            }
+        }
+    }
+
+    /// Closes the stream so that the peer surely gets to read what was written last.
+    ///
+    /// Octets that arrive unread at a closed socket make the kernel send a reset, which may overtake our last
+    /// answer (RFC 9112 §9.6). So: end our side, read away what still comes, at most `limit` octets and for at
+    /// most `duration`, then close.
+    package func closeGracefully(within duration: Duration, discarding limit: Int = 1 << 20) async {
+        guard isOpen else { return }
+        shutdownWrite()
+        setDeadline(after: duration)
+        var rest = limit
+        let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 8192, alignment: 16)
+        defer { scratch.deallocate() }
+        while rest > 0 {
+            guard let count = try? await read(into: scratch), count > 0 else { break }
+            rest -= count
+        }
+        close()
+    }
+}

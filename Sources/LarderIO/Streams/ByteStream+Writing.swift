@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+
+extension ByteStream {
+    /// Writes all of up to four runs of octets, in one system call if the kernel takes them; otherwise waits
+    /// until it has. The octets must stay in place until this returns.
+    package func write(
+        _ first: UnsafeRawBufferPointer,
+        _ second: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
+        _ third: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
+        _ fourth: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
+    ) async throws(IOError) {
+        var parts = GatherList()
+        parts.append(first)
+        parts.append(second)
+        parts.append(third)
+        parts.append(fourth)
+        try await write(parts)
+    }
+
+    /// Writes all of `octets`.
+    package func write(_ octets: [UInt8]) async throws(IOError) {
+        // The array's storage cannot be borrowed across a suspension; what the kernel does not take at once is
+        // copied to where it can wait.
+        var parts = GatherList()
+        var rest: UnsafeMutableRawBufferPointer?
+        let outcome: Result<Void, IOError> = octets.withUnsafeBytes { bytes in
+            parts.append(bytes)
+            do throws(IOError) {
+                if try !tryWrite(&parts) {
+                    let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: parts.count, alignment: 16)
+                    copy.copyMemory(from: parts.first)
+                    rest = copy
+                }
+                return .success(())
+            } catch {
+                return .failure(error)
+            }
+        }
+        try outcome.get()
+        guard let rest else { return }
+        defer { rest.deallocate() }
+        try await write(UnsafeRawBufferPointer(rest))
+    }
+
+    /// Writes all of `parts`. Returns without suspending if the kernel takes everything.
+    package func write(_ parts: GatherList) async throws(IOError) {
+        var parts = parts
+        while try !tryWrite(&parts) {
+            if tls?.writeNeedsInput == true {
+                try await waitForInput("write")
+            } else {
+                try await waitForRoom("write")
+            }
+        }
+    }
+
+    /// Writes as much of `parts` as the kernel takes now, and moves `parts` to the rest. True if that was all.
+    ///
+    /// Over TLS, octets once offered must be offered again unchanged after a false.
+    package func tryWrite(_ parts: inout GatherList) throws(IOError) -> Bool {
+        guard isOpen else { throw closedError("write") }
+        if let tls { return try tls.write(&parts, of: self) }
+        while !parts.isEmpty {
+            guard isWritable else { return false }
+            let sent = send(&parts)
+            if sent >= 0 {
+                parts.advance(by: sent)
+                continue
+            }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN: isWritable = false
+            default: throw IOError(errno: errno, operation: "write")
+            }
+        }
+        return true
+    }
+
+    private func send(_ parts: inout GatherList) -> Int {
+        if parts.partCount == 1 {
+            let only = parts.first
+            return Glibc.send(descriptor, only.baseAddress, only.count, Int32(MSG_NOSIGNAL))
+        }
+        let descriptor = descriptor
+        return parts.withVectors { vectors, count in
+            var message = msghdr()
+            message.msg_iov = vectors
+            message.msg_iovlen = count
+            return sendmsg(descriptor, &message, Int32(MSG_NOSIGNAL))
+        }
+    }
+}

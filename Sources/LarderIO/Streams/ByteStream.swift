@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+import CLibevent
+import Glibc
+
+/// A connected stream of octets, over TCP, a Unix socket or TLS alike.
+///
+/// It lives on one loop and is used there only. One task may wait to read while another waits to write; two
+/// that wait for the same are a mistake. Waits end by data, by the deadline, by `interruptWaits` or by `close`,
+/// never by cancelling a task.
+///
+/// The socket's events are registered once, edge-triggered, for the life of the stream; what the kernel has
+/// reported is remembered in `isReadable` and `isWritable`, so that a request costs one receive, one send and
+/// nothing else.
+package final class ByteStream {
+    /// How a wait ended.
+    enum WaitEnd { case ready, timedOut, interrupted, closed }
+
+    let executor: LoopExecutor
+    /// The socket, or -1 once closed.
+    package private(set) var descriptor: Int32
+    private var socketEvent: OpaquePointer?
+
+    /// The kernel has reported input and has not been found empty since.
+    var isReadable = false
+    /// The kernel has room for output as far as is known. True until it refuses some.
+    var isWritable = true
+    /// The peer has ended its side or the connection broke; there may still be octets to read.
+    package private(set) var isPeerClosed = false
+
+    private var reader: UnsafeContinuation<WaitEnd, Never>?
+    private var writer: UnsafeContinuation<WaitEnd, Never>?
+
+    /// When waits end with `.timedOut`, in monotonic nanoseconds of the loop's clock.
+    private var deadline = Int64.max
+    private var deadlineTimer: Timer?
+
+    /// What speaks TLS on this socket, once there is any.
+    var tls: TLSSession?
+
+    /// Called on the loop, once, when the peer closes or the connection breaks while nobody is reading.
+    ///
+    /// Only `isPeerClosed` and this tell; what the peer sent before can still be read. Set it while a request
+    /// is being answered and clear it after.
+    package var onPeerClosed: (() -> Void)?
+
+    private var knownPeer: SocketAddress?
+
+    /// Takes over a connected socket: from here on the stream closes it.
+    ///
+    /// Fails if the loop cannot watch the descriptor; it is closed then.
+    package init(
+        adopting descriptor: Int32, on loop: isolated EventLoop, peer: SocketAddress? = nil, isNonBlocking: Bool = false
+    ) throws(IOError) {
+        self.descriptor = descriptor
+        executor = loop.executor
+        knownPeer = peer
+        if !isNonBlocking { setNonBlocking(descriptor) }
+        if peer?.isUnix != true { setNoDelay(descriptor) }
+        let this = Unmanaged.passUnretained(self).toOpaque()
+        let kinds = Int16(EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST)
+        socketEvent = event_new(executor.base, descriptor, kinds, socketChanged, this)
+        guard let socketEvent, event_add(socketEvent, nil) == 0 else {
+            let number = errno
+            close()
+            throw IOError(errno: number == 0 ? EINVAL : number, operation: "watch a socket")
+        }
+    }
+
+    deinit {
+        guard descriptor >= 0 else { return }
+        if executor.isOnThread {
+            close()
+        } else {
+            // The last owner let go elsewhere, which a task of another loop or a stopped loop can cause.
+            let remains = Remains(descriptor: descriptor, event: socketEvent, timer: deadlineTimer, tls: tls)
+            executor.enqueueOrRun { remains.dispose() }
+        }
+    }
+
+    /// Whether `close` or `reset` has not been called yet.
+    package var isOpen: Bool { descriptor >= 0 }
+
+    // MARK: Closing
+
+    /// Ends our side of the stream: the peer reads what was written and then the end. Reading goes on.
+    package func shutdownWrite() {
+        guard isOpen else { return }
+        tls?.sendCloseNotify()
+        Glibc.shutdown(descriptor, Int32(SHUT_WR))
+    }
+
+    /// Closes the stream. Pending waits throw `.closed`; nothing of this stream is called afterwards.
+    ///
+    /// It may be called from anywhere on the loop, its own callbacks included: libevent takes a removed event
+    /// out of the events of this turn, and the descriptor is closed only after that.
+    package func close() {
+        guard isOpen else { return }
+        tls?.sendCloseNotify()
+        tearDown()
+    }
+
+    /// Closes the stream so that the peer sees a broken connection (RST) rather than an end.
+    ///
+    /// The way to say "what you have got is not all" where the protocol has no other.
+    package func reset() {
+        guard isOpen else { return }
+        var option = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+        tearDown()
+    }
+
+    private func tearDown() {
+        onPeerClosed = nil
+        deadlineTimer?.cancel()
+        deadlineTimer = nil
+        if let socketEvent { event_free(socketEvent) }
+        socketEvent = nil
+        Glibc.close(descriptor)
+        descriptor = -1
+        isReadable = false
+        tls = nil
+        endWaits(.closed)
+    }
+
+    /// Ends the waits that are pending now with `.closed`, leaving the stream open: to drain idle connections.
+    package func interruptWaits() { endWaits(.interrupted) }
+
+    private func endWaits(_ end: WaitEnd) {
+        reader.take()?.resume(returning: end)
+        writer.take()?.resume(returning: end)
+    }
+
+    // MARK: Addresses
+
+    /// Whom the stream leads to.
+    package var peerAddress: SocketAddress {
+        if let knownPeer { return knownPeer }
+        let address = SocketAddress.of(descriptor, ask: getpeername)
+        knownPeer = address
+        return address
+    }
+
+    /// Our own end.
+    package var localAddress: SocketAddress { SocketAddress.of(descriptor, ask: getsockname) }
+
+    // MARK: Waiting
+
+    /// Makes reads and writes that are pending, or begin to wait later, fail with `.timedOut` once `duration`
+    /// has passed; nil takes the deadline away. Moving it costs a store.
+    package func setDeadline(after duration: Duration?) {
+        guard let duration else {
+            deadline = .max
+            return
+        }
+        setDeadline(at: executor.monotonicNow().advanced(by: duration))
+    }
+
+    /// The same, for an instant in monotonic nanoseconds of the loop's clock; `.max` is never.
+    package func setDeadline(at instant: Int64) {
+        deadline = instant
+        guard isOpen, instant != .max else { return }
+        // One timer for the stream's life, moved only to an earlier instant: when it goes off too early it is
+        // set for the rest. A deadline that moves with every request touches no timer.
+        if let deadlineTimer, deadlineTimer.isArmed, deadlineTimer.due <= instant { return }
+        let timer = deadlineTimer ?? Timer(on: executor) { [unowned self] in deadlineTimerFired() }
+        deadlineTimer = timer
+        timer.arm(at: instant)
+    }
+
+    private func deadlineTimerFired() {
+        if deadline <= executor.monotonicNow() {
+            endWaits(.timedOut)
+        } else if deadline != .max {
+            deadlineTimer?.arm(at: deadline)
+        }
+    }
+
+    /// Suspends until the kernel reports input, or an end.
+    func waitForInput(_ operation: StaticString) async throws(IOError) {
+        if isReadable { return }
+        try checkMayWait(operation)
+        precondition(reader == nil, "two tasks read from one stream")
+        let end = await withUnsafeContinuation { reader = $0 }
+        try check(end, operation)
+    }
+
+    /// Suspends until the kernel has room for output.
+    func waitForRoom(_ operation: StaticString) async throws(IOError) {
+        if isWritable { return }
+        try checkMayWait(operation)
+        precondition(writer == nil, "two tasks write to one stream")
+        let end = await withUnsafeContinuation { writer = $0 }
+        try check(end, operation)
+    }
+
+    private func checkMayWait(_ operation: StaticString) throws(IOError) {
+        guard isOpen else { throw closedError(operation) }
+        if deadline != .max, deadline <= executor.monotonicNow() { try check(.timedOut, operation) }
+    }
+
+    private func check(_ end: WaitEnd, _ operation: StaticString) throws(IOError) {
+        switch end {
+        case .ready: return
+        case .timedOut: throw IOError(.timedOut, operation: "\(operation)", detail: "the deadline passed")
+        case .interrupted: throw IOError(.closed, operation: "\(operation)", detail: "the wait was interrupted")
+        case .closed: throw closedError(operation)
+        }
+    }
+
+    func closedError(_ operation: StaticString) -> IOError {
+        IOError(.closed, operation: "\(operation)", detail: "the stream was closed on our side")
+    }
+
+    // MARK: Events
+
+    fileprivate func changed(_ kinds: Int32) {
+        if kinds & EV_CLOSED != 0 { isPeerClosed = true }
+        if kinds & (EV_READ | EV_CLOSED) != 0 {
+            isReadable = true
+            if let waiting = reader.take() {
+                waiting.resume(returning: .ready)
+            } else if let notify = onPeerClosed, isPeerClosed || isBroken(kinds) {
+                isPeerClosed = true
+                onPeerClosed = nil
+                notify()
+            }
+        }
+        // A callback above may have closed the stream; then there is no writer left.
+        if kinds & EV_WRITE != 0 {
+            isWritable = true
+            writer.take()?.resume(returning: .ready)
+        }
+    }
+
+    /// Whether the connection broke. libevent reports a reset as readable and writable, without EV_CLOSED;
+    /// asking by `poll` leaves the error in place for whoever reads.
+    private func isBroken(_ kinds: Int32) -> Bool {
+        guard kinds & EV_WRITE != 0 else { return false }
+        var query = pollfd(fd: descriptor, events: 0, revents: 0)
+        return poll(&query, 1, 0) > 0 && Int32(query.revents) & (POLLERR | POLLHUP) != 0
+    }
+}
+
+/// What is left of a stream whose last reference went away on another thread.
+// @unchecked: made by the last owner and used once, on the loop.
+private struct Remains: @unchecked Sendable {
+    let descriptor: Int32
+    let event: OpaquePointer?
+    let timer: Timer?
+    let tls: TLSSession?
+
+    func dispose() {
+        timer?.cancel()
+        if let event { event_free(event) }
+        Glibc.close(descriptor)
+    }
+}
+
+private func socketChanged(_: Int32, _ kinds: Int16, _ argument: UnsafeMutableRawPointer?) {
+    guard let argument else { return }
+    // The strong reference keeps the stream through its own callback, whatever that lets go of.
+    Unmanaged<ByteStream>.fromOpaque(argument).takeUnretainedValue().changed(Int32(kinds))
+}
+
+func setNonBlocking(_ descriptor: Int32) {
+    let flags = fcntl(descriptor, F_GETFL)
+    if flags & O_NONBLOCK == 0 { _ = fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) }
+}
+
+/// Small writes leave at once; no answer waits for the peer's acknowledgement. Unix sockets refuse it harmlessly.
+func setNoDelay(_ descriptor: Int32) {
+    var on: Int32 = 1
+    setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
+}
