@@ -1,2 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "CSQLite.h"
+
+int csqlite_bind_copy(sqlite3_stmt *statement, int index, const void *octets, sqlite3_uint64 count) {
+    return sqlite3_bind_blob64(statement, index, count ? octets : "", count, SQLITE_TRANSIENT);
+}
+
+int csqlite_bind_in_place(sqlite3_stmt *statement, int index, const void *octets, sqlite3_uint64 count) {
+    return sqlite3_bind_blob64(statement, index, count ? octets : "", count, SQLITE_STATIC);
+}
+
+int csqlite_leave_log_on_close(sqlite3 *connection) {
+    return sqlite3_db_config(connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
+}
+
+int csqlite_defend(sqlite3 *connection) {
+    int code = sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)0);
+    return code != SQLITE_OK ? code : sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (int *)0);
+}

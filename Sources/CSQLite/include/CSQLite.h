@@ -2,4 +2,19 @@
 #ifndef CSQLITE_H
 #define CSQLITE_H
 #include <sqlite3.h>
+
+/* SQLITE_TRANSIENT and SQLITE_STATIC are casts of integers to function pointers, which Swift cannot import. */
+
+/* Binds a copy of `count` octets; an empty blob, never NULL, when there are none. */
+int csqlite_bind_copy(sqlite3_stmt *statement, int index, const void *octets, sqlite3_uint64 count);
+
+/* Binds `count` octets in place; they must stay where they are until the statement is reset. */
+int csqlite_bind_in_place(sqlite3_stmt *statement, int index, const void *octets, sqlite3_uint64 count);
+
+/* sqlite3_db_config takes variable arguments, which Swift cannot call.
+   Keeps the connection from checkpointing, and from deleting the log by its name, when it is closed. */
+int csqlite_leave_log_on_close(sqlite3 *connection);
+
+/* Refuses statements that could damage the file on purpose, and schemas that call functions. */
+int csqlite_defend(sqlite3 *connection);
 #endif

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+import COpenSSL
+
+/// A SHA-256: the address of content.
+package struct ContentDigest: Hashable, Sendable {
+    /// The octets, eight at a time, big-endian.
+    private let words: SIMD4<UInt64>
+
+    /// Takes 32 octets; nil for any other number.
+    init?(_ bytes: UnsafeRawBufferPointer) {
+        guard bytes.count == Self.length else { return nil }
+        var words = SIMD4<UInt64>()
+        for index in 0..<4 {
+            words[index] = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: index * 8, as: UInt64.self))
+        }
+        self.words = words
+    }
+
+    /// Takes 64 hexadecimal digits in lower case; nil for anything else.
+    init?(hexadecimal text: some StringProtocol) {
+        let digits = Array(text.utf8)
+        guard digits.count == Self.length * 2 else { return nil }
+        var words = SIMD4<UInt64>()
+        for (index, digit) in digits.enumerated() {
+            let value: UInt8
+            switch digit {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): value = digit - UInt8(ascii: "0")
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): value = digit - UInt8(ascii: "a") + 10
+            default: return nil
+            }
+            words[index / 16] = words[index / 16] << 4 | UInt64(value)
+        }
+        self.words = words
+    }
+
+    package init(of bytes: [UInt8]) {
+        self = bytes.withUnsafeBytes { octets in
+            let hashing = Hashing()
+            hashing.update(octets)
+            return hashing.finish()
+        }
+    }
+
+    static let length = 32
+
+    /// The first eight octets, as a number.
+    package var prefix: UInt64 { words[0] }
+
+    package var bytes: [UInt8] {
+        var result: [UInt8] = []
+        result.reserveCapacity(Self.length)
+        for index in 0..<4 {
+            withUnsafeBytes(of: words[index].bigEndian) { result.append(contentsOf: $0) }
+        }
+        return result
+    }
+
+    /// 64 digits in lower case.
+    package var hexadecimal: String {
+        let digits = Array("0123456789abcdef".utf8)
+        return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+
+    /// Computes one digest after another. Belongs to one thread at a time.
+    final class Hashing {
+        private let context: OpaquePointer
+
+        /// Looked up once, as finding an algorithm by name costs more than hashing a kilobyte.
+        private static let algorithm = Algorithm()
+
+        init() {
+            guard let context = EVP_MD_CTX_new(), EVP_DigestInit_ex2(context, Self.algorithm.pointer, nil) == 1 else {
+                preconditionFailure("OpenSSL offers no SHA-256")
+            }
+            self.context = context
+        }
+
+        deinit { EVP_MD_CTX_free(context) }
+
+        func update(_ bytes: UnsafeRawBufferPointer) {
+            if bytes.count > 0 { EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) }
+        }
+
+        func update(_ value: Int64) {
+            withUnsafeBytes(of: value.littleEndian) { update($0) }
+        }
+
+        /// Returns the digest of what was given and starts over.
+        func finish() -> ContentDigest {
+            var words = SIMD4<UInt64>()
+            withUnsafeMutableBytes(of: &words) { octets in
+                _ = EVP_DigestFinal_ex(context, octets.baseAddress?.assumingMemoryBound(to: UInt8.self), nil)
+            }
+            EVP_DigestInit_ex2(context, nil, nil)
+            for index in 0..<4 { words[index] = UInt64(bigEndian: words[index]) }
+            return ContentDigest(words: words)
+        }
+
+        /// The digest of `bytes` alone.
+        func digest(of bytes: UnsafeRawBufferPointer) -> ContentDigest {
+            update(bytes)
+            return finish()
+        }
+    }
+
+    private init(words: SIMD4<UInt64>) { self.words = words }
+
+    /// Holds what `EVP_MD_fetch` returned, for good.
+    private struct Algorithm: @unchecked Sendable {  // an EVP_MD is immutable once fetched
+        let pointer = EVP_MD_fetch(nil, "SHA256", nil)
+    }
+}
+
+extension ContentDigest: CustomStringConvertible {
+    package var description: String { hexadecimal }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+package import LarderHTTP
+
+/// One stored entity: a variant of what was answered under a key, with everything needed to answer again.
+package struct EntityRecord: Sendable {
+    /// What tells variants of one key apart (the nominated request fields of `Vary`); opaque to the store.
+    package var variant: [UInt8]
+    /// The response head and the model's metadata in whatever form their owner writes; opaque to the store.
+    package var head: [UInt8]
+    package var requestTime: Timestamp
+    package var responseTime: Timestamp
+    /// When the content was stored. Identifies this version of the entity to `updateHead`.
+    package var storedAt: Timestamp
+    /// After this the entity is among the first to be evicted.
+    package var expires: Timestamp?
+    package var content: ContentReference
+
+    package init(
+        variant: [UInt8], head: [UInt8], requestTime: Timestamp, responseTime: Timestamp, storedAt: Timestamp,
+        expires: Timestamp?, content: ContentReference
+    ) {
+        self.variant = variant
+        self.head = head
+        self.requestTime = requestTime
+        self.responseTime = responseTime
+        self.storedAt = storedAt
+        self.expires = expires
+        self.content = content
+    }
+}
+
+/// Which content an entity has, and where it lies.
+package struct ContentReference: Sendable {
+    package enum Location: Sendable {
+        /// The octets themselves; they have been checked against the digest.
+        case inline(ContentChunk)
+        /// A file, read through `openContent`, which checks each block as it is read.
+        case file
+        /// There are none.
+        case empty
+    }
+
+    package var digest: ContentDigest
+    /// In octets.
+    package var length: Int64
+    package var location: Location
+
+    package init(digest: ContentDigest, length: Int64, location: Location) {
+        self.digest = digest
+        self.length = length
+        self.location = location
+    }
+
+    package static let empty = ContentReference(digest: ContentDigest(of: []), length: 0, location: .empty)
+}
+
+/// A line of a listing.
+package struct EntityListing: Sendable {
+    /// Hand this to `list(after:)` to go on behind this line. Grows with the time of writing.
+    package var row: Int64
+    package var key: EntityKey
+    package var variant: [UInt8]
+    /// The octets of the content.
+    package var length: Int64
+    package var requestTime: Timestamp
+    package var responseTime: Timestamp
+    package var storedAt: Timestamp
+    package var expires: Timestamp?
+    /// Whether eviction will pass over the key once, because it has been read since eviction last came by.
+    package var isRecentlyUsed: Bool
+}
+
+/// Which entities an operation on many is about; an entity must meet all that is given.
+package struct EntityMatch: Sendable {
+    package var service: String?
+    package var partition: String?
+    package var stage: String?
+    package var urlPrefix: String?
+    package var predicate: (@Sendable (EntityKey) -> Bool)?
+
+    package init(
+        service: String? = nil, partition: String? = nil, stage: String? = nil, urlPrefix: String? = nil,
+        predicate: (@Sendable (EntityKey) -> Bool)? = nil
+    ) {
+        self.service = service
+        self.partition = partition
+        self.stage = stage
+        self.urlPrefix = urlPrefix
+        self.predicate = predicate
+    }
+
+    package func accepts(_ key: EntityKey) -> Bool {
+        (service == nil || service == key.service)
+            && (partition == nil || partition == key.partition)
+            && (stage == nil || stage == key.stage)
+            && (urlPrefix.map { key.url.utf8.starts(with: $0.utf8) } ?? true)
+            && (predicate?(key) ?? true)
+    }
+}

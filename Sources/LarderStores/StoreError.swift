@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why a store could not be opened. Everything that goes wrong later is a `StoreEvent`.
+package struct StoreError: Error, Hashable, Sendable {
+    package enum Code: Hashable, Sendable {
+        /// Another process, or another store of this one, has the directory.
+        case inUse
+        /// The directory cannot be made or written.
+        case unusableDirectory
+        /// A setting is out of bounds.
+        case invalidSettings
+    }
+
+    package var code: Code
+    /// What was expected, what was found, and what to do about it.
+    package var message: String
+}
+
+extension StoreError: CustomStringConvertible {
+    package var description: String { message }
+}
+
+/// What happened in a store that someone may want to read in a log. Reported from the store's own threads.
+package enum StoreEvent: Hashable, Sendable {
+    /// These steps brought an older database up to date.
+    case migrated([String])
+    /// From now on a miss is known without asking the disk.
+    case keysLoaded(count: Int)
+    /// Left-overs of an earlier run were deleted.
+    case orphansRemoved(files: Int)
+    /// Writing fails; the store goes on reading and tries again.
+    case degraded(String)
+    /// Writing works again.
+    case recovered
+    /// The database is beyond repair, is kept under another name, and was replaced by an empty one.
+    case setAside(path: String, reason: String)
+    /// A stored entity was not what had been written; it has been removed.
+    case damagedEntity(url: String, reason: String)
+    /// Stored content was not what had been written; it has been removed.
+    case damagedContent(digest: ContentDigest, reason: String)
+    /// A read failed; it counted as a miss.
+    case readFailed(String)
+    /// An entity that was to be stored was not.
+    case writeDropped(url: String, reason: String)
+}
+
+/// What a store holds and how it is doing.
+package struct StoreStatistics: Sendable {
+    package enum State: Hashable, Sendable {
+        case open
+        /// Reading where possible, not writing.
+        case degraded(String)
+        case closed
+    }
+
+    package var state: State
+    package var entries: Int
+    /// Everything in the directory: database, log, index of the log, files, and what was set aside.
+    package var bytesOnDisk: Int64
+    package var limit: Int64
+    /// Operations that were accepted and are not yet committed.
+    package var pendingOperations: Int
+    /// Octets of content in memory that wait to be written.
+    package var pendingBytes: Int
+    package var evictions: Int
+    package var droppedWrites: Int
+    package var damaged: Int
+}
