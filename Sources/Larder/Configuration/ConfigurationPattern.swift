@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+public import LarderHTTP
+
+/// Something that selects resources by their URLs: which ones a piece of configuration applies to, which ones to
+/// wipe.
+///
+/// Larder brings `GlobPattern`, `RegexPattern`, `PredicatePattern` and exact URLs; a type of your own conforms by
+/// making a predicate. The predicate may be called at any time, from any thread, any number of times.
+public protocol ConfigurationPattern: Sendable {
+    /// Makes the predicate for the resources of a service with this base URL.
+    func predicate(relativeTo baseURL: TargetURI?) -> @Sendable (ResourceURL) -> Bool
+
+    /// The pattern in words, for logs and listings.
+    var patternDescription: String { get }
+}
+
+/// A pattern that is a function.
+public struct PredicatePattern: ConfigurationPattern {
+    public let patternDescription: String
+    private let matches: @Sendable (ResourceURL) -> Bool
+
+    public init(_ description: String, _ matches: @escaping @Sendable (ResourceURL) -> Bool) {
+        patternDescription = description
+        self.matches = matches
+    }
+
+    public func predicate(relativeTo baseURL: TargetURI?) -> @Sendable (ResourceURL) -> Bool { matches }
+}
+
+extension ConfigurationPattern where Self == PredicatePattern {
+    /// Every resource of the service, on whatever host: not a scope for credentials, use `**` for those.
+    public static var all: PredicatePattern { PredicatePattern("all") { _ in true } }
+}
+
+/// A URL is the pattern that only it matches, its query included.
+extension ResourceURL: ConfigurationPattern {
+    public func predicate(relativeTo baseURL: TargetURI?) -> @Sendable (ResourceURL) -> Bool { { $0 == self } }
+
+    public var patternDescription: String { string }
+}
+
+/// Resources that match one pattern and not another.
+public struct ExceptPattern<Included: ConfigurationPattern, Excluded: ConfigurationPattern>: ConfigurationPattern {
+    private let included: Included
+    private let excluded: Excluded
+
+    public init(_ included: Included, except excluded: Excluded) {
+        self.included = included
+        self.excluded = excluded
+    }
+
+    public var patternDescription: String { "\(included.patternDescription) except \(excluded.patternDescription)" }
+
+    public func predicate(relativeTo baseURL: TargetURI?) -> @Sendable (ResourceURL) -> Bool {
+        let isIncluded = included.predicate(relativeTo: baseURL)
+        let isExcluded = excluded.predicate(relativeTo: baseURL)
+        return { isIncluded($0) && !isExcluded($0) }
+    }
+}
+
+extension ConfigurationPattern {
+    /// This pattern without what `pattern` matches.
+    public func except<Excluded: ConfigurationPattern>(_ pattern: Excluded) -> ExceptPattern<Self, Excluded> {
+        ExceptPattern(self, except: pattern)
+    }
+}
+
+/// Why a pattern cannot be used.
+public enum PatternError: Error, Hashable, Sendable {
+    case empty
+    case tooLong(limit: Int)
+    case tooManyWildcards(limit: Int)
+    /// A scheme other than `http` and `https`, or one without `//` behind it.
+    case unsupportedScheme
+    case userInformation
+    case invalidHost
+    case invalidPort
+    /// `.` and `..` mean nothing in a pattern, since URLs are compared without them.
+    case dotSegment
+    case invalidPercentEncoding
+    case refusedCharacter(UInt8)
+    /// A regular expression that is malformed at an offset, and how.
+    case malformedExpression(at: Int, String)
+}
+
+extension PatternError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .empty: "the pattern is empty"
+        case .tooLong(let limit): "the pattern is longer than \(limit) octets"
+        case .tooManyWildcards(let limit): "the pattern has more than \(limit) wildcards"
+        case .unsupportedScheme: "an absolute pattern begins with http:// or https://"
+        case .userInformation: "a pattern cannot hold a user name or password"
+        case .invalidHost: "the host of the pattern is neither a name, nor an address, nor made of labels with * in them"
+        case .invalidPort: "the port of the pattern is neither * nor a number from 1 to 65535"
+        case .dotSegment: "a pattern cannot hold the segments . and .."
+        case .invalidPercentEncoding: "a percent sign in the pattern needs two hexadecimal digits behind it"
+        case .refusedCharacter(let octet): "no URL holds the octet 0x\(String(octet, radix: 16)) of the pattern"
+        case .malformedExpression(let offset, let problem): "the regular expression is wrong at offset \(offset): \(problem)"
+        }
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderHTTP
+
+extension ResourceURL {
+    /// The URL of `path` below this one. Nothing in `path` is special: all of it is path text and escaped as
+    /// such; one leading slash is dropped. A query stays behind the path.
+    public func child(_ path: String) -> ResourceURL {
+        guard let target else { return ResourceURL(string + "/" + path) }
+        let below = path.hasPrefix("/") ? path.dropFirst() : path[...]
+        let parent = target.path
+        let text = target.origin + parent + (parent.hasSuffix("/") ? "" : "/") + PercentEncoding.path(below)
+        return ResourceURL(text + (target.query.map { "?" + $0 } ?? ""))
+    }
+
+    /// The URL that `reference` means on a page with this URL, as a link does (RFC 3986 §5.2). Characters that a
+    /// URL cannot hold are escaped; a fragment is dropped.
+    public func relative(_ reference: String) -> ResourceURL {
+        guard let target else { return ResourceURL(reference) }
+        let reference = PercentEncoding.reference(reference.prefix { $0 != "#" })
+        if URLReference.hasScheme(reference) { return ResourceURL(reference) }
+        if reference.hasPrefix("//") { return ResourceURL(target.scheme.text + ":" + reference) }
+        let split = reference.firstIndex(of: "?") ?? reference.endIndex
+        let path = String(reference[..<split])
+        var query = reference[split...]
+        let merged: String
+        if path.isEmpty {
+            merged = target.path
+            if query.isEmpty, let own = target.query { query = "?" + own[...] }
+        } else if path.hasPrefix("/") {
+            merged = path
+        } else {
+            let parent = target.path
+            merged = parent[...parent.lastIndex(of: "/")!] + path
+        }
+        // A received target loses its dot segments, which is what resolving a reference does to them.
+        return (try? TargetURI(target.origin + merged + query)).map { ResourceURL($0) } ?? ResourceURL(reference)
+    }
+
+    /// `relative`, or nil for nil: for links that may be missing.
+    public func optionalRelative(_ reference: String?) -> ResourceURL? { reference.map(relative) }
+
+    /// This URL with `text` put in the place of its query; nil removes the query.
+    func replacingQuery(_ text: String?) -> ResourceURL {
+        guard let target else { return self }
+        return ResourceURL(target.origin + target.path + (text.map { "?" + $0 } ?? ""))
+    }
+}
+
+/// What RFC 3986 §4.1 says of references.
+enum URLReference {
+    /// Whether `text` begins with a scheme, so that it is a URL of its own.
+    static func hasScheme(_ text: String) -> Bool {
+        guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), let first = text.utf8.first, ASCII.isAlpha(first)
+        else { return false }
+        return text.utf8[..<colon].allSatisfy { ASCII.isAlpha($0) || ASCII.isDigit($0) || "+-.".utf8.contains($0) }
+    }
+}
+
+/// Percent-encoding of text for the places it can stand in (RFC 3986 §2.1).
+enum PercentEncoding {
+    /// Text as part of a path: everything but pchar and slashes is encoded, percent signs too.
+    static func path(_ text: some StringProtocol) -> String {
+        encode(text) { URICharacter.kind(of: $0) == .plain && $0 != UInt8(ascii: "?") }
+    }
+
+    /// Text as a name or value in a query or a form: only unreserved characters, `/` and `?` stand for themselves.
+    static func parameter(_ text: some StringProtocol) -> String {
+        encode(text) { URICharacter.isUnreserved($0) || $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") }
+    }
+
+    /// A whole reference: what is encoded already stays as it is.
+    static func reference(_ text: some StringProtocol) -> String {
+        encode(text) { URICharacter.kind(of: $0) != .refused }
+    }
+
+    /// The octets that percent-encoded text stands for; a percent sign that begins no triplet stands for itself.
+    static func decoded(_ text: some StringProtocol) -> [UInt8] {
+        let octets = Array(text.utf8)
+        var result: [UInt8] = []
+        var index = 0
+        while index < octets.count {
+            if octets[index] == 0x25, index + 2 < octets.count, let high = ASCII.hexValue(octets[index + 1]),
+                let low = ASCII.hexValue(octets[index + 2])
+            {
+                result.append(high << 4 | low)
+                index += 3
+            } else {
+                result.append(octets[index])
+                index += 1
+            }
+        }
+        return result
+    }
+
+    private static func encode(_ text: some StringProtocol, unless isPlain: (UInt8) -> Bool) -> String {
+        var octets: [UInt8] = []
+        for octet in text.utf8 {
+            if isPlain(octet) {
+                octets.append(octet)
+            } else {
+                octets += [0x25, URICharacter.hexDigit(octet >> 4), URICharacter.hexDigit(octet & 15)]
+            }
+        }
+        return String(decoding: octets, as: UTF8.self)
+    }
+}
