@@ -6,19 +6,19 @@ extension FieldName {
     static func code(ofToken bytes: UnsafeRawBufferPointer) -> UInt8 { RegisteredNames.table.code(ofToken: bytes) }
 }
 
-/// Finds registered names by length and first letter, and compares eight octets at a time, so that a head full of
+/// Finds registered names by length and outer letters, and compares eight octets at a time, so that a head full of
 /// unknown names costs a few instructions for each.
 ///
 /// Folding is setting bit 5: among tokens it maps only the upper-case letter and the letter itself to a lower-case
 /// letter, and nothing else to a digit or hyphen; registered names are made of those.
-private struct RegisteredNames: Sendable {
+struct RegisteredNames: Sendable {
     static let table = RegisteredNames()
 
     // nonisolated(unsafe): what these point to is written once, in init, and only read from then on.
 
     /// The length of the longest name.
     private let longest: Int
-    /// For each length and first letter (32 of them a length) the first candidate's code, or 0.
+    /// For each bucket the first candidate's code, or 0.
     nonisolated(unsafe) private let heads: UnsafePointer<UInt8>
     /// For each code the next candidate's code, or 0.
     nonisolated(unsafe) private let nexts: UnsafePointer<UInt8>
@@ -31,15 +31,15 @@ private struct RegisteredNames: Sendable {
         longest = registered.map(\.count).max() ?? 0
         slot = (longest + 8) & ~7
         // Made once and kept for the life of the process.
-        let heads = UnsafeMutablePointer<UInt8>.allocate(capacity: (longest + 1) * 32)
-        heads.initialize(repeating: 0, count: (longest + 1) * 32)
+        let heads = UnsafeMutablePointer<UInt8>.allocate(capacity: RegisteredNames.buckets)
+        heads.initialize(repeating: 0, count: RegisteredNames.buckets)
         let nexts = UnsafeMutablePointer<UInt8>.allocate(capacity: registered.count)
         nexts.initialize(repeating: 0, count: registered.count)
         let names = UnsafeMutableRawBufferPointer.allocate(byteCount: registered.count * slot, alignment: 8)
         names.initializeMemory(as: UInt8.self, repeating: 0)
         for (code, name) in registered.enumerated() {
-            guard let first = name.first else { continue }
-            let bucket = RegisteredNames.bucket(count: name.count, first: first)
+            guard let first = name.first, let last = name.last else { continue }
+            let bucket = RegisteredNames.bucket(count: name.count, first: first, last: last)
             nexts[code] = heads[bucket]
             heads[bucket] = UInt8(code)
             for (index, octet) in name.enumerated() { names[code * slot + index] = octet }
@@ -49,12 +49,19 @@ private struct RegisteredNames: Sendable {
         self.names = UnsafeRawPointer(names.baseAddress!)
     }
 
-    @inline(__always)
-    private static func bucket(count: Int, first: UInt8) -> Int { count &* 32 &+ Int(first & 31) }
+    @inline(__always) private static var buckets: Int { 512 }
 
+    @inline(__always)
+    private static func bucket(count: Int, first: UInt8, last: UInt8) -> Int {
+        (count &* 7 &+ Int(first | 0x20) &* 31 &+ Int(last | 0x20) &* 131) & (buckets &- 1)
+    }
+
+    @inline(__always)
     func code(ofToken bytes: UnsafeRawBufferPointer) -> UInt8 {
         guard let base = bytes.baseAddress, bytes.count > 0, bytes.count <= longest else { return 0 }
-        var candidate = heads[RegisteredNames.bucket(count: bytes.count, first: base.load(as: UInt8.self))]
+        let last = base.load(fromByteOffset: bytes.count &- 1, as: UInt8.self)
+        let bucket = RegisteredNames.bucket(count: bytes.count, first: base.load(as: UInt8.self), last: last)
+        var candidate = heads[bucket]
         while candidate != 0 {
             if RegisteredNames.matches(base, names + Int(candidate) &* slot, count: bytes.count) { return candidate }
             candidate = nexts[Int(candidate)]
@@ -75,6 +82,13 @@ private struct RegisteredNames: Sendable {
             // The last eight octets overlap the ones before.
             return token.loadUnaligned(fromByteOffset: count &- 8, as: UInt64.self) | fold
                 == name.loadUnaligned(fromByteOffset: count &- 8, as: UInt64.self)
+        }
+        if count >= 4 {
+            let fold: UInt32 = 0x2020_2020
+            let start = token.loadUnaligned(as: UInt32.self) | fold == name.loadUnaligned(as: UInt32.self)
+            return start
+                && token.loadUnaligned(fromByteOffset: count &- 4, as: UInt32.self) | fold
+                    == name.loadUnaligned(fromByteOffset: count &- 4, as: UInt32.self)
         }
         for position in 0..<count
         where token.load(fromByteOffset: position, as: UInt8.self) | 0x20

@@ -19,16 +19,17 @@ struct FieldSectionParser: Sendable {
     /// The octets of all lines are copied in one go, names and values point into them.
     mutating func parse(
         _ bytes: UnsafeRawBufferPointer, lines: inout LineReader, into fields: inout Fields, size: Int, count: Int,
-        overflow: ParseError.Code
+        overflow: @autoclosure () -> ParseError.Code
     ) throws(ParseError) -> Bool {
         guard let base = bytes.baseAddress else { return false }
+        let names = RegisteredNames.table
         let shift = fields.octetCount &- copied
         // However this ends, what the lines point to is there.
         defer {
             fields.appendOctets(UnsafeRawBufferPointer(start: base + copied, count: lines.start &- copied))
             copied = lines.start
         }
-        while let line = try lines.next(bytes, bound: start &+ size, overflow: overflow) {
+        while let line = try lines.next(bytes, bound: start &+ size, overflow: overflow()) {
             if line.isEmpty { return true }
             lineCount &+= 1
             guard lineCount <= count else { throw ParseError(.tooManyFieldLines, at: line.lowerBound) }
@@ -47,7 +48,7 @@ struct FieldSectionParser: Sendable {
             }
             let name = UnsafeRawBufferPointer(start: base + line.lowerBound, count: colon &- line.lowerBound)
             fields.appendLine(
-                code: FieldName.code(ofToken: name), nameStart: line.lowerBound &+ shift, nameCount: name.count,
+                code: names.code(ofToken: name), nameStart: line.lowerBound &+ shift, nameCount: name.count,
                 valueStart: valueStart &+ shift, valueCount: valueEnd &- valueStart)
         }
         return false

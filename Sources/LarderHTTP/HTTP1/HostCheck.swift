@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a request must say about its host before anybody looks at it (RFC 9112 §3.2).
+/// What a request must say about its host before anybody looks at it (RFC 9112 §3.2): exactly one Host field in
+/// HTTP/1.1, at most one in 1.0, and its value is `uri-host [ ":" port ]`.
 enum HostCheck {
     static func fault(in head: RequestHead) -> ParseError.Code? {
         switch head.fields.count(of: .host) {
@@ -8,14 +9,40 @@ enum HostCheck {
         case 1: break
         default: return .severalHosts
         }
-        let isEmpty = head.fields.withFirst(.host) { value -> Bool? in
-            guard let parts = HostGrammar.split(value) else { return nil }
-            // A port without a host is no authority in any form of target.
-            return parts.hostEnd == 0 && !value.isEmpty ? nil : value.isEmpty
+        // An http URI without a host is invalid (RFC 9110 §4.2.1). Only the origin-form takes its authority from
+        // this field, so it may be empty with the others.
+        let mayBeEmpty = head.target.first != 0x2F
+        return head.fields.withFirst(.host) { value -> ParseError.Code? in
+            if value.isEmpty { return mayBeEmpty ? nil : .emptyHost }
+            return isHostAndPort(value) ? nil : .malformedHost
+        } ?? nil
+    }
+
+    /// Whether the octets are those of a host and a port. Whether the name could exist (lengths of labels,
+    /// spellings of addresses) is settled where a target URI is made of it.
+    static func isHostAndPort(_ value: UnsafeRawBufferPointer) -> Bool {
+        var end = 0
+        if value[0] == 0x5B {
+            guard let close = value.firstIndex(of: 0x5D),
+                IPv6Text.parse(UnsafeRawBufferPointer(rebasing: value[1..<close])) != nil
+            else { return false }
+            end = close + 1
+        } else {
+            while end < value.count, isNameOctet(value[end]) { end &+= 1 }
+            guard end > 0 else { return false }
         }
-        guard case .some(.some(let isEmpty)) = isEmpty else { return .malformedHost }
-        // An http URI without a host is invalid (RFC 9110 §4.2.1). The other forms of target do not take their
-        // authority from this field, so it may be empty there.
-        return isEmpty && head.target.first == 0x2F ? .emptyHost : nil
+        guard end < value.count else { return true }
+        guard value[end] == 0x3A else { return false }
+        do throws(URIError) {
+            _ = try URIHost.port(UnsafeRawBufferPointer(rebasing: value[(end + 1)...]))
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    @inline(__always)
+    private static func isNameOctet(_ octet: UInt8) -> Bool {
+        ASCII.isAlpha(octet) || ASCII.isDigit(octet) || octet == 0x2E || octet == 0x2D || octet == 0x5F
     }
 }
