@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a map of settings is read into; made anew, it holds the defaults.
+package protocol SettingsRoot: Sendable {
+    init()
+}
+
+extension Settings: SettingsRoot {}
+extension ServiceSettings: SettingsRoot {}
+extension ConfigureBlock: SettingsRoot {}
+
+/// One setting: its name, what it may be, what it is when it is not set, and what it means.
+///
+/// Everything that the daemon says about its settings (parsing, help, the reference page, the admin dump) comes
+/// from these values.
+package struct Setting<Root: SettingsRoot>: Sendable {
+    /// The dotted path below the section it belongs to.
+    package let name: String
+    package let about: SettingDescription
+    let read: @Sendable (SettingNode, inout Root, inout SettingsReader) -> Void
+    let show: @Sendable (Root) -> ShownValue
+
+    /// Names the setting at `path`. `initially` says in words what the default is when it depends on something;
+    /// otherwise the default shown is the one that a new `Root` has.
+    init<Value>(
+        _ name: String, _ path: any WritableKeyPath<Root, Value> & Sendable, _ kind: SettingKind<Value>,
+        initially: String? = nil, isRequired: Bool = false, needsRestart: Bool = false,
+        inside: [SettingDescription] = [], _ text: String
+    ) {
+        self.name = name
+        about = SettingDescription(
+            name: name, type: kind.name, bounds: kind.bounds, unit: kind.unit,
+            initially: isRequired ? "required" : initially ?? kind.show(Root()[keyPath: path]).asDefault,
+            isRequired: isRequired, isReloadable: !needsRestart, text: text, inside: inside)
+        read = { node, root, reader in
+            if let value = kind.read(node, &reader) { root[keyPath: path] = value }
+        }
+        show = { kind.show($0[keyPath: path]) }
+    }
+
+    /// The same for a setting that may be absent.
+    init<Value>(
+        _ name: String, _ path: any WritableKeyPath<Root, Value?> & Sendable, _ kind: SettingKind<Value>,
+        initially: String? = nil, isRequired: Bool = false, needsRestart: Bool = false, _ text: String
+    ) {
+        self.init(
+            name, path, kind.optional, initially: initially, isRequired: isRequired, needsRestart: needsRestart, text)
+    }
+}
+
+/// What is said about a setting.
+package struct SettingDescription: Sendable, Equatable {
+    package var name: String
+    package var type: String
+    package var bounds: String?
+    package var unit: String?
+    /// The default, as it would be written or in words.
+    package var initially: String
+    package var isRequired: Bool
+    /// Whether a reload applies it; otherwise it takes a restart.
+    package var isReloadable: Bool
+    package var text: String
+    /// What a map or a list holds, with names relative to one of its elements.
+    package var inside: [SettingDescription]
+}
+
+extension ShownValue {
+    fileprivate var asDefault: String {
+        switch self {
+        case .nothing: "not set"
+        case .list(let values) where values.isEmpty: "empty"
+        case .map(let entries) where entries.isEmpty: "empty"
+        default: yaml
+        }
+    }
+}
+
+/// The settings that one map holds, with nested maps for the dots in their names.
+package struct SettingsSection<Root: SettingsRoot>: Sendable {
+    package let settings: [Setting<Root>]
+
+    package init(_ settings: [Setting<Root>]) { self.settings = settings }
+
+    package var descriptions: [SettingDescription] { settings.map(\.about) }
+
+    /// Reads a map into `root`. Nothing at all is an empty map, as when every line below a key is commented out.
+    package func read(_ node: SettingNode, into root: inout Root, _ reader: inout SettingsReader) {
+        read(node, below: "", into: &root, &reader)
+    }
+
+    /// What is set in `root`, as a map of the same shape as the configuration.
+    package func show(_ root: Root) -> ShownValue {
+        show(root, below: "")
+    }
+
+    private func read(
+        _ node: SettingNode, below prefix: String, into root: inout Root, _ reader: inout SettingsReader
+    ) {
+        let keys = keys(below: prefix)
+        guard case .map(let entries) = node.content else {
+            if node.isNull { return }
+            reader.refuse(
+                node, found: node.summary(showingText: false),
+                expected: "a map with " + SettingsSection.enumerate(keys))
+            return
+        }
+        for entry in reader.withoutRepetitions(entries) {
+            let name = prefix + entry.key
+            if let setting = settings.first(where: { $0.name == name }) {
+                reader.within(entry.key, at: entry.place) { setting.read(entry.value, &root, &$0) }
+            } else if settings.contains(where: { $0.name.hasPrefix(name + ".") }) {
+                reader.within(entry.key, at: entry.place) { read(entry.value, below: name + ".", into: &root, &$0) }
+            } else {
+                refuse(entry, among: keys, &reader)
+            }
+        }
+    }
+
+    private func refuse(_ entry: SettingNode.Entry, among keys: [String], _ reader: inout SettingsReader) {
+        let nearest =
+            Nearest.name(to: entry.key, in: keys)
+            ?? settings.first { $0.name.split(separator: ".").last.map(String.init) == entry.key }?.name
+            ?? Nearest.name(to: entry.key, in: settings.map(\.name))
+        reader.refuse(
+            SettingsProblem(
+                at: entry.place, setting: reader.setting,
+                found: "the unknown key \(SettingsProblem.quoted(entry.key))",
+                expected: SettingsSection.enumerate(keys), suggestion: nearest,
+                advice: nearest == nil ? "`larder settings` lists them all" : nil))
+    }
+
+    /// The keys that may stand in the map below `prefix`.
+    private func keys(below prefix: String) -> [String] {
+        var keys: [String] = []
+        for setting in settings where setting.name.hasPrefix(prefix) {
+            let key = String(setting.name.dropFirst(prefix.count).prefix { $0 != "." })
+            if keys.last != key { keys.append(key) }
+        }
+        return keys
+    }
+
+    private func show(_ root: Root, below prefix: String) -> ShownValue {
+        .map(
+            keys(below: prefix).compactMap { key in
+                let name = prefix + key
+                let value =
+                    settings.first { $0.name == name }.map { $0.show(root) } ?? show(root, below: name + ".")
+                return value == .nothing ? nil : (key, value)
+            })
+    }
+
+    private static func enumerate(_ keys: [String]) -> String {
+        keys.count > 1 ? "one of " + keys.joined(separator: ", ") : keys.joined()
+    }
+}

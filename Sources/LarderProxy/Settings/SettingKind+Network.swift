@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+
+extension SettingKind where Value == BaseURL {
+    static var baseURL: SettingKind {
+        .text(
+            "URL", expected: "an absolute http or https URL, as `https://api.example.com/v1/`",
+            show: { .text($0.description) },
+            parse: { scalar in
+                BaseURL.read(scalar.text).mapError { failure in
+                    switch failure {
+                    case .relative:
+                        let host = scalar.text.prefix { $0 != "/" }
+                        let isHost = HostAndPort.split(host).map { HostPattern.isHostName($0.host) } ?? false
+                        return TextRefusal(suggestion: isHost ? "https://\(scalar.text)" : nil)
+                    case .scheme(let scheme):
+                        let meant = Nearest.name(to: scheme, in: ["https", "http"])
+                        return TextRefusal(
+                            suggestion: meant.map { $0 + scalar.text.dropFirst(scheme.count) },
+                            advice: "\(SettingsProblem.quoted(scheme)) is not a scheme that Larder speaks")
+                    case .credentials:
+                        return TextRefusal(
+                            found: "a URL with a user name",
+                            advice: "send credentials with `headers: { Authorization: … }` in a `configure` block")
+                    case .host: return TextRefusal(advice: "the host or its port cannot be read")
+                    case .fragment: return TextRefusal(advice: "leave out the `#` and what follows it")
+                    case .character: return TextRefusal(advice: "percent-encode the characters that a URL cannot hold")
+                    case .dotSegment: return TextRefusal(advice: "resolve `.` and `..` in the path")
+                    }
+                }
+            })
+    }
+}
+
+extension SettingKind where Value == ParentProxy {
+    static var parentProxy: SettingKind {
+        .text(
+            "proxy", expected: "`environment`, `none`, or a proxy as `http://proxy.example.com:3128`", isSecret: true,
+            show: { parent in
+                switch parent {
+                case .environment: .text("environment")
+                case .none: .text("none")
+                case .proxy(let address): .text(address.description)
+                }
+            },
+            parse: { scalar in
+                if scalar.text == "environment" { return .success(.environment) }
+                if scalar.text == "none" { return .success(ParentProxy.none) }
+                return ProxyAddress.read(scalar.text).map { .proxy($0) }.mapError { failure in
+                    switch failure {
+                    case .scheme(let scheme):
+                        TextRefusal(
+                            found: "a proxy of scheme \(SettingsProblem.quoted(scheme))",
+                            advice: "Larder speaks to parent proxies over http only")
+                    case .form: TextRefusal(found: "a text that is not a proxy URL")
+                    }
+                }
+            })
+    }
+}
+
+extension SettingKind where Value == HostPattern {
+    static var host: SettingKind {
+        .text(
+            "host", expected: "a host name or address, as `api.example.com`, `*.example.com` or `localhost:8080`",
+            show: { .text($0.description) },
+            parse: { scalar in
+                if let pattern = HostPattern(scalar.text) { return .success(pattern) }
+                if case .success(let url) = BaseURL.read(scalar.text) {
+                    return .failure(TextRefusal(suggestion: url.authority, advice: "name the host only"))
+                }
+                if scalar.text.hasPrefix("."), HostPattern("*" + scalar.text) != nil {
+                    return .failure(TextRefusal(suggestion: "*" + scalar.text))
+                }
+                return .failure(TextRefusal())
+            })
+    }
+}
+
+extension SettingKind where Value == PortRange {
+    static var ports: SettingKind {
+        .text(
+            "port", expected: "a port or a range of ports from 1 to 65535, as `443` or `8000-8099`",
+            bounds: "1 … 65535",
+            show: { $0.first == $0.last ? .number(Int($0.first)) : .text($0.description) },
+            parse: { PortRange($0.text).map { .success($0) } ?? .failure(TextRefusal()) })
+    }
+}
+
+extension SettingKind where Value == AddressRange {
+    static var addressRange: SettingKind {
+        .text(
+            "address range", expected: "an address or a range, as `192.0.2.7`, `192.0.2.0/24` or `fd00::/8`",
+            show: { .text($0.description) },
+            parse: { scalar in
+                AddressRange.read(scalar.text).mapError { failure in
+                    switch failure {
+                    case .notAnAddress: TextRefusal(advice: "names of hosts are not looked up here")
+                    case .badLength: TextRefusal(advice: "the length after `/` is 0 to 32, or to 128 for IPv6")
+                    case .hostBits(let meant):
+                        TextRefusal(suggestion: meant.description, advice: "bits after the prefix must be 0")
+                    }
+                }
+            })
+    }
+}
+
+extension SettingKind where Value == [ListenAddress] {
+    static var listenAddresses: SettingKind {
+        let one = SettingKind<[ListenAddress]>.text(
+            "address", expected: "an IP address and a port, as `127.0.0.1:3128`, `[::1]:3128` or `localhost:3128`",
+            show: { .list($0.map { .text($0.description) }) },
+            parse: { scalar in
+                if let addresses = ListenAddress.read(scalar.text) { return .success(addresses) }
+                if HostAndPort.decimalPort(scalar.text) != nil {
+                    return .failure(TextRefusal(suggestion: "127.0.0.1:\(scalar.text)"))
+                }
+                if let port = HostAndPort.decimalPort(scalar.text.drop { $0 == "*" || $0 == ":" }) {
+                    return .failure(TextRefusal(suggestion: "0.0.0.0:\(port)"))
+                }
+                if IPAddress(scalar.text)?.isV6 == true {
+                    return .failure(TextRefusal(suggestion: "[\(scalar.text)]:3128"))
+                }
+                if IPAddress(scalar.text) != nil {
+                    return .failure(TextRefusal(suggestion: "\(scalar.text):3128"))
+                }
+                return .failure(TextRefusal())
+            })
+        let many = SettingKind<[[ListenAddress]]>.list(of: one, count: 1...64)
+        return SettingKind(
+            "list of addresses", expected: many.expected, bounds: many.bounds,
+            read: { node, reader in many.read(node, &reader).map { $0.flatMap { $0 } } },
+            show: one.show)
+    }
+}
+
+extension SettingKind where Value == FieldName {
+    static var fieldName: SettingKind {
+        .text(
+            "field name", expected: "the name of a field, as `CDN-Cache-Control`",
+            show: { .text($0.spelling) },
+            parse: { FieldName($0.text).map { .success($0) } ?? .failure(TextRefusal()) })
+    }
+}
+
+extension SettingKind where Value == Method {
+    static var method: SettingKind {
+        .text(
+            "method", expected: "a request method, as `GET`",
+            show: { .text($0.token) },
+            parse: { scalar in
+                guard let method = Method(scalar.text) else { return .failure(TextRefusal()) }
+                // Methods are case-sensitive (RFC 9110 §9.1); a known one in another case is a slip.
+                let upper = scalar.text.uppercased()
+                let isSlip = upper != scalar.text && ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"].contains(upper)
+                return isSlip ? .failure(TextRefusal(suggestion: upper)) : .success(method)
+            })
+    }
+}

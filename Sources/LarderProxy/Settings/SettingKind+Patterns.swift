@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+
+extension SettingKind where Value == String {
+    /// A pattern of URLs with wildcards.
+    static var glob: SettingKind {
+        .text(
+            "pattern", expected: "a pattern of URLs, as `/users/*` or `https://*.example.com/**`",
+            show: { .text($0) },
+            parse: { scalar in
+                let text = scalar.text
+                guard !text.isEmpty else { return .failure(TextRefusal(found: "an empty pattern", advice: "leave `match` out to mean every resource")) }
+                guard !text.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7F }) else {
+                    return .failure(TextRefusal(advice: "leave out control characters"))
+                }
+                guard !text.contains("#") else {
+                    return .failure(TextRefusal(advice: "leave out the `#`; fragments are never sent"))
+                }
+                if let query = text.firstMatch(of: #/\?[A-Za-z_][A-Za-z0-9_\-]*=/#) {
+                    return .failure(
+                        TextRefusal(
+                            suggestion: String(text[..<query.range.lowerBound]),
+                            advice: "a pattern cannot name a query, `?` is any one character; add `query: { … }`"))
+                }
+                guard text.utf8.filter({ $0 == UInt8(ascii: "*") || $0 == UInt8(ascii: "?") }).count <= 32 else {
+                    return .failure(TextRefusal(found: "a pattern with more than 32 wildcards"))
+                }
+                if let scheme = text.firstMatch(of: #/^([A-Za-z][A-Za-z0-9+.\-]*):/#)?.output.1,
+                    !["http", "https"].contains(scheme.lowercased())
+                {
+                    return .failure(
+                        TextRefusal(advice: "an absolute pattern starts with `http://` or `https://`"))
+                }
+                return .success(text)
+            })
+    }
+
+    /// A regular expression.
+    static var regex: SettingKind {
+        .text(
+            "regular expression", expected: "a regular expression, as `^https://api\\.example\\.com/`",
+            show: { .text($0) },
+            parse: { scalar in
+                guard !scalar.text.isEmpty, scalar.text.utf8.count <= 1_000 else { return .failure(TextRefusal()) }
+                do {
+                    _ = try Regex(scalar.text)
+                    return .success(scalar.text)
+                } catch {
+                    return .failure(TextRefusal(advice: "it cannot be compiled: \(error)"))
+                }
+            })
+    }
+
+    /// One absolute URL.
+    static var exactURL: SettingKind {
+        .text(
+            "URL", expected: "an absolute http or https URL",
+            show: { .text($0) },
+            parse: { scalar in
+                guard case .success = BaseURL.read(scalar.text) else { return .failure(TextRefusal()) }
+                return .success(scalar.text)
+            })
+    }
+}
+
+extension SettingKind where Value == [BlockPattern.QueryCondition] {
+    static var query: SettingKind {
+        .map(
+            "map of query parameters", expected: "a map from a parameter's name to its value", count: 32,
+            read: { entry, reader in
+                guard case .scalar(let scalar) = entry.value.content else {
+                    reader.refuse(entry.value, expected: "a text, `\"*\"` or `null`")
+                    return nil
+                }
+                let value: BlockPattern.QueryValue =
+                    scalar.isNull ? .absent : scalar.text == "*" ? .anything : .exactly(scalar.text)
+                return BlockPattern.QueryCondition(name: entry.key, value: value)
+            },
+            show: { condition in
+                switch condition.value {
+                case .absent: (condition.name, .nothing)
+                case .anything: (condition.name, .text("*"))
+                case .exactly(let text): (condition.name, .text(text))
+                }
+            })
+    }
+}
+
+extension SettingKind where Value == [HeaderEdit] {
+    static var headers: SettingKind {
+        .map(
+            "map of fields", expected: "a map from a field's name to its value", count: 200,
+            read: { entry, reader in
+                let expected = "the name of a field that may be set, as `Authorization`"
+                guard let name = FieldName(entry.key) else {
+                    reader.refuse(
+                        SettingsProblem(
+                            at: entry.place, setting: reader.setting,
+                            found: "the name \(SettingsProblem.quoted(entry.key))", expected: expected))
+                    return nil
+                }
+                guard !HeaderEdit.reserved.contains(name) else {
+                    reader.refuse(
+                        SettingsProblem(
+                            at: entry.place, setting: reader.setting, found: "the field `\(name)`", expected: expected,
+                            advice: "Larder writes this one itself; remove it"))
+                    return nil
+                }
+                if entry.value.isNull { return HeaderEdit(name: name, value: nil) }
+                guard case .scalar(let scalar) = entry.value.content else {
+                    reader.refuse(
+                        entry.value, found: entry.value.summary(showingText: false),
+                        expected: "the field's value, or `null` to remove it")
+                    return nil
+                }
+                guard scalar.text.utf8.count <= 8_192,
+                    scalar.text.utf8.allSatisfy({ (0x20...0x7E).contains($0) || $0 == 0x09 })
+                else {
+                    reader.refuse(
+                        entry.value, found: "a text that is too long or holds line ends or other characters",
+                        expected: "visible ASCII characters, spaces and tabs, at most 8 KiB")
+                    return nil
+                }
+                let value = Secret(scalar.text, reference: scalar.hasReferences ? scalar.written : nil)
+                return HeaderEdit(name: name, value: value)
+            },
+            show: { ($0.name.spelling, $0.shownValue) })
+    }
+}
+
+extension HeaderEdit {
+    /// Fields that belong to the connection or to framing, which Larder writes itself (RFC 9110 §7.6.1).
+    static let reserved: Set<FieldName> = [
+        "Host", "Connection", "Content-Length", "Transfer-Encoding", "TE", "Trailer", "Upgrade", "Keep-Alive",
+        "Proxy-Connection", "Proxy-Authorization", "Expect", "Via",
+    ]
+
+    /// The value as written where it refers to a secret; a value written out is shown unless its name says that
+    /// it is one.
+    var shownValue: ShownValue {
+        guard let value else { return .nothing }
+        if let reference = value.reference { return .text(reference) }
+        let name = name.canonical
+        let isSecret = ["auth", "cookie", "token", "secret", "key", "password", "session"].contains { name.contains($0) }
+        return .text(isSecret ? value.description : value.reveal())
+    }
+}
+
+/// `expirationTime` written as a map.
+struct ExpirationDraft: SettingsRoot {
+    var time: Duration?
+    var mode: ExpirationMode?
+}
+
+extension SettingKind where Value == Expiration {
+    /// A duration alone, or a map of a duration and how it relates to the origin's.
+    static func expiration(_ range: ClosedRange<Duration>) -> SettingKind {
+        let time = SettingKind<Duration>.duration(range)
+        let section = SettingsSection<ExpirationDraft>([
+            Setting("time", \.time, time, isRequired: true, "How long."),
+            Setting("mode", \.mode, .choice, "How it relates to the origin's."),
+        ])
+        return SettingKind(
+            "duration, or map of time and mode", expected: time.expected, bounds: time.bounds, unit: time.unit,
+            read: { node, reader in
+                guard case .map = node.content else {
+                    return time.read(node, &reader).map { Expiration(time: $0) }
+                }
+                var draft = ExpirationDraft()
+                let before = reader.problems.count
+                section.read(node, into: &draft, &reader)
+                if let time = draft.time { return Expiration(time: time, mode: draft.mode) }
+                if reader.problems.count == before {
+                    reader.refuse(node, found: "a map without `time`", expected: time.expected, advice: "add `time: 30 s`")
+                }
+                return nil
+            },
+            show: { expiration in
+                guard let mode = expiration.mode else { return time.show(expiration.time) }
+                return .map([("time", time.show(expiration.time)), ("mode", .text(mode.rawValue))])
+            })
+    }
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+
+extension SettingKind where Value == Duration {
+    /// A time with its unit, within `range`.
+    static func duration(_ range: ClosedRange<Duration>) -> SettingKind {
+        let least = UnitText.write(range.lowerBound)
+        let most = UnitText.write(range.upperBound)
+        return .text(
+            "duration", expected: "a duration from \(least) to \(most) with its unit, as `30 s` or `10 min`",
+            bounds: "\(least) … \(most)", unit: "ms, s, min, h, day, week",
+            show: { .text(UnitText.write($0)) },
+            parse: { scalar in
+                UnitText.duration.read(scalar.text)
+                    .mapError(TextRefusal.init)
+                    .map { Duration.nanoseconds($0) }
+                    .within(range, write: UnitText.write)
+            })
+    }
+}
+
+extension SettingKind where Value == ByteCount {
+    /// A number of octets with its unit, within two bounds.
+    static func size(_ least: ByteCount, _ most: ByteCount) -> SettingKind {
+        let range = least...most
+        return .text(
+            "size",
+            expected: "a size from \(range.lowerBound) to \(range.upperBound) with its unit, as `64 KiB` or `10 GiB`",
+            bounds: "\(range.lowerBound) … \(range.upperBound)", unit: "B, KiB, MiB, GiB, TiB",
+            show: { .text($0.description) },
+            parse: { scalar in
+                UnitText.size.read(scalar.text)
+                    .mapError(TextRefusal.init)
+                    .map { ByteCount(Int($0)) }
+                    .within(range, write: \.description)
+            })
+    }
+}
+
+extension SettingKind where Value == Int {
+    /// A whole number within `range`.
+    static func integer(_ range: ClosedRange<Int>) -> SettingKind {
+        .text(
+            "number", expected: "a whole number from \(range.lowerBound) to \(range.upperBound)",
+            bounds: "\(range.lowerBound) … \(range.upperBound)",
+            show: { .number($0) },
+            parse: { scalar in
+                let digits = scalar.text.replacing("_", with: "")
+                guard !scalar.isQuoted, digits.utf8.count <= 18, let number = Int(digits) else {
+                    let isQuotedNumber = scalar.isQuoted && Int(scalar.text) != nil
+                    return .failure(TextRefusal(advice: isQuotedNumber ? "leave the quotes out" : nil))
+                }
+                return Result.success(number).within(range, write: \.description)
+            })
+    }
+}
+
+extension SettingKind where Value == Bool {
+    static var flag: SettingKind {
+        .text(
+            "switch", expected: "`true` or `false`",
+            show: { .flag($0) },
+            parse: { scalar in
+                switch scalar.text {
+                case "true", "on", "yes": return scalar.isQuoted ? .failure(.quotes) : .success(true)
+                case "false", "off", "no": return scalar.isQuoted ? .failure(.quotes) : .success(false)
+                default:
+                    return .failure(TextRefusal(suggestion: Nearest.name(to: scalar.text, in: ["true", "false"])))
+                }
+            })
+    }
+}
+
+extension SettingKind where Value: RawRepresentable & CaseIterable, Value.RawValue == String {
+    /// One of a few words.
+    static var choice: SettingKind {
+        let words = Value.allCases.map(\.rawValue)
+        let listed = words.map { "`\($0)`" }
+        return .text(
+            "word", expected: listed.dropLast().joined(separator: ", ") + (words.count > 1 ? " or " : "") + listed.suffix(1).joined(),
+            bounds: words.joined(separator: ", "),
+            show: { .text($0.rawValue) },
+            parse: { scalar in
+                if let value = Value(rawValue: scalar.text) { return .success(value) }
+                return .failure(TextRefusal(suggestion: Nearest.name(to: scalar.text, in: words)))
+            })
+    }
+}
+
+extension SettingKind where Value == String {
+    /// One line of text.
+    static func line(_ name: String = "text", upTo limit: Int = 200) -> SettingKind {
+        .text(
+            name, expected: "one line of text, at most \(limit) characters",
+            show: { .text($0) },
+            parse: { scalar in
+                let isLine = !scalar.text.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F }
+                return isLine && scalar.text.count <= limit ? .success(scalar.text) : .failure(TextRefusal())
+            })
+    }
+
+    /// The absolute path of a file.
+    static var path: SettingKind {
+        .text(
+            "path", expected: "an absolute path",
+            show: { .text($0) },
+            parse: { scalar in
+                FileLocation.refusal(ofPath: scalar.text).map { .failure($0) } ?? .success(scalar.text)
+            })
+    }
+}
+
+extension SettingKind where Value == FileLocation {
+    /// The absolute path of a file, or `none`.
+    static func location(upTo limit: Int = 4_000) -> SettingKind {
+        .text(
+            "path", expected: "an absolute path of at most \(limit) octets, or `none`",
+            show: { location in
+                switch location {
+                case .automatic: .nothing
+                case .none: .text("none")
+                case .path(let path): .text(path)
+                }
+            },
+            parse: { scalar in
+                if scalar.text == "none" { return .success(FileLocation.none) }
+                if let refusal = FileLocation.refusal(ofPath: scalar.text, upTo: limit) { return .failure(refusal) }
+                return .success(.path(scalar.text))
+            })
+    }
+}
+
+extension FileLocation {
+    fileprivate static func refusal(ofPath text: String, upTo limit: Int = 4_000) -> TextRefusal? {
+        if text.utf8.contains(0) { return TextRefusal() }
+        if text.hasPrefix("unix:") { return TextRefusal(suggestion: String(text.dropFirst(5))) }
+        if text.hasPrefix("~") {
+            return TextRefusal(advice: "`~` is not expanded; write `${HOME}\(text.dropFirst())`")
+        }
+        if !text.hasPrefix("/") { return TextRefusal(advice: "start it with `/`") }
+        if text.hasSuffix("/") { return TextRefusal(advice: "name a file, not a directory") }
+        if text.utf8.count > limit { return TextRefusal(advice: "choose a shorter path") }
+        return nil
+    }
+}
+
+extension SettingKind where Value == Secret {
+    /// A token: visible ASCII, never shown.
+    static var secret: SettingKind {
+        .text(
+            "secret", expected: "visible ASCII characters, as `${NAME}` or `${file:/path}`", isSecret: true,
+            show: { .text($0.reference ?? "\($0)") },
+            parse: { scalar in
+                guard !scalar.text.isEmpty, scalar.text.utf8.count <= 4_096,
+                    scalar.text.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+                else {
+                    return .failure(
+                        TextRefusal(found: "a text that is empty, too long, or holds spaces or other characters"))
+                }
+                return .success(Secret(scalar.text, reference: scalar.hasReferences ? scalar.written : nil))
+            })
+    }
+}
+
+extension TextRefusal {
+    static let quotes = TextRefusal(advice: "leave the quotes out")
+
+    init(_ failure: UnitText.Failure) {
+        switch failure {
+        case .notANumber: self.init()
+        case .noUnit(let suggestion): self.init(suggestion: suggestion, advice: "a number needs its unit")
+        case .unknownUnit(let unit, let suggestion):
+            self.init(suggestion: suggestion, advice: "\(SettingsProblem.quoted(unit)) is not a unit")
+        case .tooLarge: self.init(advice: "choose a smaller one")
+        }
+    }
+}
+
+extension Result where Success: Comparable, Failure == TextRefusal {
+    /// Refuses what lies outside `range`, and names the bound that was passed.
+    fileprivate func within(_ range: ClosedRange<Success>, write: (Success) -> String) -> Result {
+        flatMap { value in
+            if value < range.lowerBound {
+                return .failure(TextRefusal(advice: "the least is \(write(range.lowerBound))"))
+            }
+            if value > range.upperBound {
+                return .failure(TextRefusal(advice: "the most is \(write(range.upperBound))"))
+            }
+            return .success(value)
+        }
+    }
+}

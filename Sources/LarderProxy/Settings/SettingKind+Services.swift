@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+
+extension SettingKind where Value == [ServiceSettings] {
+    static var services: SettingKind {
+        .map(
+            "map of services", expected: "a map from a service's name to its settings", count: 10_000,
+            read: { entry, reader in
+                var service = ServiceSettings()
+                service.name = entry.key
+                if let problem = ServiceSettings.refusal(ofName: entry.key) {
+                    reader.refuse(
+                        SettingsProblem(
+                            at: entry.place, setting: reader.setting,
+                            found: "the name \(SettingsProblem.quoted(entry.key))",
+                            expected: "a name of 1 to 63 lower-case letters, digits and `-`",
+                            suggestion: problem.suggestion, advice: problem.advice))
+                }
+                let before = reader.problems.count
+                SettingsCatalogue.service.read(entry.value, into: &service, &reader)
+                let hasBase = reader.places[reader.setting + ".baseURL"] != nil
+                if !hasBase, !entry.value.isOtherThanMap {
+                    reader.refuse(
+                        SettingsProblem(
+                            at: entry.place, setting: reader.setting, found: "a service without `baseURL`",
+                            expected: "the URL of the API", advice: "add `baseURL: https://…`"))
+                }
+                return reader.problems.count == before ? service : nil
+            },
+            show: { ($0.name, SettingsCatalogue.service.show($0)) })
+    }
+}
+
+extension ServiceSettings {
+    fileprivate static func refusal(ofName name: String) -> TextRefusal? {
+        if ["http", "https"].contains(name) {
+            return TextRefusal(advice: "`/\(name)/<host>/…` leads to any host; choose another name")
+        }
+        let isLabel =
+            (1...63).contains(name.utf8.count) && name.first != "-" && name.last != "-"
+            && name.utf8.allSatisfy {
+                (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == UInt8(ascii: "-")
+            }
+        guard !isLabel else { return nil }
+        let repaired = name.lowercased().replacing("_", with: "-").replacing(".", with: "-")
+        return TextRefusal(suggestion: repaired != name && refusal(ofName: repaired) == nil ? repaired : nil)
+    }
+}
+
+extension SettingNode {
+    /// Whether it is something that a map of settings was already refused for.
+    fileprivate var isOtherThanMap: Bool {
+        if case .map = content { false } else { !isNull }
+    }
+}
+
+extension SettingKind where Value == [ConfigureBlock] {
+    static var blocks: SettingKind {
+        SettingKind(
+            "list of blocks", expected: "a list of blocks, each a map",
+            read: { node, reader in
+                guard case .list(let items) = node.content else {
+                    if node.isNull { return [] }
+                    reader.refuse(
+                        node, found: node.summary(showingText: false), expected: "a list of blocks, each a map",
+                        advice: "start each block with `- `")
+                    return nil
+                }
+                guard items.count <= 10_000 else {
+                    reader.refuse(node, found: "\(items.count) blocks", expected: "at most 10000")
+                    return nil
+                }
+                return items.enumerated().map { index, item in
+                    reader.within("[\(index)]", at: item.place) { reader in
+                        var block = ConfigureBlock()
+                        SettingsCatalogue.configure.read(item, into: &block, &reader)
+                        return block
+                    }
+                }
+            },
+            show: { .list($0.map(SettingsCatalogue.configure.show)) })
+    }
+}
+
+extension SettingKind where Value == String {
+    /// Where a service is mounted.
+    static var mount: SettingKind {
+        .text(
+            "path prefix", expected: "a path that starts and ends with `/`, as `/github/`",
+            show: { .text($0) },
+            parse: { scalar in
+                let text = scalar.text
+                let isPath = text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !#"#"<>?\^`{|}"#.utf8.contains($0) }
+                guard isPath, !text.isEmpty, text.utf8.count <= 200 else { return .failure(TextRefusal()) }
+                let whole = (text.hasPrefix("/") ? "" : "/") + text + (text.hasSuffix("/") ? "" : "/")
+                guard whole == text else { return .failure(TextRefusal(suggestion: whole)) }
+                let segments = text.split(separator: "/", omittingEmptySubsequences: false).dropFirst().dropLast()
+                guard !segments.contains(where: { $0.isEmpty || $0 == "." || $0 == ".." }) else {
+                    return .failure(TextRefusal(advice: "leave out empty segments, `.` and `..`"))
+                }
+                if let first = segments.first, ["-", "http", "https"].contains(first) {
+                    return .failure(TextRefusal(advice: "`/\(first)/` is Larder's own; choose another path"))
+                }
+                return .success(text)
+            })
+    }
+
+    static var scheme: SettingKind {
+        .text(
+            "word", expected: "`http` or `https`", bounds: "http, https",
+            show: { .text($0) },
+            parse: { scalar in
+                let words = ["http", "https"]
+                if words.contains(scalar.text) { return .success(scalar.text) }
+                return .failure(TextRefusal(suggestion: Nearest.name(to: scalar.text, in: words)))
+            })
+    }
+}

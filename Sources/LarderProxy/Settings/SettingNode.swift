@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A piece of configuration as it was written, before anyone knows what it means: a text, a list or a map, and
+/// where it stood.
+package struct SettingNode: Sendable {
+    package var content: Content
+    package var place: SourcePlace
+
+    package enum Content: Sendable {
+        case scalar(Scalar)
+        case list([SettingNode])
+        /// In the order written; a key may stand in it twice, which the reader refuses.
+        case map([Entry])
+    }
+
+    package struct Scalar: Sendable {
+        /// The text, with references to secrets replaced.
+        package var text: String
+        /// The text as written, which is what messages show.
+        package var written: String
+        /// Whether it stood in quotes, so that it is a text even if it looks like a number.
+        package var isQuoted: Bool
+
+        package init(text: String, written: String? = nil, isQuoted: Bool = false) {
+            self.text = text
+            self.written = written ?? text
+            self.isQuoted = isQuoted
+        }
+
+        package var isNull: Bool { !isQuoted && ["", "~", "null", "Null", "NULL"].contains(text) }
+        package var hasReferences: Bool { text != written }
+    }
+
+    package struct Entry: Sendable {
+        package var key: String
+        package var place: SourcePlace
+        package var value: SettingNode
+
+        package init(key: String, place: SourcePlace, value: SettingNode) {
+            self.key = key
+            self.place = place
+            self.value = value
+        }
+    }
+
+    package init(_ content: Content, at place: SourcePlace) {
+        self.content = content
+        self.place = place
+    }
+
+    package var isNull: Bool {
+        if case .scalar(let scalar) = content { scalar.isNull } else { false }
+    }
+
+    /// What it is, for a message; a text only if it is known not to be a secret.
+    func summary(showingText: Bool) -> String {
+        switch content {
+        case .list(let items): return items.isEmpty ? "an empty list" : "a list"
+        case .map(let entries): return entries.isEmpty ? "an empty map" : "a map"
+        case .scalar(let scalar):
+            if scalar.isNull { return "nothing" }
+            guard showingText else { return "a text" }
+            return SettingsProblem.quoted(scalar.written) + (scalar.isQuoted ? " in quotes" : "")
+        }
+    }
+}
+
+/// Where a piece of configuration stood.
+package enum SourcePlace: Sendable, Hashable {
+    /// Lines and columns count from 1.
+    case file(String, line: Int, column: Int)
+    /// The value of `--set KEY=…`; line and column are within the value.
+    case option(String, line: Int, column: Int)
+    case environment(String)
+    /// A file as a whole, or what is missing from it.
+    case wholeFile(String)
+    /// Nowhere: what is missing when nothing was given.
+    case nowhere
+}
+
+extension SourcePlace: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .file(let path, let line, let column): "\(path):\(line):\(column)"
+        case .option(let key, 1, 1): "--set \(key)"
+        case .option(let key, let line, let column): "--set \(key):\(line):\(column)"
+        case .environment(let name): "environment variable \(name)"
+        case .wholeFile(let path): path
+        case .nowhere: "configuration"
+        }
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+package import Logging
+
+/// What the daemon was told: every value of the configuration, read once and passed down.
+///
+/// The initial values are the defaults; `SettingsCatalogue` names, bounds and explains each of them. A value that
+/// depends on where the daemon runs (a path, the environment's proxies) is `automatic` here and is replaced by
+/// `SettingsLoader` before anyone else sees it.
+package struct Settings: Sendable {
+    package var listen = [ListenAddress.loopback4(3128), ListenAddress.loopback6(3128)]
+    /// Number of event loops; nil means one per core.
+    package var threads: Int?
+    package var admin = Admin()
+    package var cache = Cache()
+    package var timeouts = Timeouts()
+    package var limits = Limits()
+    package var log = Log()
+    package var upstream = Upstream()
+    package var tunnels = Tunnels()
+    package var access = Access()
+    package var gateway = Gateway()
+    /// Whether requests sent inbound say for whom they are (RFC 7239).
+    package var forwarded = Forwarded.none
+    /// In the order of the file; names are unique.
+    package var services: [ServiceSettings] = []
+
+    package init() {}
+
+    package struct Admin: Sendable {
+        /// The Unix socket of the admin surface; its file permissions are the authorisation.
+        package var socket = FileLocation.automatic
+        /// The bearer token that authorises changes over TCP; nil means that none does.
+        package var token: Secret?
+    }
+
+    package struct Cache: Sendable {
+        /// The database; content files lie in a directory beside it. `none` keeps nothing on disk.
+        package var path = FileLocation.automatic
+        /// Bound of everything on disk: database, write-ahead log and content files.
+        package var disk = ByteCount.gibibytes(10)
+        /// Bound of the Resources held in memory.
+        package var memory = ByteCount.mebibytes(256)
+        /// Content up to this size is kept in the database, larger content in files.
+        package var inlineLimit = ByteCount.kibibytes(64)
+        /// Content larger than this passes through unstored.
+        package var maxObject = ByteCount.gibibytes(1)
+        /// The targeted cache control fields that are obeyed, first one wins (RFC 9213 §2.2).
+        package var targets: [FieldName] = ["Larder-Cache-Control"]
+    }
+
+    package struct Timeouts: Sendable {
+        /// From the first octet of a request head to its last.
+        package var head = Duration.seconds(15)
+        /// A client connection between requests.
+        package var idle = Duration.seconds(75)
+        /// A client that stopped sending the content of its request.
+        package var body = Duration.seconds(60)
+        /// A client that stopped taking what it is sent.
+        package var write = Duration.seconds(60)
+        /// Name resolution, connection and TLS handshake with an origin, together.
+        package var connect = Duration.seconds(10)
+        /// An origin that has gone silent, before its head or inside its content.
+        package var upstream = Duration.seconds(60)
+        /// A connection to an origin that waits in the pool.
+        package var upstreamIdle = Duration.seconds(60)
+        /// A tunnel on which nothing moves.
+        package var tunnelIdle = Duration.seconds(600)
+        /// What running exchanges are given to end after SIGTERM.
+        package var drain = Duration.seconds(30)
+        /// How long a request to an origin outlives the last client that wanted it.
+        package var abandon = Duration.milliseconds(50)
+    }
+
+    package struct Limits: Sendable {
+        /// Client connections open at once, over all loops.
+        package var connections = 10_000
+        /// Octets of a message head: start line and header section.
+        package var headSize = ByteCount.kibibytes(64)
+        /// Field lines in a header or trailer section.
+        package var fieldLines = 200
+        /// Octets of a request target.
+        package var targetLength = ByteCount.kibibytes(16)
+        /// Octets of request content kept so that a request can be sent again on a fresh connection.
+        package var requestSpool = ByteCount.kibibytes(64)
+        /// Connections to one origin, in use and idle.
+        package var upstreamConnections = 256
+        /// Tunnels open at once, over all loops.
+        package var tunnels = 1_000
+    }
+
+    package struct Log: Sendable {
+        package var level = Logger.Level.info
+        /// Whether each exchange leaves a line.
+        package var access = false
+        package var format = LogFormat.text
+    }
+
+    package struct Upstream: Sendable {
+        /// PEM certificates trusted instead of the system's; nil means the system's.
+        package var caFile: String?
+        /// Through which proxy origins are reached where a service names none.
+        package var parent = ParentProxy.environment
+        /// Hosts that are reached without `parent`.
+        package var noProxy: [HostPattern] = []
+        /// What `parent: environment` means in this process; filled in by `SettingsLoader`.
+        package var environment = EnvironmentProxies()
+    }
+
+    package struct Tunnels: Sendable {
+        /// Ports that CONNECT may name. Loopback clients reach loopback hosts on every port besides.
+        package var ports = [PortRange(443)]
+    }
+
+    package struct Access: Sendable {
+        /// Clients that are served although they are not on a loopback address.
+        package var allow: [AddressRange] = []
+    }
+
+    package struct Gateway: Sendable {
+        /// Whether loopback clients may name any host as `/https/<host>/…` and `/http/<host>/…`.
+        package var anyHost = true
+    }
+}
+
+/// Where a file of the daemon's own is.
+package enum FileLocation: Sendable, Equatable {
+    /// Where such a file belongs for this user on this machine.
+    case automatic
+    case none
+    case path(String)
+
+    /// The path, once `automatic` has been replaced.
+    package var path: String? {
+        if case .path(let path) = self { path } else { nil }
+    }
+}
+
+/// What a log line looks like.
+package enum LogFormat: String, Sendable, CaseIterable {
+    case text, json
+}
+
+/// What the `Forwarded` field of a request becomes on its way inbound (RFC 7239).
+package enum Forwarded: String, Sendable, CaseIterable {
+    /// It is passed on as it came; nothing is added.
+    case none
+    /// An element that names the client's address, scheme and host is appended.
+    case add
+}

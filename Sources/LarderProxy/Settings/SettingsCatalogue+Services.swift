@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+
+extension SettingsCatalogue {
+    /// The settings of one service, below `services.<name>`.
+    package static let service = SettingsSection<ServiceSettings>([
+        Setting(
+            "baseURL", \.baseURL, .baseURL, isRequired: true,
+            """
+            The http or https URL that the service's resources lie under. A request for a URL under it gets this \
+            service's configuration, however it arrives.
+            """),
+        Setting(
+            "mount", \.mount, .mount, initially: "`/<name>/`",
+            "The path prefix that leads to the service. `/` claims every path that is not below `/-/`."),
+        Setting(
+            "privacy", \.privacy, .choice,
+            """
+            Who may be answered from a stored response: everyone (`shared`), those with the same credentials \
+            (`partitioned`), or the one user of this machine (`private`).
+            """),
+        Setting(
+            "allowHosts", \.allowHosts, .list(of: .host), initially: "the host of `baseURL`",
+            "Further hosts that resources of the service may be on. Others are answered 403."),
+        Setting(
+            "parent", \.parent, .parentProxy, initially: "as `upstream.parent`",
+            "The proxy through which this service's origin is reached."),
+        Setting(
+            "offline", \.offline, .flag,
+            "Never ask the origin: clients get what is stored, whatever its age, else 504."),
+        Setting(
+            "configure", \.configure, .blocks, inside: configure.descriptions,
+            """
+            What holds for which resources. Blocks are applied in order, and a later one overrides what an earlier \
+            one said.
+            """),
+    ])
+
+    /// The settings of one block, below `services.<name>.configure[]`.
+    package static let configure = SettingsSection<ConfigureBlock>(conditions + policies)
+
+    private static let conditions: [Setting<ConfigureBlock>] = [
+        Setting(
+            "match", \.pattern.match, .glob,
+            """
+            Resources whose URL, up to its query, the pattern describes, below `baseURL` unless it starts with a \
+            scheme. `*` is any characters but `/`, `**` also `/`, `**/` any directories or none, `?` one character.
+            """),
+        Setting(
+            "regex", \.pattern.regex, .regex,
+            """
+            Resources in whose absolute URL, query included, the regular expression is found. Anchor it with `^` \
+            before you attach credentials to it.
+            """),
+        Setting("url", \.pattern.url, .exactURL, "The one resource with this URL, query included."),
+        Setting("except", \.pattern.except, .glob, "A pattern as in `match`, of resources that are not meant."),
+        Setting(
+            "query", \.pattern.query, .query,
+            """
+            Query parameters and the value each must have. `\"*\"` is any value; `null` means that the parameter must \
+            be absent.
+            """),
+        Setting("scheme", \.pattern.scheme, .scheme, "Resources whose URL has this scheme."),
+        Setting("host", \.pattern.host, .host, "Resources on this host."),
+        Setting(
+            "methods", \.methods, .list(of: .method, count: 1...32), initially: "all",
+            "The request methods that the block is for."),
+        Setting(
+            "description", \.description, .line(), initially: "the conditions",
+            "What the block is called in logs and explanations."),
+    ]
+
+    private static let policies: [Setting<ConfigureBlock>] = {
+        let upTo10Years = Duration.zero...Duration.seconds(3_650 * 86_400)
+        return [
+            Setting(
+                "headers", \.headers, .headers,
+                "Fields that are set on requests to the origin; `null` removes one that an earlier block set."),
+            Setting(
+                "expirationTime", \.expirationTime, .expiration(upTo10Years), initially: "30 s",
+                """
+                How long a response is up to date if the origin does not say. As a map, `mode` tells how the two \
+                relate: `fallback` (the origin's first), `cap` (the shorter), `floor` (the longer), `override` \
+                (always this one).
+                """),
+            Setting(
+                "override", \.override, .flag, initially: "false",
+                "`true` is short for `mode: override` of `expirationTime`, `false` for `mode: fallback`."),
+            Setting(
+                "retryTime", \.retryTime, .duration(upTo10Years), initially: "1 s",
+                """
+                How long after a failure the origin is not asked again; clients get what is stored if they may, \
+                else the error at once.
+                """),
+            Setting(
+                "staleWhileRevalidate", \.staleWhileRevalidate, .duration(upTo10Years), initially: "0",
+                """
+                How long after its time a response is still served while a new one is fetched, if the origin does \
+                not say (RFC 5861).
+                """),
+            Setting(
+                "staleIfError", \.staleIfError, .duration(upTo10Years), initially: "1 day",
+                """
+                How long after its time a response is served when the origin fails, if the origin does not say \
+                (RFC 5861).
+                """),
+            Setting(
+                "cache", \.cache, .choice, initially: "default",
+                "`none` stores nothing of these resources; `default` takes an earlier `none` back."),
+            Setting(
+                "offline", \.offline, .flag, initially: "as the service",
+                "Never ask the origin for these resources, or ask it although the service is offline."),
+        ]
+    }()
+}

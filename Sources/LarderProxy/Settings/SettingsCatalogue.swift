@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+
+/// Every setting of the daemon, once: what is not here is an unknown key.
+package enum SettingsCatalogue {
+    /// Reads a whole configuration; nil stands for none at all. The reader collects what is wrong.
+    package static func read(_ node: SettingNode?, _ reader: inout SettingsReader) -> Settings {
+        var settings = Settings()
+        if let node { root.read(node, into: &settings, &reader) }
+        SettingsChecks.check(settings, &reader)
+        return settings
+    }
+
+    /// The values in force, in the shape of the configuration and without secrets.
+    package static func show(_ settings: Settings) -> ShownValue { root.show(settings) }
+
+    /// All settings in the order of the reference page.
+    package static var descriptions: [SettingDescription] { root.descriptions }
+
+    package static let root = SettingsSection<Settings>(
+        process + cache + timeouts + limits + log + upstream + access + [
+            Setting(
+                "services", \.services, .services, inside: service.descriptions,
+                """
+                The APIs that have a configuration of their own, by name. A name is made of lower-case letters, \
+                digits and `-`; the service is reached as `/<name>/…` and as `<name>.localhost`.
+                """)
+        ])
+
+    private static let process: [Setting<Settings>] = [
+        Setting(
+            "listen", \.listen, .listenAddresses, needsRestart: true,
+            """
+            The addresses and ports on which clients are accepted. `localhost` stands for both loopback addresses; \
+            port 0 lets the system choose.
+            """),
+        Setting(
+            "threads", \.threads, .integer(1...1_024), initially: "one per core", needsRestart: true,
+            "The number of event loops, each on a thread of its own."),
+        Setting(
+            "admin.socket", \.admin.socket, .location(upTo: 107),
+            initially: "`larder.sock` in `$RUNTIME_DIRECTORY`, else in `$XDG_RUNTIME_DIR`, else in `/tmp/larder-<uid>`",
+            needsRestart: true,
+            """
+            The Unix socket on which the command line reaches the daemon. Whoever may write to it may change what \
+            is stored. `none` opens none.
+            """),
+        Setting(
+            "admin.token", \.admin.token, .secret,
+            """
+            The bearer token that authorises changes over TCP. Without one, changes are made over the Unix socket \
+            only.
+            """),
+    ]
+
+    private static let cache: [Setting<Settings>] = [
+        Setting(
+            "cache.path", \.cache.path, .location(),
+            initially: "`larder.db` in `$STATE_DIRECTORY`, else in `/var/lib/larder` for root, else in "
+                + "`$XDG_STATE_HOME/larder`, else in `~/.local/state/larder`",
+            needsRestart: true,
+            """
+            The SQLite database that holds what is stored; large content lies in files beside it. `none` stores \
+            nothing on disk.
+            """),
+        Setting(
+            "cache.disk", \.cache.disk, .size(.mebibytes(1), .tebibytes(1_024)),
+            "The bound of everything stored on disk: the database, its write-ahead log and the content files."),
+        Setting(
+            "cache.memory", \.cache.memory, .size(.mebibytes(1), .tebibytes(1)),
+            "The bound of what is held in memory to answer from at once."),
+        Setting(
+            "cache.inlineLimit", \.cache.inlineLimit, .size(ByteCount(0), .mebibytes(1)),
+            "Content up to this size is stored inside the database, larger content as a file of its own."),
+        Setting(
+            "cache.maxObject", \.cache.maxObject, .size(.kibibytes(1), .tebibytes(1)),
+            "Content larger than this passes through without being stored."),
+        Setting(
+            "cache.targets", \.cache.targets, .list(of: .fieldName, count: 0...8),
+            """
+            The targeted cache control fields (RFC 9213) that are obeyed in place of `Cache-Control`; the first \
+            that a response has counts.
+            """),
+    ]
+
+    private static let timeouts: [Setting<Settings>] = {
+        let range = Duration.milliseconds(10)...Duration.seconds(86_400)
+        return [
+            Setting(
+                "timeouts.head", \.timeouts.head, .duration(range),
+                "How long a client may take to send a request head, from its first octet to its last."),
+            Setting(
+                "timeouts.idle", \.timeouts.idle, .duration(range),
+                "How long a client connection is kept between requests."),
+            Setting(
+                "timeouts.body", \.timeouts.body, .duration(range),
+                "How long a client may pause while it sends the content of a request."),
+            Setting(
+                "timeouts.write", \.timeouts.write, .duration(range),
+                "How long a client may refuse to take what it is sent."),
+            Setting(
+                "timeouts.connect", \.timeouts.connect, .duration(range),
+                "How long reaching an origin may take: name resolution, connection and TLS handshake together."),
+            Setting(
+                "timeouts.upstream", \.timeouts.upstream, .duration(range),
+                "How long an origin may be silent, before its response or in the middle of it."),
+            Setting(
+                "timeouts.upstreamIdle", \.timeouts.upstreamIdle, .duration(range),
+                "How long an unused connection to an origin is kept."),
+            Setting(
+                "timeouts.tunnelIdle", \.timeouts.tunnelIdle, .duration(range),
+                "How long a tunnel is kept in which nothing moves."),
+            Setting(
+                "timeouts.drain", \.timeouts.drain, .duration(.zero...Duration.seconds(3_600)),
+                "How long running exchanges are given to end when the daemon is asked to stop."),
+            Setting(
+                "timeouts.abandon", \.timeouts.abandon, .duration(.zero...Duration.seconds(3_600)),
+                "How long a request to an origin goes on after the last client that waited for it has gone."),
+        ]
+    }()
+
+    private static let limits: [Setting<Settings>] = [
+        Setting(
+            "limits.connections", \.limits.connections, .integer(1...1_000_000),
+            "Client connections open at once. Further ones are answered 503 and closed."),
+        Setting(
+            "limits.headSize", \.limits.headSize, .size(.kibibytes(4), .mebibytes(1)),
+            "The size of a message head: start line and header section together."),
+        Setting(
+            "limits.fieldLines", \.limits.fieldLines, .integer(16...10_000),
+            "The number of field lines in a header or trailer section."),
+        Setting(
+            "limits.targetLength", \.limits.targetLength, .size(ByteCount(256), .mebibytes(1)),
+            "The length of a request target."),
+        Setting(
+            "limits.requestSpool", \.limits.requestSpool, .size(ByteCount(0), .mebibytes(16)),
+            "How much content of a request is kept so that it can be sent again when a pooled connection was gone."),
+        Setting(
+            "limits.upstreamConnections", \.limits.upstreamConnections, .integer(1...65_535),
+            "Connections to one origin, in use and idle. Further requests to it wait."),
+        Setting(
+            "limits.tunnels", \.limits.tunnels, .integer(0...1_000_000),
+            "Tunnels open at once. Further CONNECT requests are answered 503."),
+    ]
+
+    private static let log: [Setting<Settings>] = [
+        Setting("log.level", \.log.level, .choice, "The least severe messages that are logged."),
+        Setting("log.access", \.log.access, .flag, "Whether each exchange leaves a line in the log."),
+        Setting("log.format", \.log.format, .choice, "Log lines for people, or one JSON object a line."),
+    ]
+
+    private static let upstream: [Setting<Settings>] = [
+        Setting(
+            "upstream.caFile", \.upstream.caFile, .path,
+            initially: "the system's certificates",
+            "A file of PEM certificates that are trusted instead of the system's."),
+        Setting(
+            "upstream.parent", \.upstream.parent, .parentProxy,
+            """
+            The proxy through which origins are reached. `environment` is what `http_proxy`, `https_proxy` and \
+            `no_proxy` say; `none` reaches origins directly.
+            """),
+        Setting(
+            "upstream.noProxy", \.upstream.noProxy, .list(of: .host),
+            "Hosts that are reached directly in any case. Loopback hosts always are."),
+        Setting(
+            "tunnels.ports", \.tunnels.ports, .list(of: .ports),
+            """
+            The ports that CONNECT may name. Clients on a loopback address reach loopback hosts on every port \
+            besides.
+            """),
+    ]
+
+    private static let access: [Setting<Settings>] = [
+        Setting(
+            "access.allow", \.access.allow, .list(of: .addressRange),
+            """
+            The clients that are served although they are not on a loopback address. Others are answered 403, \
+            whatever `listen` says.
+            """),
+        Setting(
+            "gateway.anyHost", \.gateway.anyHost, .flag,
+            "Whether clients on a loopback address may name any host, as `/https/<host>/…` and `/http/<host>/…`."),
+        Setting(
+            "forwarded", \.forwarded, .choice,
+            """
+            `add` appends the client's address, scheme and host to the `Forwarded` field of requests to origins \
+            (RFC 7239); `none` passes on what the client sent.
+            """),
+    ]
+}

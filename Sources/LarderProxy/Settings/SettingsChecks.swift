@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What must hold between settings that are each right by themselves.
+enum SettingsChecks {
+    static func check(_ settings: Settings, _ reader: inout SettingsReader) {
+        checkSizes(settings, &reader)
+        checkMounts(settings.services, &reader)
+        checkBases(settings.services, &reader)
+        for service in settings.services {
+            for (index, block) in service.configure.enumerated() {
+                check(block, at: "services.\(service.name).configure[\(index)]", &reader)
+            }
+        }
+    }
+
+    private static func checkSizes(_ settings: Settings, _ reader: inout SettingsReader) {
+        if settings.cache.inlineLimit > settings.cache.maxObject {
+            refuse(
+                "cache.inlineLimit", found: "\(settings.cache.inlineLimit)",
+                expected: "no more than `cache.maxObject`, which is \(settings.cache.maxObject)",
+                advice: "lower one or raise the other", &reader)
+        }
+        if settings.limits.targetLength > settings.limits.headSize {
+            refuse(
+                "limits.targetLength", found: "\(settings.limits.targetLength)",
+                expected: "no more than `limits.headSize`, which is \(settings.limits.headSize)",
+                advice: "lower one or raise the other", &reader)
+        }
+        if let repeated = firstRepeated(settings.listen.filter { $0.port != 0 }) {
+            refuse(
+                "listen", found: "\(SettingsProblem.quoted("\(repeated)")) twice", expected: "each address once",
+                advice: "remove one of them", &reader)
+        }
+    }
+
+    /// Two services may not be reached through the same path, nor one through a path inside the other's; only
+    /// `/`, which means everything else, may lie around others.
+    private static func checkMounts(_ services: [ServiceSettings], _ reader: inout SettingsReader) {
+        for (index, service) in services.enumerated() {
+            let mount = service.effectiveMount
+            let other = services[..<index].first { earlier in
+                let theirs = earlier.effectiveMount
+                return mount == theirs
+                    || mount != "/" && theirs != "/" && (mount.hasPrefix(theirs) || theirs.hasPrefix(mount))
+            }
+            guard let other else { continue }
+            // The one that was written down is the one to blame.
+            let setting = service.mount == nil && other.mount != nil ? other : service
+            let rival = setting.name == service.name ? other : service
+            refuse(
+                "services.\(setting.name).mount",
+                found: "the mount \(SettingsProblem.quoted(setting.effectiveMount))",
+                expected: "a path that no other service has",
+                advice: "it overlaps \(SettingsProblem.quoted(rival.effectiveMount)) of the service `\(rival.name)`; choose another",
+                &reader)
+        }
+    }
+
+    private static func checkBases(_ services: [ServiceSettings], _ reader: inout SettingsReader) {
+        var owners: [BaseURL: String] = [:]
+        for service in services {
+            guard let owner = owners.updateValue(service.name, forKey: service.baseURL) else { continue }
+            refuse(
+                "services.\(service.name).baseURL", found: SettingsProblem.quoted("\(service.baseURL)") + " again",
+                expected: "a URL that no other service has",
+                advice: "the service `\(owner)` has it already; put both into one service", &reader)
+        }
+    }
+
+    private static func check(_ block: ConfigureBlock, at setting: String, _ reader: inout SettingsReader) {
+        if block.expirationTime?.mode != nil, block.override != nil {
+            refuse(
+                setting + ".override", found: "both `override` and a `mode` of `expirationTime`",
+                expected: "one of them", advice: "remove `override`", &reader)
+        }
+        if let url = block.pattern.url, block.pattern.match != nil || block.pattern.regex != nil {
+            refuse(
+                setting + ".url", found: "`url` beside `match` or `regex`",
+                expected: "one of them", advice: "\(SettingsProblem.quoted(url)) is one resource already; remove the others",
+                &reader)
+        }
+    }
+
+    private static func firstRepeated<Value: Hashable>(_ values: [Value]) -> Value? {
+        var seen: Set<Value> = []
+        return values.first { !seen.insert($0).inserted }
+    }
+
+    private static func refuse(
+        _ setting: String, found: String, expected: String, advice: String, _ reader: inout SettingsReader
+    ) {
+        reader.refuse(
+            SettingsProblem(
+                at: reader.place(of: setting), setting: setting, found: found, expected: expected, advice: advice))
+    }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// One thing that is wrong with a configuration: where, what was found, what was expected, what to do.
+package struct SettingsProblem: Error, Sendable, Equatable {
+    package var place: SourcePlace
+    /// The dotted path of the setting, as `services.github.baseURL`; empty when it is the file as a whole.
+    package var setting: String
+    /// A clause that follows "found": `` `10 minuets` ``, `an unknown key`.
+    package var found: String
+    package var expected: String?
+    /// What was probably meant, as it would be written.
+    package var suggestion: String?
+    package var advice: String?
+
+    package init(
+        at place: SourcePlace, setting: String, found: String, expected: String? = nil, suggestion: String? = nil,
+        advice: String? = nil
+    ) {
+        self.place = place
+        self.setting = setting
+        self.found = found
+        self.expected = expected
+        self.suggestion = suggestion
+        self.advice = advice
+    }
+
+    /// `text` in backquotes, without control characters and not too long for a line.
+    package static func quoted(_ text: String) -> String {
+        var shown = ""
+        for (count, scalar) in text.unicodeScalars.enumerated() {
+            if count == 60 {
+                shown += "…"
+                break
+            }
+            shown += scalar.escaped(asASCII: false)
+        }
+        return "`\(shown.replacing("\\\"", with: "\"").replacing("\\'", with: "'"))`"
+    }
+}
+
+extension SettingsProblem: CustomStringConvertible {
+    /// `larder.yaml:3:7: cache.disk: found …; expected …; did you mean …?; …`
+    package var description: String {
+        var parts = ["found \(found)"]
+        if let expected { parts.append("expected \(expected)") }
+        if let suggestion { parts.append("did you mean \(SettingsProblem.quoted(suggestion))?") }
+        if let advice { parts.append(advice) }
+        let prefix = setting.isEmpty ? "\(place): " : "\(place): \(setting): "
+        return prefix + parts.joined(separator: "; ")
+    }
+}
+
+/// Every problem of a configuration, in the order of the text.
+package struct SettingsProblems: Error, Sendable, CustomStringConvertible {
+    package var problems: [SettingsProblem]
+    /// How many more there were than are kept.
+    package var omitted: Int
+
+    package init(_ problems: [SettingsProblem], omitted: Int = 0) {
+        self.problems = problems
+        self.omitted = omitted
+    }
+
+    package var description: String {
+        var lines = problems.map(\.description)
+        if omitted > 0 { lines.append("… and \(omitted) more") }
+        return lines.joined(separator: "\n")
+    }
+}
