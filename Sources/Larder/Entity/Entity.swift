@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+public import LarderHTTP
+
+/// Content together with what is known about it: what a resource holds, what a request brings, and what each
+/// stage of a pipeline takes and gives.
+///
+/// Content starts as octets (`[UInt8]`) and becomes whatever the transformers make of it.
+public struct Entity<Content: Sendable>: Sendable {
+    public var content: Content
+    /// The response's fields. Those that describe the transfer are gone.
+    public var fields: Fields
+    /// The status the content came with; 200 for what was made up locally.
+    public var status: Status
+    /// When the content was last known to be valid.
+    public var timestamp: Timestamp
+    /// When the request that brought it was sent (RFC 9111 §4.2.3); nil for what was made up locally.
+    public var requestTime: Timestamp?
+    /// When the response arrived; nil for what was made up locally.
+    public var responseTime: Timestamp?
+    /// Whether the content was put in by `overrideLocalData` rather than sent by the origin. Its validators are
+    /// not the origin's, so they are never sent.
+    public internal(set) var isLocalOverride = false
+    private var explicitCharset: String?
+
+    /// Makes an entity of content and all that is known about it.
+    public init(
+        content: Content, fields: Fields = Fields(), status: Status = 200, charset: String? = nil, timestamp: Timestamp,
+        requestTime: Timestamp? = nil, responseTime: Timestamp? = nil
+    ) {
+        self.content = content
+        self.fields = fields
+        self.status = status
+        self.timestamp = timestamp
+        self.requestTime = requestTime
+        self.responseTime = responseTime
+        explicitCharset = charset
+    }
+
+    /// Makes an entity of content and its type, for what does not come from an origin.
+    public init(content: Content, contentType: String, charset: String? = nil, fields: Fields = Fields(), timestamp: Timestamp) {
+        self.init(content: content, fields: fields, charset: charset, timestamp: timestamp)
+        self.fields[.contentType] = contentType
+    }
+
+    /// The media type with its parameters; `application/octet-stream` when none was given.
+    public var contentType: String { fields[first: .contentType] ?? "application/octet-stream" }
+
+    /// The name of the character encoding: the one given to `init`, else the content type's parameter.
+    public var charset: String? { explicitCharset ?? MediaTypeText(contentType)?.parameter("charset") }
+
+    /// The entity tag as received, quotes and weakness included.
+    public var eTag: String? { fields[first: .eTag] }
+
+    /// The combined value of a field, whatever the case of `name`; nil for none and for what is no field name.
+    public func field(_ name: String) -> String? { FieldName(name).flatMap { fields[$0] } }
+
+    /// Says that the content was found valid at an instant.
+    public mutating func touch(at now: Timestamp) { timestamp = now }
+
+    /// The same entity around other content.
+    public func withContent<Other: Sendable>(_ content: Other) -> Entity<Other> {
+        var copy = Entity<Other>(
+            content: content, fields: fields, status: status, charset: explicitCharset, timestamp: timestamp,
+            requestTime: requestTime, responseTime: responseTime)
+        copy.isLocalOverride = isLocalOverride
+        return copy
+    }
+
+    /// The same entity with its content as `Other`, or nil when it is something else.
+    public func withContentRetyped<Other: Sendable>(as type: Other.Type = Other.self) -> Entity<Other>? {
+        (content as? Other).map(withContent)
+    }
+
+    /// The same entity with the type of its content forgotten.
+    public var erased: Entity<any Sendable> { withContent(content as any Sendable) }
+}
+
+/// An entity whose content may be anything: what resources and pipelines deal in.
+public typealias AnyEntity = Entity<any Sendable>
+
+extension Entity {
+    /// The entity after a 304 about it: the fields of `head` replace those of the same names, except the ones
+    /// that describe the content itself; it is valid as of `now` (RFC 9111 §3.2, §4.3.4).
+    func freshened(by head: ResponseHead, requestTime: Timestamp?, at now: Timestamp) -> Entity {
+        var copy = self
+        var replaced: Set<FieldName> = []
+        head.fields.forEachLine { _, spelling, value in
+            let name = FieldName(token: spelling)
+            guard !EntityFields.keptOnFreshening.contains(name) else { return }
+            if replaced.insert(name).inserted { copy.fields.remove(name) }
+            copy.fields.append(name, bytes: value)
+        }
+        copy.timestamp = now
+        copy.requestTime = requestTime
+        copy.responseTime = now
+        return copy
+    }
+}
+
+enum EntityFields {
+    /// RFC 9111 §3.2 and §3.1: about the stored content, or about one connection.
+    static let keptOnFreshening: Set<FieldName> = [
+        .contentEncoding, .contentType, .contentRange, .contentLength, .connection, .proxyConnection, .keepAlive, .te,
+        .transferEncoding, .upgrade, .trailer, .proxyAuthenticate, .proxyAuthorization, .proxyAuthenticationInfo,
+    ]
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A JSON value (RFC 8259) that can be shared between threads.
+///
+/// Numbers keep the digits they were written with and objects the order of their members, so that what is parsed
+/// and written again says the same.
+public enum JSONValue: Sendable, Hashable {
+    case null
+    case bool(Bool)
+    case number(JSONNumber)
+    case string(String)
+    case array([JSONValue])
+    case object(JSONObject)
+
+    /// The members, if this is an object.
+    public var object: JSONObject? { if case .object(let object) = self { object } else { nil } }
+    /// The elements, if this is an array.
+    public var array: [JSONValue]? { if case .array(let array) = self { array } else { nil } }
+    /// The text, if this is a string.
+    public var string: String? { if case .string(let string) = self { string } else { nil } }
+    /// The truth value, if this is one.
+    public var bool: Bool? { if case .bool(let bool) = self { bool } else { nil } }
+    /// The number, if this is one that an `Int` holds exactly.
+    public var int: Int? { if case .number(let number) = self { Int(number.text) } else { nil } }
+    /// The nearest `Double`, if this is a number.
+    public var double: Double? { if case .number(let number) = self { Double(number.text) } else { nil } }
+
+    /// The member of that name, if this is an object that has one.
+    public subscript(name: String) -> JSONValue? { object?[name] }
+    /// The element at that position, if this is an array that has one.
+    public subscript(index: Int) -> JSONValue? {
+        guard let array, array.indices.contains(index) else { return nil }
+        return array[index]
+    }
+
+    /// What kind of value this is, in JSON's words.
+    public var typeName: String {
+        switch self {
+        case .null: "null"
+        case .bool: "boolean"
+        case .number: "number"
+        case .string: "string"
+        case .array: "array"
+        case .object: "object"
+        }
+    }
+}
+
+/// A number as it was written.
+public struct JSONNumber: Sendable, Hashable {
+    public let text: String
+
+    init(text: String) { self.text = text }
+
+    public init(_ value: Int) { text = String(value) }
+
+    /// nil for infinities and not-a-number, which JSON does not have.
+    public init?(_ value: Double) {
+        guard value.isFinite else { return nil }
+        text = value == value.rounded() && abs(value) < 1e15 ? String(Int(value)) : String(value)
+    }
+}
+
+/// The members of a JSON object in their order. Of two members with one name the last counts (RFC 8259 §4 leaves
+/// it open).
+public struct JSONObject: Sendable, Hashable, ExpressibleByDictionaryLiteral {
+    public private(set) var names: [String] = []
+    private var values: [String: JSONValue] = [:]
+
+    public init() {}
+
+    public init(dictionaryLiteral elements: (String, JSONValue)...) {
+        for (name, value) in elements { self[name] = value }
+    }
+
+    public var count: Int { names.count }
+    public var isEmpty: Bool { names.isEmpty }
+
+    public subscript(name: String) -> JSONValue? {
+        get { values[name] }
+        set {
+            if let newValue {
+                if values.updateValue(newValue, forKey: name) == nil { names.append(name) }
+            } else if values.removeValue(forKey: name) != nil {
+                names.removeAll { $0 == name }
+            }
+        }
+    }
+
+    /// Equal when they have the same members, in whatever order.
+    public static func == (a: JSONObject, b: JSONObject) -> Bool { a.values == b.values }
+    public func hash(into hasher: inout Hasher) { hasher.combine(values) }
+}
+
+extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+    ExpressibleByStringLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
+    public init(nilLiteral: ()) { self = .null }
+    public init(booleanLiteral value: Bool) { self = .bool(value) }
+    public init(integerLiteral value: Int) { self = .number(JSONNumber(value)) }
+    public init(stringLiteral value: String) { self = .string(value) }
+    public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+    public init(dictionaryLiteral elements: (String, JSONValue)...) {
+        var object = JSONObject()
+        for (name, value) in elements { object[name] = value }
+        self = .object(object)
+    }
+}
+
+extension JSONValue: CustomStringConvertible {
+    public var description: String { String(decoding: octets, as: UTF8.self) }
+
+    /// The value written in UTF-8, without blanks.
+    public var octets: [UInt8] {
+        var output: [UInt8] = []
+        write(to: &output)
+        return output
+    }
+
+    private func write(to output: inout [UInt8]) {
+        switch self {
+        case .null: output += "null".utf8
+        case .bool(let value): output += (value ? "true" : "false").utf8
+        case .number(let number): output += number.text.utf8
+        case .string(let string): JSONValue.write(string, to: &output)
+        case .array(let elements):
+            output.append(UInt8(ascii: "["))
+            for (index, element) in elements.enumerated() {
+                if index > 0 { output.append(UInt8(ascii: ",")) }
+                element.write(to: &output)
+            }
+            output.append(UInt8(ascii: "]"))
+        case .object(let object):
+            output.append(UInt8(ascii: "{"))
+            for (index, name) in object.names.enumerated() {
+                if index > 0 { output.append(UInt8(ascii: ",")) }
+                JSONValue.write(name, to: &output)
+                output.append(UInt8(ascii: ":"))
+                object[name]?.write(to: &output)
+            }
+            output.append(UInt8(ascii: "}"))
+        }
+    }
+
+    private static func write(_ string: String, to output: inout [UInt8]) {
+        output.append(UInt8(ascii: "\""))
+        for octet in string.utf8 {
+            switch octet {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): output += [UInt8(ascii: "\\"), octet]
+            case 0x0A: output += "\\n".utf8
+            case 0x0D: output += "\\r".utf8
+            case 0x09: output += "\\t".utf8
+            case ..<0x20: output += "\\u00\(octet < 16 ? "0" : "")\(String(octet, radix: 16))".utf8
+            default: output.append(octet)
+            }
+        }
+        output.append(UInt8(ascii: "\""))
+    }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Something that may hold an entity whose content one wants as a certain type: resources, entities, errors.
+///
+/// Extend it with accessors for your own models.
+public protocol TypedContentAccessors {
+    /// Where the accessors take their content from.
+    var entityForTypedContent: AnyEntity? { get }
+}
+
+extension TypedContentAccessors {
+    /// The content as `Content`, or nil when there is none or it is something else.
+    public func typedContent<Content: Sendable>(as type: Content.Type = Content.self) -> Content? {
+        entityForTypedContent?.content as? Content
+    }
+
+    /// The content as `Content`, or `fallback`, which is evaluated only then.
+    public func typedContent<Content: Sendable>(ifNone fallback: @autoclosure () -> Content) -> Content {
+        typedContent() ?? fallback()
+    }
+
+    /// The content as text, or an empty string.
+    public var text: String { typedContent(ifNone: "") }
+
+    /// The content as JSON, or nil.
+    public var json: JSONValue? { typedContent() }
+
+    /// The members of the content if it is a JSON object, or none.
+    public var jsonObject: JSONObject { json?.object ?? JSONObject() }
+
+    /// The elements of the content if it is a JSON array, or none.
+    public var jsonArray: [JSONValue] { json?.array ?? [] }
+}
+
+extension Entity: TypedContentAccessors {
+    public var entityForTypedContent: AnyEntity? { erased }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+public import LarderHTTP
+
+/// Octets and what they are, as they leave for a client.
+public struct WireContent: Sendable, Equatable {
+    public var octets: [UInt8]
+    /// The media type, or nil to keep the entity's.
+    public var contentType: String?
+
+    public init(octets: [UInt8], contentType: String? = nil) {
+        self.octets = octets
+        self.contentType = contentType
+    }
+}
+
+/// Content that can be sent to clients: conform your models to serve what the pipeline makes of a response.
+public protocol WireEncodable: Sendable {
+    func wireContent() throws -> WireContent
+}
+
+extension Array: WireEncodable where Element == UInt8 {
+    public func wireContent() -> WireContent { WireContent(octets: self) }
+}
+
+extension String: WireEncodable {
+    public func wireContent() -> WireContent { WireContent(octets: Array(utf8), contentType: "text/plain; charset=utf-8") }
+}
+
+extension JSONValue: WireEncodable {
+    public func wireContent() -> WireContent { WireContent(octets: octets, contentType: "application/json") }
+}
+
+/// The content is of a type that does not conform to `WireEncodable`.
+public struct ContentNotEncodable: Error, Sendable, CustomStringConvertible {
+    public let type: String
+
+    public init(type: String) { self.type = type }
+
+    public var description: String { "content of type \(type) cannot be sent: it does not conform to WireEncodable" }
+}
+
+extension Entity {
+    /// What clients get of this entity: its content as octets, its fields without those that described the
+    /// octets the origin sent (length, codings, validators, digests).
+    public func encodedForWire() throws -> Entity<[UInt8]> {
+        guard let encodable = content as? any WireEncodable else {
+            throw ContentNotEncodable(type: String(describing: type(of: content as Any)))
+        }
+        let wire = try encodable.wireContent()
+        var result = withContent(wire.octets)
+        for name in WireFields.ofOriginalOctets { result.fields.remove(name) }
+        // Text and JSON are sent as UTF-8; a more specific type of the origin's is kept when it says the same.
+        if let type = wire.contentType, !WireFields.agrees(fields[first: .contentType], type) {
+            result.fields[.contentType] = type
+        }
+        return result
+    }
+}
+
+private enum WireFields {
+    static let ofOriginalOctets: [FieldName] = [
+        .contentLength, .contentEncoding, .contentRange, .acceptRanges, .eTag, .lastModified, .contentDigest, .reprDigest,
+        .digest, .contentMD5, .transferEncoding,
+    ]
+
+    /// Whether `own` names the family of `type` (a `+json` type is JSON) in a charset that is UTF-8 or left out.
+    static func agrees(_ own: String?, _ type: String) -> Bool {
+        guard let own = own.flatMap(MediaTypeText.init), let type = MediaTypeText(type) else { return false }
+        let isUTF8 = ["utf-8", "utf8"].contains(own.parameter("charset")?.lowercased() ?? "utf-8")
+        if type.subtype == "json" { return isUTF8 && (own.subtype == "json" || own.subtype.hasSuffix("+json")) }
+        return own.type == type.type && ["utf-8", "utf8"].contains(own.parameter("charset")?.lowercased())
+    }
+}
