@@ -42,7 +42,7 @@ let package = Package(
             name: "LarderRules",
             dependencies: [
                 "LarderHTTP",
-                .product(name: "StructuredFieldValues", package: "swift-http-structured-headers"),
+                .product(name: "RawStructuredFieldValues", package: "swift-http-structured-headers"),
             ],
             swiftSettings: swiftSettings),
         .target(
@@ -96,7 +96,7 @@ let package = Package(
             name: "LarderRulesTests",
             dependencies: [
                 "LarderRules", "LarderHTTP",
-                .product(name: "StructuredFieldValues", package: "swift-http-structured-headers"),
+                .product(name: "RawStructuredFieldValues", package: "swift-http-structured-headers"),
             ],
             swiftSettings: swiftSettings),
         .testTarget(name: "LarderIOTests", dependencies: ["LarderIO", "LarderTesting"], swiftSettings: swiftSettings),

@@ -36,6 +36,9 @@ public struct FieldName: Hashable, Sendable {
         other = code == 0 ? String(decoding: bytes.lazy.map(ASCII.lowercased), as: UTF8.self) : ""
     }
 
+    /// The registered name's number, or 0 for any other name; below 128.
+    @inlinable package var registeredCode: UInt8 { code }
+
     /// The name in lower case.
     public var canonical: String { code == 0 ? other : FieldName.registered[Int(code)].lowercased() }
 

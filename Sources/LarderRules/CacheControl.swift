@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+
+/// What the directives of a message say (RFC 9111 §5.2), read once and in the careful way:
+///
+/// - Of a directive that occurs twice, the first counts (§4.2.1); of one that only restricts, any occurrence.
+/// - Numbers may be quoted. Blanks around the equals sign make a member unreadable, and it is ignored. A number
+///   with letters, decimals or a sign is `invalid`.
+/// - A restricting directive is obeyed even where its member is malformed.
+package enum CacheControl {
+    /// Directives of a request (§5.2.1), and `Pragma: no-cache` (§5.4) when there is no `Cache-Control`.
+    package struct Request: Sendable, Hashable {
+        package var noCache = false
+        package var noStore = false
+        package var noTransform = false
+        package var onlyIfCached = false
+        package var maxAge: Duration?
+        package var minFresh: Duration?
+        /// How much staleness the client accepts; "for ever" when the directive has no argument.
+        package var maxStale: Duration?
+        /// RFC 5861 §4: how much staleness the client accepts instead of an error.
+        package var staleIfError: Duration?
+
+        package init() {}
+    }
+
+    /// Directives of a response (§5.2.2) and the extensions of RFC 5861 and RFC 8246.
+    package struct Response: Sendable, Hashable {
+        package struct Flags: OptionSet, Sendable, Hashable {
+            package let rawValue: UInt16
+            package init(rawValue: UInt16) { self.rawValue = rawValue }
+
+            package static let noStore = Flags(rawValue: 1 << 0)
+            /// Without argument, or with one that cannot be obeyed field by field.
+            package static let noCache = Flags(rawValue: 1 << 1)
+            /// Without argument, or with one that cannot be obeyed field by field.
+            package static let isPrivate = Flags(rawValue: 1 << 2)
+            package static let isPublic = Flags(rawValue: 1 << 3)
+            package static let mustRevalidate = Flags(rawValue: 1 << 4)
+            package static let proxyRevalidate = Flags(rawValue: 1 << 5)
+            package static let mustUnderstand = Flags(rawValue: 1 << 6)
+            package static let noTransform = Flags(rawValue: 1 << 7)
+            package static let immutable = Flags(rawValue: 1 << 8)
+        }
+
+        package var flags: Flags = []
+        package var maxAge: DeltaSeconds?
+        package var sMaxage: DeltaSeconds?
+        package var staleWhileRevalidate: DeltaSeconds?
+        package var staleIfError: DeltaSeconds?
+        /// The fields that `no-cache="…"` keeps out of reused responses.
+        package var noCacheFields: [FieldName] = []
+        /// The fields that `private="…"` keeps out of shared caches.
+        package var privateFields: [FieldName] = []
+        /// The field the directives came from: `Cache-Control`, a targeted field (RFC 9213), or none.
+        package var source: FieldName?
+
+        package init() {}
+
+        /// Whether a targeted field decides, so that `Expires` has no say either (RFC 9213 §2.2).
+        package var isTargeted: Bool { source != nil && source != .cacheControl }
+    }
+}
+
+extension CacheControl.Request {
+    /// Reads the directives of a request. `Pragma` counts only where there is no `Cache-Control` at all.
+    package init(_ fields: Fields) {
+        var parsed = CacheControl.Request()
+        var hasCacheControl = false
+        fields.forEach(.cacheControl) { line in
+            hasCacheControl = true
+            DirectiveScanner.scan(line) { name, argument in parsed.take(name, argument) }
+        }
+        if !hasCacheControl {
+            fields.forEach(.pragma) { line in
+                DirectiveScanner.scan(line) { name, _ in
+                    if name.isFolded("no-cache") { parsed.noCache = true }
+                }
+            }
+        }
+        self = parsed
+    }
+
+    private mutating func take(_ name: UnsafeRawBufferPointer, _ argument: DirectiveScanner.Argument) {
+        switch name.count {
+        case 7:
+            if name.isFolded("max-age") { maxAge = maxAge ?? argument.seconds }
+        case 8:
+            if name.isFolded("no-cache") { noCache = true } else if name.isFolded("no-store") { noStore = true }
+        case 9:
+            if name.isFolded("min-fresh") {
+                minFresh = minFresh ?? argument.seconds
+            } else if name.isFolded("max-stale") {
+                if case .none = argument {
+                    maxStale = maxStale ?? .foreverInRFC9111
+                } else {
+                    maxStale = maxStale ?? argument.seconds
+                }
+            }
+        case 12: if name.isFolded("no-transform") { noTransform = true }
+        case 14:
+            if name.isFolded("only-if-cached") {
+                onlyIfCached = true
+            } else if name.isFolded("stale-if-error") {
+                staleIfError = staleIfError ?? argument.seconds
+            }
+        default: break
+        }
+    }
+}
+
+extension CacheControl.Response {
+    /// Reads the directives that govern a response: those of the first usable targeted field of `targets`, else
+    /// those of `Cache-Control`.
+    package init(_ fields: Fields, targets: [FieldName] = []) {
+        for target in targets where fields.contains(target) {
+            if let targeted = CacheControl.Response(targeted: target, in: fields) {
+                self = targeted
+                return
+            }
+        }
+        var parsed = CacheControl.Response()
+        fields.forEach(.cacheControl) { line in
+            parsed.source = .cacheControl
+            DirectiveScanner.scan(line) { name, argument in parsed.take(name, argument) }
+        }
+        self = parsed
+    }
+
+    private mutating func take(_ name: UnsafeRawBufferPointer, _ argument: DirectiveScanner.Argument) {
+        switch name.count {
+        case 6: if name.isFolded("public"), argument.isWellFormed { flags.insert(.isPublic) }
+        case 7:
+            if name.isFolded("max-age") {
+                maxAge = maxAge ?? argument.delta
+            } else if name.isFolded("private") {
+                restrict(\.privateFields, .isPrivate, to: argument)
+            }
+        case 8:
+            if name.isFolded("s-maxage") {
+                sMaxage = sMaxage ?? argument.delta
+            } else if name.isFolded("no-cache") {
+                restrict(\.noCacheFields, .noCache, to: argument)
+            } else if name.isFolded("no-store") {
+                flags.insert(.noStore)
+            }
+        case 9: if name.isFolded("immutable"), argument.isWellFormed { flags.insert(.immutable) }
+        case 12: if name.isFolded("no-transform") { flags.insert(.noTransform) }
+        case 14: if name.isFolded("stale-if-error") { staleIfError = staleIfError ?? argument.delta }
+        case 15:
+            if name.isFolded("must-revalidate") {
+                flags.insert(.mustRevalidate)
+            } else if name.isFolded("must-understand"), argument.isWellFormed {
+                flags.insert(.mustUnderstand)
+            }
+        case 16: if name.isFolded("proxy-revalidate") { flags.insert(.proxyRevalidate) }
+        case 22: if name.isFolded("stale-while-revalidate") { staleWhileRevalidate = staleWhileRevalidate ?? argument.delta }
+        default: break
+        }
+    }
+
+    /// `no-cache` and `private`: with a list of field names they concern these fields, otherwise the response.
+    private mutating func restrict(
+        _ list: WritableKeyPath<CacheControl.Response, [FieldName]>, _ flag: Flags, to argument: DirectiveScanner.Argument
+    ) {
+        let octets: UnsafeRawBufferPointer
+        switch argument {
+        case .token(let value), .quoted(let value): octets = value
+        case .none, .spaced, .malformed:
+            flags.insert(flag)
+            return
+        }
+        if let names = CacheControl.fieldNames(octets) {
+            self[keyPath: list] += names
+        } else {
+            flags.insert(flag)
+        }
+    }
+}
+
+extension CacheControl {
+    /// The fields of a qualified directive; nil when the list is empty, holds something that is no name, or names a
+    /// field that caching itself depends on: then the directive is obeyed as if it had no argument, which
+    /// RFC 9111 §5.2.2.4 and §5.2.2.7 permit.
+    static func fieldNames(_ list: UnsafeRawBufferPointer) -> [FieldName]? {
+        var names: [FieldName] = []
+        for member in list.split(separator: 0x2C) {
+            let name = ASCII.trimmed(UnsafeRawBufferPointer(rebasing: member))
+            if name.isEmpty { continue }
+            guard let name = FieldName(bytes: name), !needed.contains(name.registeredCode) else { return nil }
+            names.append(name)
+        }
+        return names.isEmpty ? nil : names
+    }
+
+    private static let needed = FieldSet([
+        .cacheControl, .cdnCacheControl, .vary, .age, .date, .expires, .eTag, .lastModified, .contentLength, .contentRange,
+        .contentEncoding, .contentType, .pragma,
+    ])
+}
+
+extension DirectiveScanner.Argument {
+    var isWellFormed: Bool {
+        switch self {
+        case .none, .token, .quoted: true
+        case .spaced, .malformed: false
+        }
+    }
+
+    /// The argument as a lifetime of a response: nil when the member is to be ignored.
+    var delta: DeltaSeconds? {
+        switch self {
+        case .token(let octets), .quoted(let octets): DeltaSeconds(octets)
+        case .none, .malformed: .invalid
+        case .spaced: nil
+        }
+    }
+
+    /// The argument as a wish of a client: nil when it is none that could be granted.
+    var seconds: Duration? { delta?.duration }
+}

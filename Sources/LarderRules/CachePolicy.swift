@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+
+/// What the configuration of a service or block says about caching: everything a rule depends on besides the
+/// messages themselves and the time.
+///
+/// The defaults are those of RFC 9111 for a shared cache and change nothing an origin said.
+package struct CachePolicy: Sendable, Hashable {
+    /// For whom responses are kept (RFC 9111 §1): any number of users, or one.
+    package enum Role: String, Sendable, CaseIterable {
+        case shared, `private`
+    }
+
+    /// How `expirationTime` and what the origin says combine.
+    package enum ExpirationMode: String, Sendable, CaseIterable {
+        /// The origin's explicit lifetime; `expirationTime` where it names none and heuristics are allowed.
+        case fallback
+        /// The shorter of the two.
+        case cap
+        /// The longer of the two. `no-cache` still asks for validation.
+        case floor
+        /// `expirationTime` alone, counted from receipt, for every status; `max-age`, `Expires` and `no-cache` lose.
+        case override
+    }
+
+    /// What happens to `Set-Cookie` in a shared cache (RFC 9111 §7.3). A private one keeps it.
+    package enum SetCookieRule: String, Sendable, CaseIterable {
+        /// Stored and replayed like any other field, as RFC 9111 §3.1 asks.
+        case stored
+        /// The response is stored without the field, so that no client gets the cookie of another.
+        case withheld
+        /// A response that sets a cookie is not stored.
+        case notStored
+    }
+
+    package var role: Role = .shared
+    /// The lifetime of responses for which the origin names none; nil leaves it to the heuristics of RFC 9111 §4.2.2.
+    package var expirationTime: Duration?
+    package var expirationMode: ExpirationMode = .fallback
+    /// The lifetime of error responses for which the origin names none. They are kept in memory only.
+    package var retryTime: Duration = .zero
+    /// The window of RFC 5861 §3 where the origin names none.
+    package var staleWhileRevalidate: Duration = .zero
+    /// The window of RFC 5861 §4 where the origin names none: how stale a response to serve instead of a 5xx.
+    package var staleIfError: Duration = .zero
+    /// How stale a response to serve when the upstream cannot be reached, where the origin names no bound; nil: any
+    /// (RFC 9111 §4.2.4 sets none).
+    package var staleIfDisconnected: Duration?
+    /// The heuristic lifetime as a fraction of the time since `Last-Modified` (RFC 9111 §4.2.2).
+    package var heuristicFraction: Double = 0.1
+    package var heuristicMaximum: Duration = .seconds(86_400)
+    /// The target list of RFC 9213 §2.2, most applicable first. Empty for a proxy that is no part of a CDN.
+    package var targets: [FieldName] = []
+    /// Never ask the upstream: stored responses whatever their age, else 504.
+    package var offline = false
+    /// Whether responses to requests with `Authorization` are stored although no directive allows it, because the key
+    /// tells the users apart (a partition). Without effect for a private cache, which may anyway.
+    package var storesAuthorized = false
+    /// Whether `no-store` in responses is disregarded. Breaks RFC 9111 on purpose; in no mode by default.
+    package var storesDespiteNoStore = false
+    package var setCookie: SetCookieRule = .stored
+    /// Whether values of `Accept`-like fields are compared in a normal form (RFC 9111 §4.1), or octet by octet.
+    package var normalisedVary = true
+    /// Whether the key includes the request content, which makes QUERY and POST storable like GET.
+    package var keyedByContent = false
+
+    package init() {}
+}
+
+extension CachePolicy {
+    /// The defaults of a configured service in the daemon: half a minute for data without a lifetime, one second
+    /// between retries, a day of stale data while the origin fails.
+    package static var service: CachePolicy {
+        var policy = CachePolicy()
+        policy.expirationTime = .seconds(30)
+        policy.retryTime = .seconds(1)
+        policy.staleIfError = .seconds(86_400)
+        return policy
+    }
+}

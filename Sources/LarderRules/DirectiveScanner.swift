@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+
+/// Walks the members of one `Cache-Control` or `Pragma` line (RFC 9111 §5.2), without copying.
+///
+/// It is as forgiving as safety needs: what does not follow the grammar is handed on as `malformed` rather than
+/// dropped, so that a `private` followed by a semicolon still keeps a response private.
+enum DirectiveScanner {
+    enum Argument {
+        case none
+        case token(UnsafeRawBufferPointer)
+        /// The octets between the quotes, escapes left in.
+        case quoted(UnsafeRawBufferPointer)
+        /// Blanks around the equals sign, which the grammar has no place for.
+        case spaced
+        /// Anything else that the grammar does not allow, among it a semicolon before or behind the member.
+        case malformed
+    }
+
+    /// Calls `body` with the name of each member, in any case, and its argument.
+    @inline(__always)
+    static func scan(
+        _ line: UnsafeRawBufferPointer, _ body: (_ name: UnsafeRawBufferPointer, _ argument: Argument) -> Void
+    ) {
+        var cursor = Cursor(line)
+        while cursor.skipToMember() {
+            let name = cursor.token()
+            guard !name.isEmpty else {
+                cursor.skipMember()
+                continue
+            }
+            let followsSemicolon = cursor.previousSeparator == Cursor.semicolon
+            var argument = cursor.argument()
+            if !cursor.endsMember() {
+                // `max-age =1` is told apart from other junk, as it is the one slip worth reading past.
+                argument = cursor.isAtEqualsSign && !followsSemicolon ? .spaced : .malformed
+                cursor.skipMember()
+            } else if followsSemicolon || cursor.isAtSemicolon {
+                argument = .malformed
+            }
+            body(name, argument)
+        }
+    }
+
+    struct Cursor {
+        static let comma: UInt8 = 0x2C
+        static let semicolon: UInt8 = 0x3B
+        private static let equals: UInt8 = 0x3D
+        private static let quote: UInt8 = 0x22
+
+        private let line: UnsafeRawBufferPointer
+        private var index = 0
+        private(set) var previousSeparator: UInt8 = Cursor.comma
+
+        init(_ line: UnsafeRawBufferPointer) { self.line = line }
+
+        var isAtEqualsSign: Bool { index < line.count && line[index] == Cursor.equals }
+        var isAtSemicolon: Bool { index < line.count && line[index] == Cursor.semicolon }
+
+        /// Moves behind blanks and separators; false at the end of the line.
+        mutating func skipToMember() -> Bool {
+            while index < line.count {
+                let octet = line[index]
+                if octet == Cursor.comma || octet == Cursor.semicolon {
+                    previousSeparator = octet
+                } else if !ASCII.isBlank(octet) {
+                    return true
+                }
+                index &+= 1
+            }
+            return false
+        }
+
+        mutating func token() -> UnsafeRawBufferPointer {
+            let start = index
+            while index < line.count, Token.isTokenCharacter(line[index]) { index &+= 1 }
+            return UnsafeRawBufferPointer(rebasing: line[start..<index])
+        }
+
+        mutating func argument() -> Argument {
+            guard isAtEqualsSign else { return .none }
+            index &+= 1
+            guard index < line.count else { return .malformed }
+            if line[index] == Cursor.quote { return quotedString() }
+            if ASCII.isBlank(line[index]) {
+                skipMember()
+                return .spaced
+            }
+            let value = token()
+            return value.isEmpty ? .malformed : .token(value)
+        }
+
+        /// Skips blanks; whether a separator or the end of the line follows.
+        mutating func endsMember() -> Bool {
+            while index < line.count, ASCII.isBlank(line[index]) { index &+= 1 }
+            return index == line.count || line[index] == Cursor.comma || line[index] == Cursor.semicolon
+        }
+
+        /// Moves to the next separator that is outside a quoted string.
+        mutating func skipMember() {
+            while index < line.count, line[index] != Cursor.comma, line[index] != Cursor.semicolon {
+                if line[index] == Cursor.quote, case .quoted = quotedString() { continue }
+                index &+= 1
+            }
+        }
+
+        /// A string without closing quote is not taken to swallow the rest of the line: what stands there may
+        /// restrict, and is read.
+        private mutating func quotedString() -> Argument {
+            var end = index &+ 1
+            while end < line.count, line[end] != Cursor.quote { end &+= line[end] == 0x5C ? 2 : 1 }
+            guard end < line.count else { return .malformed }
+            let content = UnsafeRawBufferPointer(rebasing: line[(index &+ 1)..<end])
+            index = end &+ 1
+            return .quoted(content)
+        }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Whether the octets are `text` (in lower case) when letters are compared without case.
+    @inline(__always)
+    func isFolded(_ text: StaticString) -> Bool {
+        guard count == text.utf8CodeUnitCount else { return false }
+        let other = text.utf8Start
+        for index in 0..<count where ASCII.lowercased(self[index]) != other[index] { return false }
+        return true
+    }
+
+    /// The octets as text, each of them one character (ISO-8859-1).
+    var latin1: String {
+        if allSatisfy({ $0 < 0x80 }) { return String(decoding: self, as: UTF8.self) }
+        return String(String.UnicodeScalarView(map { Unicode.Scalar($0) }))
+    }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why a request went toward the origin; the raw values are the words of RFC 9211 §2.2.
+package enum ForwardReason: String, Sendable, Hashable, CaseIterable {
+    /// Caching is switched off for this request.
+    case bypass
+    /// The method's semantics require it.
+    case method
+    /// Nothing is stored for the URI.
+    case uriMiss = "uri-miss"
+    /// Something is stored for the URI, but for other values of the fields in `Vary`.
+    case varyMiss = "vary-miss"
+    /// Nothing that could be used is stored, for a reason that is none of the more specific ones.
+    case miss
+    /// A fresh response was selected, but the request does not accept it as it is.
+    case request
+    /// A response was selected, but it is stale, or must be validated before each use.
+    case stale
+    /// What is stored lacks part of what was asked for.
+    case partial
+}
+
+/// Why a stale response may be used (RFC 9111 §4.2.4); the raw values are used as `detail` and in logs.
+package enum StaleReason: String, Sendable, Hashable, CaseIterable {
+    /// The client accepts it (RFC 9111 §5.2.1.2).
+    case maxStale = "max-stale"
+    /// RFC 5861 §3. Whoever answers so owes a validation in the background.
+    case staleWhileRevalidate = "stale-while-revalidate"
+    /// RFC 5861 §4: the upstream answered with an error.
+    case staleIfError = "stale-if-error"
+    /// The upstream cannot be reached.
+    case disconnected
+    /// The configuration says not to ask the upstream.
+    case offline
+}
+
+/// What forbids to use a response once it is stale (RFC 9111 §4.2.4).
+package enum StaleProhibition: String, Sendable, Hashable, CaseIterable {
+    case noCache = "no-cache"
+    case mustRevalidate = "must-revalidate"
+    case proxyRevalidate = "proxy-revalidate"
+    case sMaxage = "s-maxage"
+    /// It was invalidated by a state-changing request (RFC 9111 §4.4).
+    case invalidated
+}
+
+/// Why a request is answered with 504 without asking the upstream.
+package enum RefusalReason: String, Sendable, Hashable, CaseIterable {
+    case onlyIfCached = "only-if-cached"
+    case offline
+}

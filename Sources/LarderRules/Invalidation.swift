@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+import RawStructuredFieldValues
+
+/// What a response to a state-changing request makes unusable (RFC 9111 §4.4, RFC 9875 §3).
+package enum InvalidationDecision: Sendable, Hashable {
+    /// Nothing stored is affected.
+    case none(NoneReason)
+    /// Everything stored for these URIs, the target first, and for these groups of the target's origin.
+    case invalidate(uris: [TargetURI], groups: [String])
+
+    package enum NoneReason: String, Sendable, Hashable, CaseIterable {
+        case safeMethod = "safe-method"
+        /// Neither 2xx nor 3xx: the state probably did not change.
+        case failed
+    }
+}
+
+package enum Invalidation {
+    /// Decides what a final response with that status and those fields invalidates. Methods whose safety is unknown
+    /// count as unsafe.
+    package static func decide(method: Method, target: TargetURI, status: Status, response: Fields) -> InvalidationDecision {
+        if method.isSafe { return .none(.safeMethod) }
+        guard status.isSuccess || status.isRedirection else { return .none(.failed) }
+        var uris = [target]
+        for name in [FieldName.location, .contentLocation] where response.count(of: name) == 1 {
+            guard let reference = response[first: name], let uri = resolve(reference, against: target) else { continue }
+            // Invalidating what other origins serve would be a way to harm them.
+            if uri.hasSameOrigin(as: target), !uris.contains(uri) { uris.append(uri) }
+        }
+        return .invalidate(uris: uris, groups: groups(response, .cacheGroupInvalidation))
+    }
+
+    /// The groups a stored response belongs to (RFC 9875 §2); they count within its origin.
+    package static func groups(of fields: Fields) -> [String] { groups(fields, .cacheGroups) }
+
+    /// The most groups that are heeded; RFC 9875 asks for at least 32.
+    package static let groupLimit = 256
+
+    private static func groups(_ fields: Fields, _ name: FieldName) -> [String] {
+        guard let value = fields[name] else { return [] }
+        var parser = StructuredFieldValueParser(Array(value.utf8))
+        guard let list = try? parser.parseListFieldValue() else { return [] }
+        var groups: [String] = []
+        for case .item(let item) in list {
+            guard case .string(let group) = item.rfc9651BareItem else { continue }
+            if groups.count < groupLimit, !groups.contains(group) { groups.append(group) }
+        }
+        return groups
+    }
+
+    /// The URI that `reference` names when it occurs in a response for `base` (RFC 3986 §5.2); nil when it is none
+    /// that could be stored.
+    package static func resolve(_ reference: String, against base: TargetURI) -> TargetURI? {
+        let reference = reference.prefix { $0 != "#" }
+        if let colon = reference.firstIndex(of: ":"), !reference[..<colon].contains(where: { "/?".contains($0) }) {
+            return try? TargetURI(reference)
+        }
+        let path = base.path
+        let text: String
+        if reference.isEmpty {
+            text = base.string
+        } else if reference.hasPrefix("//") {
+            text = base.scheme.text + ":" + reference
+        } else if reference.hasPrefix("/") {
+            text = base.origin + reference
+        } else if reference.hasPrefix("?") {
+            text = base.origin + path + reference
+        } else {
+            let directory = path.lastIndex(of: "/").map { path[...$0] } ?? "/"
+            text = base.origin + directory + reference
+        }
+        return try? TargetURI(text)
+    }
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+
+/// What the preconditions of a request come to (RFC 9110 §13.2.2).
+package enum PreconditionDecision: Sendable, Hashable {
+    /// Answer as if there were none.
+    case proceed
+    /// 304, because of this field.
+    case notModified(by: FieldName)
+    /// 412, because of this field.
+    case preconditionFailed(by: FieldName)
+}
+
+package enum Preconditions {
+    /// Who evaluates: a cache leaves to the origin what only an origin can know (RFC 9111 §4.3.2).
+    package enum Evaluator: Sendable, CaseIterable {
+        case cache
+        /// For content that Larder makes itself.
+        case origin
+    }
+
+    /// Evaluates the preconditions of `request` against a response that would answer it without them.
+    ///
+    /// - Parameter receivedAt: when the response was received, which stands in for a missing `Date`.
+    package static func evaluate(
+        _ request: RequestHead, against response: ResponseHead, receivedAt: Timestamp, as evaluator: Evaluator = .cache
+    ) -> PreconditionDecision {
+        evaluate(request, status: response.status, fields: response.fields, receivedAt: receivedAt, as: evaluator)
+    }
+
+    /// Evaluates the preconditions of `request` against the stored response chosen for it.
+    package static func evaluate(_ request: RequestHead, against stored: StoredResponse) -> PreconditionDecision {
+        evaluate(request, status: stored.status, fields: stored.fields, receivedAt: stored.responseTime, as: .cache)
+    }
+
+    private static func evaluate(
+        _ request: RequestHead, status: Status, fields: Fields, receivedAt: Timestamp, as evaluator: Evaluator
+    ) -> PreconditionDecision {
+        guard FieldSet(of: request.fields).isDisjoint(with: conditional) == false, selectsRepresentation(request.method) else {
+            return .proceed
+        }
+        // A cache answers conditions from stored 200 and 206 responses only; an origin from any success.
+        guard evaluator == .origin ? status.isSuccess : status == 200 || status == 206 else { return .proceed }
+        let eTag = fields.count(of: .eTag) == 1 ? fields.withFirst(.eTag) { Array($0) } : nil
+        let modified = LastModification(fields, receivedAt: receivedAt)
+        if evaluator == .origin {
+            if request.fields.contains(.ifMatch) {
+                let holds = matches(request.fields, .ifMatch, eTag) { EntityTags.stronglyEqual($0, $1) }
+                if !holds { return .preconditionFailed(by: .ifMatch) }
+            } else if let limit = DateValue.single(.ifUnmodifiedSince, in: request.fields, now: receivedAt),
+                let lastModified = modified.field, lastModified > limit
+            {
+                return .preconditionFailed(by: .ifUnmodifiedSince)
+            }
+        }
+        let isRead = request.method == .get || request.method == .head
+        if request.fields.contains(.ifNoneMatch) {
+            guard matches(request.fields, .ifNoneMatch, eTag, { EntityTags.weaklyEqual($0, $1) }) else { return .proceed }
+            return isRead ? .notModified(by: .ifNoneMatch) : .preconditionFailed(by: .ifNoneMatch)
+        }
+        if isRead, let limit = DateValue.single(.ifModifiedSince, in: request.fields, now: receivedAt), modified.instant <= limit {
+            return .notModified(by: .ifModifiedSince)
+        }
+        return .proceed
+    }
+
+    /// Whether a range request may be answered in part (RFC 9110 §13.1.5): there is no `If-Range`, or it names the
+    /// stored representation by a strong validator.
+    package static func ifRangeHolds(_ request: Fields, for stored: StoredResponse) -> Bool {
+        guard request.contains(.ifRange) else { return true }
+        guard request.count(of: .ifRange) == 1 else { return false }
+        return request.withFirst(.ifRange) { octets in
+            if octets.prefix(3).contains(0x22) {
+                guard let eTag = stored.facts.eTag else { return false }
+                return EntityTags.stronglyEqual(octets, eTag)
+            }
+            guard let date = DateValue.parse(octets, now: stored.responseTime), let lastModified = stored.facts.lastModified else {
+                return false
+            }
+            return date == lastModified && Validation.isStrong(lastModified: lastModified, date: stored.facts.date)
+        } ?? false
+    }
+
+    /// The fields of a stored response that a 304 made from it carries (RFC 9110 §15.4.5): those that a 200 would
+    /// have had and that guide a cache, and nothing that describes content.
+    package static func notModifiedFields(_ fields: Fields) -> Fields {
+        var kept = fields
+        kept.removeAll { name, _, _ in name.map { describesContent.contains($0) } ?? false }
+        return kept
+    }
+
+    private static let conditional = FieldSet([.ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince])
+    private static let describesContent = FieldSet([
+        .contentLength, .contentType, .contentEncoding, .contentLanguage, .contentRange, .contentDisposition, .contentDigest,
+        .contentMD5, .lastModified,
+    ])
+
+    /// RFC 9110 §13.2.1: methods that have nothing to do with a representation ignore preconditions.
+    private static func selectsRepresentation(_ method: Method) -> Bool {
+        method != .connect && method != .options && method != .trace
+    }
+
+    /// Whether a list of tags has one that is equal to `eTag`; `*` stands for whatever there is.
+    private static func matches(
+        _ fields: Fields, _ name: FieldName, _ eTag: [UInt8]?, _ areEqual: (UnsafeRawBufferPointer, [UInt8]) -> Bool
+    ) -> Bool {
+        var isMatch = false
+        fields.forEach(name) { line in
+            if line.count == 1, line[0] == 0x2A {
+                isMatch = true
+                return
+            }
+            guard let eTag else { return }
+            EntityTags.forEachMember(of: line) { isMatch = isMatch || areEqual($0, eTag) }
+        }
+        return isMatch
+    }
+
+    /// When the selected representation last changed, as far as can be told.
+    private struct LastModification {
+        /// The value of `Last-Modified`.
+        let field: Timestamp?
+        /// That, else `Date`, else the time of receipt (RFC 9111 §4.3.2).
+        let instant: Timestamp
+
+        init(_ fields: Fields, receivedAt: Timestamp) {
+            field = DateValue.single(.lastModified, in: fields, now: receivedAt)
+            instant = field ?? DateValue.single(.date, in: fields, now: receivedAt) ?? receivedAt
+        }
+    }
+}

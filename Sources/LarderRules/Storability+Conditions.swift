@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+
+extension Storability {
+    /// How one condition came out, and because of which field.
+    package struct Condition: Sendable, Hashable {
+        package let condition: StorageCondition
+        package let passed: Bool
+        /// The field responsible; nil when it is the method, the status, or the absence of everything.
+        package let field: FieldName?
+    }
+
+    /// How each condition came out. For explanations: `decide` stops at the first that fails.
+    package static func conditions(
+        request: RequestHead, target: TargetURI, response: ResponseHead, policy: CachePolicy, responseTime: Timestamp
+    ) -> [Condition] {
+        let case_ = Case(request: request, target: target, response: response, policy: policy, responseTime: responseTime)
+        return StorageCondition.allCases.map {
+            Condition(condition: $0, passed: case_.holds($0), field: case_.field(of: $0))
+        }
+    }
+
+    /// A response on trial: each condition is a function of the messages and the policy.
+    struct Case {
+        let request: RequestHead
+        let target: TargetURI
+        let response: ResponseHead
+        let policy: CachePolicy
+        let directives: CacheControl.Response
+        let lifetime: Freshness.Lifetime
+
+        init(
+            request: RequestHead, target: TargetURI, response: ResponseHead, policy: CachePolicy, responseTime: Timestamp
+        ) {
+            self.request = request
+            self.target = target
+            self.response = response
+            self.policy = policy
+            directives = CacheControl.Response(response.fields, targets: policy.targets)
+            lifetime = Freshness.lifetime(
+                status: response.status, fields: response.fields, directives: directives,
+                date: DateValue.single(.date, in: response.fields, now: responseTime), responseTime: responseTime,
+                policy: policy)
+        }
+
+        func holds(_ condition: StorageCondition) -> Bool {
+            switch condition {
+            case .method: methodIsReusable
+            case .status: !response.status.isInterim && !Storability.dependsOnMoreThanKey(response.status)
+            case .mustUnderstand:
+                !directives.flags.contains(.mustUnderstand) || Storability.isUnderstood(response.status)
+            case .requestNoStore: !CacheControl.Request(request.fields).noStore
+            case .noStore:
+                !directives.flags.contains(.noStore) || policy.storesDespiteNoStore
+                    || directives.flags.contains(.mustUnderstand)
+            case .notPrivate: policy.role == .private || !directives.flags.contains(.isPrivate)
+            case .authorization:
+                policy.role == .private || policy.storesAuthorized || !request.fields.contains(.authorization)
+                    || Storability.allowsAuthorized(directives)
+            case .requestContent:
+                policy.keyedByContent || !(request.method == .get && Storability.hasContent(request))
+            case .contentRange: response.status != 206 || isReadablePart
+            case .vary: !Variance(vary: response.fields, request: request.fields, normalises: false).matchesNothing
+            case .setCookie:
+                policy.role == .private || policy.setCookie != .notStored || !response.fields.contains(.setCookie)
+            case .cacheable: reason != nil
+            }
+        }
+
+        /// RFC 9110 §9.3.3: an answer to POST is cacheable when it has explicit freshness and says that it is the
+        /// representation of the target.
+        private var methodIsReusable: Bool {
+            if request.method == .get { return true }
+            if policy.keyedByContent { return request.method == .post || request.method == .query }
+            guard request.method == .post, response.status.isSuccess, hasExplicitLifetime else { return false }
+            guard let location = response.fields[.contentLocation] else { return false }
+            return Invalidation.resolve(location, against: target) == target
+        }
+
+        /// A part is of use only to those who know which part it is (RFC 9110 §15.3.7).
+        private var isReadablePart: Bool {
+            guard request.fields.contains(.range) else { return false }
+            if case .range = ContentRange(response.fields) { return true }
+            guard !response.fields.contains(.contentRange) else { return false }
+            return response.fields.withFirst(.contentType) {
+                $0.count >= 20 && UnsafeRawBufferPointer(rebasing: $0[..<20]).isFolded("multipart/byteranges")
+            } ?? false
+        }
+
+        private var hasExplicitLifetime: Bool {
+            if policy.role == .shared, directives.sMaxage != nil { return true }
+            return directives.maxAge != nil || (!directives.isTargeted && response.fields.contains(.expires))
+        }
+
+        /// What makes the response cacheable, if anything does (the last requirement of RFC 9111 §3).
+        var reason: StorageReason? {
+            if policy.expirationMode == .override, policy.expirationTime != nil { return .configured }
+            if hasExplicitLifetime { return .explicit(explicitSource) }
+            if directives.flags.contains(.isPublic) { return .marked }
+            if policy.role == .private, directives.flags.contains(.isPrivate) { return .marked }
+            return Freshness.isHeuristicallyCacheable(response.status) ? .heuristicallyCacheable : nil
+        }
+
+        private var explicitSource: Freshness.Source {
+            if policy.role == .shared, directives.sMaxage != nil { return .sMaxage }
+            return directives.maxAge != nil ? .maxAge : .expires
+        }
+
+        var durability: StorabilityDecision.Durability {
+            guard response.status.isError else { return .durable }
+            if lifetime.source == .retryTime { return .memory }
+            return response.status.isServerError && !hasExplicitLifetime ? .memory : .durable
+        }
+
+        func field(of condition: StorageCondition) -> FieldName? {
+            switch condition {
+            case .method, .status: nil
+            case .mustUnderstand, .noStore, .notPrivate: directives.source
+            case .requestNoStore: request.fields.contains(.cacheControl) ? .cacheControl : nil
+            case .authorization: request.fields.contains(.authorization) ? .authorization : nil
+            case .requestContent: request.fields.contains(.transferEncoding) ? .transferEncoding : .contentLength
+            case .contentRange: response.status == 206 ? .contentRange : nil
+            case .vary: response.fields.contains(.vary) ? .vary : nil
+            case .setCookie: response.fields.contains(.setCookie) ? .setCookie : nil
+            case .cacheable:
+                if case .explicit(.expires) = reason { .expires } else { directives.source }
+            }
+        }
+    }
+}

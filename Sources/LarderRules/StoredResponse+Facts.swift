@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+
+extension StoredResponse {
+    /// What follows from a stored response and its policy, computed once so that a hit costs a few comparisons.
+    package struct Facts: Sendable {
+        package let directives: CacheControl.Response
+        /// The value of `Date`; nil when it is absent or no date.
+        package let date: Timestamp?
+        /// `Date`, or the time of receipt: what the most recent response is determined by (RFC 9111 §4).
+        package let generated: Timestamp
+        package let responseTime: Timestamp
+        package let correctedInitialAge: Duration
+        package let lifetime: Freshness.Lifetime
+        /// The response is fresh before this instant, and from `usableFrom` on.
+        package let freshUntil: Timestamp
+        /// A second before receipt. Earlier, the clock has been set back and ages mean nothing.
+        package let usableFrom: Timestamp
+        /// Whether each use needs validation: `no-cache`, or an invalidation.
+        package let validatesAlways: Bool
+        /// What forbids using the response once it is stale; nil when nothing does.
+        package let staleProhibition: StaleProhibition?
+        /// How long past its lifetime the response may be used while it is validated (RFC 5861 §3).
+        package let staleWhileRevalidate: Duration
+        /// How long past its lifetime the response may be used instead of an error, as the origin says (RFC 5861 §4).
+        package let staleIfError: Duration?
+        /// The entity tag as it came; nil when there is none, or more than one.
+        package let eTag: [UInt8]?
+        package let lastModified: Timestamp?
+        /// RFC 8246: the origin will not change the representation while it is fresh.
+        package let isImmutable: Bool
+        /// Whether a shared cache may use it although the request carried `Authorization` (RFC 9111 §3.5).
+        package let allowsAuthorized: Bool
+
+        init(
+            status: Status, fields: Fields, directives: CacheControl.Response, requestTime: Timestamp,
+            responseTime: Timestamp, standing: Standing, policy: CachePolicy
+        ) {
+            self.directives = directives
+            self.responseTime = responseTime
+            let isOverridden = policy.expirationMode == .override && policy.expirationTime != nil
+            let date = DateValue.single(.date, in: fields, now: responseTime)
+            self.date = date
+            generated = date ?? responseTime
+            // The pure model counts from receipt, whatever caches on the way did.
+            correctedInitialAge =
+                isOverridden
+                ? .zero
+                : Age.correctedInitialAge(
+                    ageValue: Age.ageValue(fields), dateValue: date, requestTime: requestTime, responseTime: responseTime)
+            lifetime = Freshness.lifetime(
+                status: status, fields: fields, directives: directives, date: date, responseTime: responseTime, policy: policy)
+            usableFrom = responseTime - .seconds(1)
+            freshUntil =
+                standing == .asReceived
+                ? responseTime + (lifetime.duration - correctedInitialAge) : Timestamp(nanoseconds: .min)
+            validatesAlways = standing == .invalid || (directives.flags.contains(.noCache) && !isOverridden)
+            staleProhibition = Facts.prohibition(directives, standing, policy)
+            let window = directives.staleWhileRevalidate.map { $0.duration ?? .zero } ?? policy.staleWhileRevalidate
+            staleWhileRevalidate = staleProhibition == nil ? window.clampedToRFC9111() : .zero
+            staleIfError = directives.staleIfError.map { $0.duration ?? .zero }
+            eTag = fields.count(of: .eTag) == 1 ? fields.withFirst(.eTag) { Array($0) } : nil
+            lastModified = DateValue.single(.lastModified, in: fields, now: responseTime)
+            isImmutable = directives.flags.contains(.immutable)
+            allowsAuthorized = Storability.allowsAuthorized(directives)
+        }
+
+        /// RFC 9111 §4.2.4.
+        private static func prohibition(
+            _ directives: CacheControl.Response, _ standing: Standing, _ policy: CachePolicy
+        ) -> StaleProhibition? {
+            if standing == .invalid { return .invalidated }
+            if directives.flags.contains(.noCache) { return .noCache }
+            if directives.flags.contains(.mustRevalidate) { return .mustRevalidate }
+            guard policy.role == .shared else { return nil }
+            if directives.flags.contains(.proxyRevalidate) { return .proxyRevalidate }
+            return directives.sMaxage != nil ? .sMaxage : nil
+        }
+
+        /// Whether there is anything to validate with.
+        package var hasValidator: Bool { eTag != nil || lastModified != nil }
+    }
+}

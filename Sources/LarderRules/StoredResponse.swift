@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+
+/// A response as a cache keeps it (RFC 9111 §3), without its content: what was asked, what was answered, when, and
+/// everything that follows from these and is asked on each use.
+///
+/// It never changes; freshening and invalidating make new ones. What depends on the configuration is computed when
+/// the value is made, so it is made anew when the configuration changes.
+package final class StoredResponse: Sendable {
+    /// Which octets of the representation are held.
+    package enum Extent: Sendable, Hashable {
+        /// All of them.
+        case whole
+        /// These ranges, ascending and apart, of a representation of that length, if it is known.
+        case parts([ByteRange], completeLength: Int64?)
+        /// A partial response whose content cannot be cut: several parts in one, or one that is not as long as it
+        /// says. It answers the request it answered, and no other.
+        case asReceived
+    }
+
+    /// How far the response may be trusted besides its age.
+    package enum Standing: String, Sendable, Hashable {
+        case asReceived
+        /// To be treated as stale (RFC 9111 §4.3.5).
+        case stale
+        /// In need of validation before any use (RFC 9111 §4.4).
+        case invalid
+    }
+
+    package let requestMethod: Method
+    /// The value of `Range` in the request, if that is why the response is partial.
+    package let requestedRange: [UInt8]?
+    package let requestWasAuthorized: Bool
+    package let variance: Variance
+    package let status: Status
+    /// The header section as kept: without fields that end at a hop, and those the origin or the configuration
+    /// keeps out of caches.
+    package let fields: Fields
+    package let requestTime: Timestamp
+    package let responseTime: Timestamp
+    /// How many octets of content are held; nil while that is not known.
+    package let contentLength: Int64?
+    package let extent: Extent
+    package let standing: Standing
+    package let facts: Facts
+
+    /// Makes a stored response of its parts, as a store returns them. `fields` are reduced to what may be kept.
+    package init(
+        requestMethod: Method = .get, requestedRange: [UInt8]? = nil, requestWasAuthorized: Bool = false,
+        variance: Variance = .none, status: Status, fields: Fields, requestTime: Timestamp, responseTime: Timestamp,
+        contentLength: Int64? = nil, extent: Extent? = nil, standing: Standing = .asReceived, policy: CachePolicy
+    ) {
+        let directives = CacheControl.Response(fields, targets: policy.targets)
+        self.requestMethod = requestMethod
+        self.requestedRange = requestedRange
+        self.requestWasAuthorized = requestWasAuthorized
+        self.variance = variance
+        self.status = status
+        self.fields = StoredResponse.kept(fields, directives, policy)
+        self.requestTime = requestTime
+        self.responseTime = responseTime
+        self.contentLength = contentLength
+        self.extent = extent ?? StoredResponse.extent(status: status, fields: fields, contentLength: contentLength)
+        self.standing = standing
+        facts = Facts(
+            status: status, fields: fields, directives: directives, requestTime: requestTime, responseTime: responseTime,
+            standing: standing, policy: policy)
+    }
+
+    /// Makes a stored response of a response to `request`.
+    ///
+    /// - Parameter contentLength: how many octets of content arrived, if all have.
+    package convenience init(
+        _ response: ResponseHead, to request: RequestHead, requestTime: Timestamp, responseTime: Timestamp,
+        contentLength: Int64? = nil, policy: CachePolicy
+    ) {
+        self.init(
+            requestMethod: request.method,
+            requestedRange: response.status == 206 ? request.fields.withFirst(.range) { Array($0) } : nil,
+            requestWasAuthorized: request.fields.contains(.authorization),
+            variance: Variance(vary: response.fields, request: request.fields, normalises: policy.normalisedVary),
+            status: response.status, fields: response.fields, requestTime: requestTime, responseTime: responseTime,
+            contentLength: contentLength, policy: policy)
+    }
+
+    /// The same response with another standing.
+    package func marked(_ standing: Standing, policy: CachePolicy) -> StoredResponse {
+        StoredResponse(
+            requestMethod: requestMethod, requestedRange: requestedRange, requestWasAuthorized: requestWasAuthorized,
+            variance: variance, status: status, fields: fields, requestTime: requestTime, responseTime: responseTime,
+            contentLength: contentLength, extent: extent, standing: standing, policy: policy)
+    }
+
+    /// Whether the content is not the whole representation.
+    @inlinable
+    package var isPartial: Bool { extent != .whole }
+
+    /// `fields` without what must not be stored (RFC 9111 §3.1), or not by this cache.
+    private static func kept(_ fields: Fields, _ directives: CacheControl.Response, _ policy: CachePolicy) -> Fields {
+        var kept = fields
+        HopByHop.strip(&kept, for: .store)
+        for name in directives.noCacheFields { kept.remove(name) }
+        if policy.role == .shared {
+            for name in directives.privateFields { kept.remove(name) }
+            if policy.setCookie == .withheld { kept.remove(.setCookie) }
+        }
+        return kept
+    }
+
+    private static func extent(status: Status, fields: Fields, contentLength: Int64?) -> Extent {
+        guard status == 206 else { return .whole }
+        guard case .range(let range, let completeLength) = ContentRange(fields), contentLength ?? range.count == range.count
+        else { return .asReceived }
+        return .parts([range], completeLength: completeLength)
+    }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+
+/// What `Vary` adds to the cache key: the request fields a response was selected by, with the values they had
+/// (RFC 9111 §4.1).
+///
+/// Two variances are equal when no request could tell their responses apart.
+package struct Variance: Sendable {
+    /// A field and its value in the request that got the response. Absent and empty differ.
+    package struct Selector: Sendable {
+        package let name: FieldName
+        /// All lines joined by `, `, as they came; nil when the field was absent.
+        package let value: [UInt8]?
+        /// The value in normal form.
+        package let normal: [UInt8]?
+
+        package init(name: FieldName, value: [UInt8]?, normalises: Bool) {
+            self.name = name
+            self.value = value
+            normal = value.map { normalises ? Variance.normalised($0, of: name) : $0 }
+        }
+    }
+
+    /// In the order of their names.
+    package let selectors: [Selector]
+    /// `Vary: *`, or a `Vary` that cannot be read: no request matches.
+    package let matchesNothing: Bool
+    private let normalises: Bool
+
+    /// The variance of a response without `Vary`: every request matches.
+    package static let none = Variance(selectors: [], matchesNothing: false, normalises: true)
+
+    package init(selectors: [Selector], matchesNothing: Bool, normalises: Bool) {
+        self.selectors = selectors
+        self.matchesNothing = matchesNothing
+        self.normalises = normalises
+    }
+
+    /// The variance of a response with the fields `response` to a request with the fields `request`.
+    package init(vary response: Fields, request: Fields, normalises: Bool = true) {
+        guard response.contains(.vary) else {
+            self = .none
+            return
+        }
+        guard let names = Variance.names(response) else {
+            self.init(selectors: [], matchesNothing: true, normalises: normalises)
+            return
+        }
+        let selectors = names.map {
+            Selector(name: $0, value: Variance.combined($0, in: request), normalises: normalises)
+        }
+        self.init(selectors: selectors, matchesNothing: false, normalises: normalises)
+    }
+
+    package var isEmpty: Bool { selectors.isEmpty && !matchesNothing }
+
+    /// Whether a request with the fields `request` selects the same response.
+    ///
+    /// Equal octets on one line, the usual case, are noticed without copying.
+    package func matches(_ request: Fields) -> Bool {
+        if matchesNothing { return false }
+        for selector in selectors where !matches(selector, request) { return false }
+        return true
+    }
+
+    private func matches(_ selector: Selector, _ request: Fields) -> Bool {
+        var lines = 0
+        var isSame = false
+        request.forEach(selector.name) { octets in
+            lines += 1
+            isSame = lines == 1 && selector.value.map { octets.elementsEqual($0) } ?? false
+        }
+        if lines == 0 { return selector.value == nil }
+        guard let normal = selector.normal else { return false }
+        if isSame { return true }
+        guard let value = Variance.combined(selector.name, in: request) else { return false }
+        return normal == (normalises ? Variance.normalised(value, of: selector.name) : value)
+    }
+
+    /// The members of `Vary`, sorted and each once; nil when one is `*` or no field name.
+    private static func names(_ response: Fields) -> [FieldName]? {
+        var names: Set<FieldName> = []
+        var isReadable = true
+        response.forEach(.vary) { line in
+            for member in line.split(separator: 0x2C) {
+                let octets = ASCII.trimmed(UnsafeRawBufferPointer(rebasing: member))
+                if octets.isEmpty { continue }
+                if octets.count == 1, octets[0] == 0x2A { isReadable = false }
+                if let name = FieldName(bytes: octets) { names.insert(name) } else { isReadable = false }
+            }
+        }
+        return isReadable ? names.sorted { $0.canonical < $1.canonical } : nil
+    }
+
+    private static func combined(_ name: FieldName, in fields: Fields) -> [UInt8]? {
+        var value: [UInt8]?
+        fields.forEach(name) { octets in
+            if value == nil {
+                value = Array(octets)
+            } else {
+                value! += [0x2C, 0x20]
+                value! += octets
+            }
+        }
+        return value
+    }
+}
+
+extension Variance: Hashable {
+    package static func == (a: Variance, b: Variance) -> Bool {
+        a.matchesNothing == b.matchesNothing && a.selectors.count == b.selectors.count
+            && zip(a.selectors, b.selectors).allSatisfy { $0.name == $1.name && $0.normal == $1.normal }
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(matchesNothing)
+        for selector in selectors {
+            hasher.combine(selector.name)
+            hasher.combine(selector.normal)
+        }
+    }
+}
