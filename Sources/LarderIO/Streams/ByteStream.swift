@@ -12,9 +12,6 @@ import Glibc
 /// reported is remembered in `isReadable` and `isWritable`, so that a request costs one receive, one send and
 /// nothing else.
 package final class ByteStream {
-    /// How a wait ended.
-    enum WaitEnd { case ready, timedOut, interrupted, closed }
-
     let executor: LoopExecutor
     /// The socket, or -1 once closed.
     package private(set) var descriptor: Int32
@@ -27,8 +24,8 @@ package final class ByteStream {
     /// The peer has ended its side or the connection broke; there may still be octets to read.
     package private(set) var isPeerClosed = false
 
-    private var reader: UnsafeContinuation<WaitEnd, Never>?
-    private var writer: UnsafeContinuation<WaitEnd, Never>?
+    private var reader = Waiter()
+    private var writer = Waiter()
 
     /// When waits end with `.timedOut`, in monotonic nanoseconds of the loop's clock.
     private var deadline = Int64.max
@@ -48,11 +45,18 @@ package final class ByteStream {
     /// Takes over a connected socket: from here on the stream closes it.
     ///
     /// Fails if the loop cannot watch the descriptor; it is closed then.
-    package init(
-        adopting descriptor: Int32, on loop: isolated EventLoop, peer: SocketAddress? = nil, isNonBlocking: Bool = false
+    package convenience init(
+        adopting descriptor: Int32, on loop: isolated EventLoop, peer: SocketAddress? = nil
+    ) throws(IOError) {
+        try self.init(adopting: descriptor, on: loop.executor, peer: peer, isNonBlocking: false)
+    }
+
+    /// The same for callers on the loop that the compiler does not know to be there.
+    init(
+        adopting descriptor: Int32, on executor: LoopExecutor, peer: SocketAddress?, isNonBlocking: Bool
     ) throws(IOError) {
         self.descriptor = descriptor
-        executor = loop.executor
+        self.executor = executor
         knownPeer = peer
         if !isNonBlocking { setNonBlocking(descriptor) }
         if peer?.isUnix != true { setNoDelay(descriptor) }
@@ -72,8 +76,10 @@ package final class ByteStream {
             close()
         } else {
             // The last owner let go elsewhere, which a task of another loop or a stopped loop can cause.
-            let remains = Remains(descriptor: descriptor, event: socketEvent, timer: deadlineTimer, tls: tls)
-            executor.enqueueOrRun { remains.dispose() }
+            Leftovers(
+                descriptors: [descriptor], events: socketEvent.map { [$0] } ?? [],
+                timers: deadlineTimer.map { [$0] } ?? [], others: tls.map { [$0] } ?? []
+            ).dispose(on: executor)
         }
     }
 
@@ -126,8 +132,8 @@ package final class ByteStream {
     package func interruptWaits() { endWaits(.interrupted) }
 
     private func endWaits(_ end: WaitEnd) {
-        reader.take()?.resume(returning: end)
-        writer.take()?.resume(returning: end)
+        reader.end(end)
+        writer.end(end)
     }
 
     // MARK: Addresses
@@ -179,18 +185,16 @@ package final class ByteStream {
     func waitForInput(_ operation: StaticString) async throws(IOError) {
         if isReadable { return }
         try checkMayWait(operation)
-        precondition(reader == nil, "two tasks read from one stream")
-        let end = await withUnsafeContinuation { reader = $0 }
-        try check(end, operation)
+        reader.arrive()
+        try check(await withUnsafeContinuation { reader.suspended($0) }, operation)
     }
 
     /// Suspends until the kernel has room for output.
     func waitForRoom(_ operation: StaticString) async throws(IOError) {
         if isWritable { return }
         try checkMayWait(operation)
-        precondition(writer == nil, "two tasks write to one stream")
-        let end = await withUnsafeContinuation { writer = $0 }
-        try check(end, operation)
+        writer.arrive()
+        try check(await withUnsafeContinuation { writer.suspended($0) }, operation)
     }
 
     private func checkMayWait(_ operation: StaticString) throws(IOError) {
@@ -217,9 +221,7 @@ package final class ByteStream {
         if kinds & EV_CLOSED != 0 { isPeerClosed = true }
         if kinds & (EV_READ | EV_CLOSED) != 0 {
             isReadable = true
-            if let waiting = reader.take() {
-                waiting.resume(returning: .ready)
-            } else if let notify = onPeerClosed, isPeerClosed || isBroken(kinds) {
+            if !reader.end(.ready), let notify = onPeerClosed, isPeerClosed || isBroken(kinds) {
                 isPeerClosed = true
                 onPeerClosed = nil
                 notify()
@@ -228,7 +230,7 @@ package final class ByteStream {
         // A callback above may have closed the stream; then there is no writer left.
         if kinds & EV_WRITE != 0 {
             isWritable = true
-            writer.take()?.resume(returning: .ready)
+            writer.end(.ready)
         }
     }
 
@@ -238,21 +240,6 @@ package final class ByteStream {
         guard kinds & EV_WRITE != 0 else { return false }
         var query = pollfd(fd: descriptor, events: 0, revents: 0)
         return poll(&query, 1, 0) > 0 && Int32(query.revents) & (POLLERR | POLLHUP) != 0
-    }
-}
-
-/// What is left of a stream whose last reference went away on another thread.
-// @unchecked: made by the last owner and used once, on the loop.
-private struct Remains: @unchecked Sendable {
-    let descriptor: Int32
-    let event: OpaquePointer?
-    let timer: Timer?
-    let tls: TLSSession?
-
-    func dispose() {
-        timer?.cancel()
-        if let event { event_free(event) }
-        Glibc.close(descriptor)
     }
 }
 

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+import CLibevent
+import Glibc
+
+/// Accepts connections on one loop and hands each over as a stream. Confined to that loop.
+package final class Listener {
+    /// How many connections are taken before others on the loop have their turn.
+    private static let batchLimit = 64
+    /// How long to leave connections waiting when descriptors have run out.
+    private static let exhaustionPause = Duration.milliseconds(100)
+
+    package let address: SocketAddress
+    /// Called when accepting fails, as when the process or the system has run out of descriptors; at most ten times
+    /// a second.
+    package var onExhausted: ((IOError) -> Void)?
+
+    /// The call that takes a connection; tests put failures here.
+    var acceptCall: (Int32, UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<socklen_t>?) -> Int32 = {
+        larder_accept($0, $1, $2)
+    }
+    private let executor: LoopExecutor
+    private let socket: ListeningSocket
+    private let accepted: (ByteStream) -> Void
+    private var socketEvent: OpaquePointer?
+    private var pauseTimer: Timer?
+    private var isPausedByOwner = false
+    /// Given up to accept, and so to turn away in an orderly manner, one connection when there is no other left.
+    private var reserve: Int32 = -1
+
+    /// Accepts from `socket` and calls `accepted` on the loop for each connection.
+    package init(
+        _ socket: ListeningSocket, on loop: isolated EventLoop, accepted: @escaping (ByteStream) -> Void
+    ) throws(IOError) {
+        self.socket = socket
+        executor = loop.executor
+        self.accepted = accepted
+        address = socket.address
+        pauseTimer = loop.makeTimer { [unowned self] in updateEvent() }
+        // Level-triggered: what a batch leaves over is reported again.
+        socketEvent = event_new(
+            loop.executor.base, socket.descriptor, Int16(EV_READ | EV_PERSIST), connectionsArrived,
+            Unmanaged.passUnretained(self).toOpaque())
+        guard let socketEvent, event_add(socketEvent, nil) == 0 else {
+            throw IOError(errno: errno, operation: "watch the socket at \(address)")
+        }
+        reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)
+    }
+
+    deinit {
+        if executor.isOnThread { return close() }
+        Leftovers(
+            descriptors: reserve >= 0 ? [reserve] : [], events: socketEvent.map { [$0] } ?? [],
+            timers: pauseTimer.map { [$0] } ?? [], others: [socket]
+        ).dispose(on: executor)
+    }
+
+    package var isOpen: Bool { socketEvent != nil }
+
+    /// Stops accepting and gives up the socket. Connections accepted before are not touched.
+    package func close() {
+        guard let socketEvent else { return }
+        event_free(socketEvent)
+        self.socketEvent = nil
+        pauseTimer?.cancel()
+        pauseTimer = nil
+        socket.close()
+        if reserve >= 0 { Glibc.close(reserve) }
+        reserve = -1
+    }
+
+    /// Leaves connections waiting in the kernel's queue until `resume`.
+    package func pause() {
+        isPausedByOwner = true
+        updateEvent()
+    }
+
+    package func resume() {
+        isPausedByOwner = false
+        updateEvent()
+    }
+
+    private func updateEvent() {
+        guard let socketEvent else { return }
+        if isPausedByOwner || pauseTimer?.isArmed == true {
+            event_del(socketEvent)
+        } else {
+            event_add(socketEvent, nil)
+        }
+    }
+
+    fileprivate func acceptBatch() {
+        var count = 0
+        while count < Self.batchLimit, isOpen, !isPausedByOwner {
+            count += 1
+            var descriptor: Int32 = -1
+            let peer = SocketAddress.received { address, length in
+                descriptor = acceptCall(socket.descriptor, address, length)
+                return descriptor >= 0
+            }
+            if descriptor >= 0 {
+                hand(over: descriptor, peer)
+                continue
+            }
+            switch errno {
+            case EAGAIN: return
+            // The connection broke while it waited, or a signal came: neither says anything about the next one.
+            // Linux reports the network's errors here as well (accept(2)).
+            case EINTR, ECONNABORTED, EPROTO, ENETDOWN, ENOPROTOOPT, EHOSTDOWN, ENONET, EHOSTUNREACH, EOPNOTSUPP,
+                ENETUNREACH, EPERM:
+                continue
+            default: return rest(after: IOError(errno: errno, operation: "accept at \(address)"))
+            }
+        }
+    }
+
+    private func hand(over descriptor: Int32, _ peer: SocketAddress?) {
+        // Without memory for the event the descriptor is closed, and the peer finds out.
+        let stream = try? ByteStream(adopting: descriptor, on: executor, peer: peer, isNonBlocking: true)
+        if let stream { accepted(stream) }
+    }
+
+    /// Turns one connection away, then leaves the others waiting for a moment: with nothing freed, the next attempt
+    /// would fail just the same.
+    private func rest(after error: IOError) {
+        if reserve >= 0 {
+            Glibc.close(reserve)
+            let unwanted = acceptCall(socket.descriptor, nil, nil)
+            if unwanted >= 0 { Glibc.close(unwanted) }
+            reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        }
+        pauseTimer?.arm(after: Self.exhaustionPause)
+        updateEvent()
+        onExhausted?(error)
+    }
+}
+
+private func connectionsArrived(_: Int32, _: Int16, _ argument: UnsafeMutableRawPointer?) {
+    guard let argument else { return }
+    Unmanaged<Listener>.fromOpaque(argument).takeUnretainedValue().acceptBatch()
+}
