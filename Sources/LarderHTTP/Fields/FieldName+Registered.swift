@@ -17,7 +17,7 @@ extension FieldName {
         "X-Forwarded-Host", "X-Forwarded-Proto", "Content-Digest", "Repr-Digest", "Digest", "Content-MD5",
         "Sec-WebSocket-Key", "Sec-WebSocket-Accept", "Sec-WebSocket-Version", "Sec-WebSocket-Protocol",
         "Sec-WebSocket-Extensions", "Access-Control-Allow-Origin", "Strict-Transport-Security",
-        "X-Content-Type-Options", "Content-Security-Policy", "Referrer-Policy", "Larder-Token",
+        "X-Content-Type-Options", "Content-Security-Policy", "Referrer-Policy", "Larder-Token", "Authentication-Info",
     ]
 
     @inlinable public static var accept: FieldName { FieldName(code: 1) }
@@ -101,4 +101,5 @@ extension FieldName {
     @inlinable public static var contentSecurityPolicy: FieldName { FieldName(code: 79) }
     @inlinable public static var referrerPolicy: FieldName { FieldName(code: 80) }
     @inlinable public static var larderToken: FieldName { FieldName(code: 81) }
+    @inlinable public static var authenticationInfo: FieldName { FieldName(code: 82) }
 }

@@ -92,3 +92,39 @@ extension ParseError.Code {
     package static let malformedHost = Self("malformedHost", "The Host field is not a host with an optional port.")
     package static let emptyHost = Self("emptyHost", "The Host field is empty, so the target has no authority.")
 }
+
+// MARK: Framing
+
+extension ParseError.Code {
+    package static let severalLengths = Self("severalLengths", "There is more than one Content-Length field.")
+    package static let malformedLength = Self("malformedLength", "Content-Length is not a run of digits.")
+    package static let lengthTooLarge = Self("lengthTooLarge", "Content-Length is larger than can be counted.")
+    package static let lengthAndTransferCoding = Self(
+        "lengthAndTransferCoding", "There is both a Content-Length and a Transfer-Encoding field.")
+    package static let transferCodingInHTTP10 = Self(
+        "transferCodingInHTTP10", "Transfer-Encoding stands in an HTTP/1.0 message.")
+    package static let malformedTransferCoding = Self(
+        "malformedTransferCoding", "Transfer-Encoding is not exactly the word chunked.")
+    package static let chunkedNotFinal = Self(
+        "chunkedNotFinal", "Transfer-Encoding does not end in a single chunked, so the length is unknown.")
+    package static let unknownTransferCoding = Self(
+        "unknownTransferCoding", "Transfer-Encoding names a coding other than chunked.", status: 501)
+    package static let contentInConnect = Self("contentInConnect", "A CONNECT request announces content.")
+}
+
+// MARK: Content
+
+extension ParseError.Code {
+    package static let malformedChunkSize = Self(
+        "malformedChunkSize", "A chunk does not begin with its size in hexadecimal digits.")
+    package static let chunkTooLarge = Self("chunkTooLarge", "A chunk size is larger than can be counted.")
+    package static let malformedChunkExtension = Self(
+        "malformedChunkExtension", "What follows a chunk size is neither an extension nor CR LF.")
+    package static let chunkExtensionsTooLarge = Self(
+        "chunkExtensionsTooLarge", "The chunk extensions are larger than the limit.")
+    package static let missingChunkEnd = Self("missingChunkEnd", "The data of a chunk is not followed by CR LF.")
+    package static let trailerSectionTooLarge = Self(
+        "trailerSectionTooLarge", "The trailer section is larger than the limit.", status: 431)
+    package static let contentCutShort = Self(
+        "contentCutShort", "The connection ended before the content did.")
+}

@@ -13,7 +13,7 @@ public struct Method: Hashable, Sendable {
     @usableFromInline let code: UInt8
 
     @usableFromInline
-    init(_ token: String, code: UInt8 = 0, safe: Bool = false, idempotent: Bool = false) {
+    init(known token: String, code: UInt8 = 0, safe: Bool = false, idempotent: Bool = false) {
         self.token = token
         self.code = code
         isSafe = safe
@@ -40,26 +40,26 @@ public struct Method: Hashable, Sendable {
             self = method
             return
         }
-        self.init(String(decoding: bytes, as: UTF8.self))
+        self.init(known: String(decoding: bytes, as: UTF8.self))
     }
 
-    @inlinable public static var get: Method { Method("GET", code: 1, safe: true, idempotent: true) }
-    @inlinable public static var head: Method { Method("HEAD", code: 2, safe: true, idempotent: true) }
-    @inlinable public static var options: Method { Method("OPTIONS", code: 3, safe: true, idempotent: true) }
-    @inlinable public static var trace: Method { Method("TRACE", code: 4, safe: true, idempotent: true) }
-    @inlinable public static var put: Method { Method("PUT", code: 5, idempotent: true) }
-    @inlinable public static var delete: Method { Method("DELETE", code: 6, idempotent: true) }
-    @inlinable public static var post: Method { Method("POST", code: 7) }
-    @inlinable public static var patch: Method { Method("PATCH", code: 8) }
-    @inlinable public static var connect: Method { Method("CONNECT", code: 9) }
+    @inlinable public static var get: Method { Method(known: "GET", code: 1, safe: true, idempotent: true) }
+    @inlinable public static var head: Method { Method(known: "HEAD", code: 2, safe: true, idempotent: true) }
+    @inlinable public static var options: Method { Method(known: "OPTIONS", code: 3, safe: true, idempotent: true) }
+    @inlinable public static var trace: Method { Method(known: "TRACE", code: 4, safe: true, idempotent: true) }
+    @inlinable public static var put: Method { Method(known: "PUT", code: 5, idempotent: true) }
+    @inlinable public static var delete: Method { Method(known: "DELETE", code: 6, idempotent: true) }
+    @inlinable public static var post: Method { Method(known: "POST", code: 7) }
+    @inlinable public static var patch: Method { Method(known: "PATCH", code: 8) }
+    @inlinable public static var connect: Method { Method(known: "CONNECT", code: 9) }
     /// Safe and idempotent, with content that is part of what is asked for.
-    @inlinable public static var query: Method { Method("QUERY", code: 10, safe: true, idempotent: true) }
+    @inlinable public static var query: Method { Method(known: "QUERY", code: 10, safe: true, idempotent: true) }
 
     private static let known: [Method] = [
         head, post, put, options, delete, patch, connect, query, trace,
-        Method("PROPFIND", code: 11, safe: true, idempotent: true),
-        Method("REPORT", code: 12, safe: true, idempotent: true),
-        Method("SEARCH", code: 13, safe: true, idempotent: true),
+        Method(known: "PROPFIND", code: 11, safe: true, idempotent: true),
+        Method(known: "REPORT", code: 12, safe: true, idempotent: true),
+        Method(known: "SEARCH", code: 13, safe: true, idempotent: true),
     ]
 
     @inlinable

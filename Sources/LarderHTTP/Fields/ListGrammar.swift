@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Comma-separated lists (RFC 9110 §5.6.1), read as recipients have to: empty elements are let pass, and a comma in
+/// a quoted string separates nothing.
+package enum ListGrammar {
+    /// Calls `body` with each element without the blanks around it. False when a quoted string does not end; what
+    /// begins there is not reported.
+    @discardableResult
+    package static func forEachElement(
+        _ bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Void
+    ) -> Bool {
+        var position = 0
+        while position < bytes.count {
+            var end = position
+            while end < bytes.count, bytes[end] != 0x2C {
+                guard bytes[end] == 0x22 else {
+                    end &+= 1
+                    continue
+                }
+                guard let close = QuotedString.end(bytes, from: end) else { return false }
+                end = close
+            }
+            let element = ASCII.trimmed(UnsafeRawBufferPointer(rebasing: bytes[position..<end]))
+            if !element.isEmpty { body(element) }
+            position = end &+ 1
+        }
+        return true
+    }
+
+    /// Appends `elements` with `, ` between them.
+    package static func append(_ elements: some Sequence<some Sequence<UInt8>>, to output: inout [UInt8]) {
+        var isFirst = true
+        for element in elements {
+            if !isFirst { output += [0x2C, 0x20] }
+            isFirst = false
+            output.append(contentsOf: element)
+        }
+    }
+}
+
+extension Fields {
+    /// Calls `body` with each element of the lists in all lines of that name, in order. False when one of the
+    /// lines is malformed; the elements before that place have been reported.
+    @discardableResult
+    package func forEachElement(of name: FieldName, _ body: (UnsafeRawBufferPointer) -> Void) -> Bool {
+        var isWellFormed = true
+        forEach(name) { value in
+            if isWellFormed { isWellFormed = ListGrammar.forEachElement(value, body) }
+        }
+        return isWellFormed
+    }
+
+    /// Whether one of the lists in the lines of that name has `token` as an element, compared without case.
+    package func hasElement(_ token: StaticString, in name: FieldName) -> Bool {
+        let wanted = UnsafeRawBufferPointer(start: token.utf8Start, count: token.utf8CodeUnitCount)
+        var isFound = false
+        forEachElement(of: name) { element in
+            if ASCII.equalFolded(element, wanted) { isFound = true }
+        }
+        return isFound
+    }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Takes the framing off the content of one message, whichever framing it has, as octets arrive.
+package struct ContentDecoder: Sendable {
+    package let framing: BodyFraming
+    /// What is left of a content whose length is known.
+    private var remaining: UInt64 = 0
+    private var chunked: ChunkedDecoder
+    private var isEnded = false
+
+    package init(_ framing: BodyFraming, limits: ParseLimits = ParseLimits()) {
+        self.framing = framing
+        chunked = ChunkedDecoder(limits: limits)
+        switch framing {
+        case .none: isEnded = true
+        case .length(let length):
+            remaining = length
+            isEnded = length == 0
+        case .chunked, .untilClose: break
+        }
+    }
+
+    /// Whether all of the content has been handed out.
+    package var isComplete: Bool { isEnded }
+
+    /// How many octets of content are still to come; nil when only the end will tell.
+    package var remainingLength: UInt64? {
+        switch framing {
+        case .none, .length: remaining
+        case .chunked, .untilClose: isEnded ? 0 : nil
+        }
+    }
+
+    /// The trailer fields; there are some only behind chunked content, once it is complete.
+    package var trailers: Fields { chunked.trailers }
+
+    /// Reads `input` up to the end of the message or of the input, and calls `content` with each run of content in
+    /// it, without copying. What `consumed` leaves belongs to the next message.
+    package mutating func decode(
+        _ input: UnsafeRawBufferPointer, content: (UnsafeRawBufferPointer) -> Void
+    ) throws(ParseError) -> (consumed: Int, isComplete: Bool) {
+        guard !isEnded else { return (0, true) }
+        switch framing {
+        case .none:
+            return (0, true)
+        case .length:
+            let count = Int(min(remaining, UInt64(input.count)))
+            if count > 0 { content(UnsafeRawBufferPointer(rebasing: input[..<count])) }
+            remaining -= UInt64(count)
+            isEnded = remaining == 0
+            return (count, isEnded)
+        case .chunked:
+            let result = try chunked.decode(input, content: content)
+            isEnded = result.isComplete
+            return result
+        case .untilClose:
+            if input.count > 0 { content(input) }
+            return (input.count, false)
+        }
+    }
+
+    /// Takes the end of the connection: the end of content that is framed by it, else content that was cut short.
+    package mutating func finish() throws(ParseError) {
+        if framing == .untilClose { isEnded = true }
+        guard isEnded else { throw ParseError(.contentCutShort) }
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Writes messages as HTTP/1.1 octets behind what is in a buffer already (RFC 9112 §2.1).
+///
+/// The order of fields and the spelling of their names are kept. `Content-Length` and `Transfer-Encoding` are
+/// written from the framing and never from the fields. No line can be split: values were checked when they came
+/// into a `Fields`, and are looked at once more here. The version is always HTTP/1.1: it is the sender's, not that of
+/// the message which is forwarded (RFC 9110 §2.5).
+package enum MessageWriter {
+    /// Writes a request head. The target must be visible ASCII, as parsers and `TargetURI` make it.
+    package static func append(_ head: RequestHead, framing: BodyFraming, to output: inout [UInt8]) {
+        precondition(isVisible(head.target), "a request target holds visible ASCII only")
+        output.append(contentsOf: head.method.token.utf8)
+        output.append(0x20)
+        output.append(contentsOf: head.target)
+        append(" HTTP/1.1\r\n", to: &output)
+        append(head.fields, framing: framing, to: &output)
+    }
+
+    /// Writes a response head with the registered reason phrase. A response to HEAD is given the framing it
+    /// announces.
+    package static func append(_ head: ResponseHead, framing: BodyFraming, to output: inout [UInt8]) {
+        append("HTTP/1.1 ", to: &output)
+        let code = head.status.rawValue
+        output.append(0x30 + UInt8(truncatingIfNeeded: code / 100 % 10))
+        output.append(0x30 + UInt8(truncatingIfNeeded: code / 10 % 10))
+        output.append(0x30 + UInt8(truncatingIfNeeded: code % 10))
+        output.append(0x20)
+        output.append(contentsOf: head.status.phrase.utf8)
+        append("\r\n", to: &output)
+        append(head.fields, framing: framing, to: &output)
+    }
+
+    /// Writes the field lines, the one of the framing and the empty line.
+    private static func append(_ fields: Fields, framing: BodyFraming, to output: inout [UInt8]) {
+        fields.forEachLine { name, spelling, value in
+            if name == .contentLength || name == .transferEncoding { return }
+            appendLine(spelling, value, to: &output)
+        }
+        switch framing {
+        case .none, .untilClose: break
+        case .length(let length):
+            append("Content-Length: ", to: &output)
+            appendDecimal(length, to: &output)
+            append("\r\n", to: &output)
+        case .chunked:
+            append("Transfer-Encoding: chunked\r\n", to: &output)
+        }
+        append("\r\n", to: &output)
+    }
+
+    // MARK: Chunks
+
+    /// Writes the line before the data of a chunk, which is not empty: an empty chunk is the last one.
+    package static func appendChunkStart(count: Int, to output: inout [UInt8]) {
+        precondition(count > 0, "a chunk of no octets would end the content")
+        var shift = (Int.bitWidth - count.leadingZeroBitCount - 1) / 4 * 4
+        while shift >= 0 {
+            let digit = UInt8(truncatingIfNeeded: count >> shift & 15)
+            output.append(digit < 10 ? 0x30 + digit : 0x61 + digit - 10)
+            shift -= 4
+        }
+        append("\r\n", to: &output)
+    }
+
+    /// Writes what follows the data of a chunk.
+    package static func appendChunkEnd(to output: inout [UInt8]) { append("\r\n", to: &output) }
+
+    /// Writes the last chunk and the trailer section, without the fields that may not stand there.
+    package static func appendLastChunk(trailers: Fields = Fields(), to output: inout [UInt8]) {
+        append("0\r\n", to: &output)
+        trailers.forEachLine { name, spelling, value in
+            if let name, TrailerReader.isForbidden(name) { return }
+            appendLine(spelling, value, to: &output)
+        }
+        append("\r\n", to: &output)
+    }
+
+    // MARK: Parts
+
+    /// Writes one field line. A line that could be read as two can come from a damaged store only; it is left out.
+    private static func appendLine(
+        _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, to output: inout [UInt8]
+    ) {
+        guard isClean(name), isClean(value) else { return }
+        output.append(contentsOf: name)
+        output.append(0x3A)
+        output.append(0x20)
+        output.append(contentsOf: value)
+        output.append(0x0D)
+        output.append(0x0A)
+    }
+
+    private static func isClean(_ octets: UnsafeRawBufferPointer) -> Bool {
+        guard let base = octets.baseAddress else { return true }
+        return OctetScan.firstControl(base, from: 0, to: octets.count) == octets.count
+    }
+
+    private static func isVisible(_ octets: [UInt8]) -> Bool {
+        octets.withUnsafeBytes { bytes in
+            guard let base = bytes.baseAddress else { return false }
+            return OctetScan.firstInvisible(base, from: 0, to: bytes.count) == bytes.count
+        }
+    }
+
+    private static func append(_ text: StaticString, to output: inout [UInt8]) {
+        output.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    /// Writes a number in decimal digits, without leading zeros.
+    package static func appendDecimal(_ number: UInt64, to output: inout [UInt8]) {
+        let start = output.count
+        var rest = number
+        repeat {
+            output.append(0x30 + UInt8(truncatingIfNeeded: rest % 10))
+            rest /= 10
+        } while rest > 0
+        output[start...].reverse()
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Reads the trailer section behind the last chunk (RFC 9112 §7.1.2). It is rare and small, so it is collected in a
+/// buffer of its own; the usual empty one is not.
+struct TrailerReader: Sendable {
+    private(set) var fields = Fields()
+    private var collected: [UInt8] = []
+    private var lines = LineReader()
+    private var section = FieldSectionParser(start: 0)
+
+    /// How many octets of `input` belong to the section, and whether it is complete.
+    mutating func read(
+        _ input: UnsafeRawBufferPointer, limits: ParseLimits
+    ) throws(ParseError) -> (consumed: Int, isComplete: Bool) {
+        if collected.isEmpty, input.count >= 2, input[0] == 0x0D, input[1] == 0x0A { return (2, true) }
+        let known = collected.count
+        // Even the empty section takes two octets.
+        let size = max(limits.trailerSection, 2)
+        let taken = min(input.count, size - known)
+        collected.append(contentsOf: input[..<taken])
+        let isComplete = try collected.withUnsafeBufferPointer { octets throws(ParseError) in
+            try section.parse(
+                UnsafeRawBufferPointer(octets), lines: &lines, into: &fields, size: size,
+                count: limits.fieldLines, overflow: .trailerSectionTooLarge)
+        }
+        guard isComplete else { return (taken, false) }
+        collected = []
+        fields.removeAll { name, _, _ in name.map(TrailerReader.isForbidden) ?? false }
+        return (lines.start - known, true)
+    }
+
+    /// Fields that mean something only before the content, or only for one connection (RFC 9110 §6.5.1, §7.6.1). In
+    /// a trailer section they are dropped, so that nobody behind takes them for what a header section said.
+    static func isForbidden(_ name: FieldName) -> Bool { forbidden.contains(name) }
+
+    private static let forbidden: Set<FieldName> = [
+        // Framing and this connection
+        .transferEncoding, .contentLength, .connection, .keepAlive, .proxyConnection, .te, .trailer, .upgrade,
+        // Routing
+        .host, .forwarded, .via, .maxForwards, .origin, .referer, .xForwardedFor, .xForwardedHost, .xForwardedProto,
+        // Authentication and state
+        .authorization, .proxyAuthorization, .wwwAuthenticate, .proxyAuthenticate, .proxyAuthenticationInfo,
+        .authenticationInfo, .cookie, .setCookie, .larderToken,
+        // How a request is to be handled
+        .cacheControl, .pragma, .expect, .range, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange,
+        .accept, .acceptCharset, .acceptEncoding, .acceptLanguage,
+        // What a response allows
+        .age, .date, .expires, .location, .retryAfter, .vary, .warning, .cdnCacheControl, .surrogateControl,
+        .cacheStatus, .proxyStatus, .cacheGroups, .cacheGroupInvalidation, .accessControlAllowOrigin,
+        .contentSecurityPolicy, .strictTransportSecurity, .xContentTypeOptions, .referrerPolicy,
+        // How the content is to be read
+        .contentEncoding, .contentType, .contentRange, .contentLanguage, .contentLocation, .contentDisposition,
+    ]
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// An opaque validator of a representation (RFC 9110 §8.8.3), kept octet by octet as it was received.
+///
+/// Origins do send tags without quotes, and clients send them back as they are. Such a tag is never repaired: it is
+/// compared as a whole.
+package struct EntityTag: Hashable, Sendable {
+    package let octets: [UInt8]
+    /// Where the quoted part begins: behind `W/` for a weak tag.
+    private let opaqueStart: Int
+
+    package init(_ bytes: UnsafeRawBufferPointer) {
+        octets = Array(bytes)
+        opaqueStart = EntityTag.opaqueStart(bytes) ?? 0
+    }
+
+    package init(_ text: some StringProtocol) {
+        let octets = Array(text.utf8)
+        self = octets.withUnsafeBytes { EntityTag($0) }
+    }
+
+    /// Whether the tag says of itself that it is weak. One that is malformed but begins so is not strong either.
+    package var isWeak: Bool {
+        octets.count >= 2 && ASCII.lowercased(octets[0]) == 0x77 && octets[1] == 0x2F
+    }
+
+    /// Whether the tag has the grammar of one.
+    package var isWellFormed: Bool { octets.withUnsafeBytes { EntityTag.opaqueStart($0) != nil } }
+
+    /// Weak comparison (RFC 9110 §8.8.3.2): the quoted parts are the same.
+    package func weaklyMatches(_ other: EntityTag) -> Bool {
+        octets[opaqueStart...].elementsEqual(other.octets[other.opaqueStart...])
+    }
+
+    /// Strong comparison (RFC 9110 §8.8.3.2): both are strong and the same.
+    package func stronglyMatches(_ other: EntityTag) -> Bool {
+        !isWeak && !other.isWeak && octets == other.octets
+    }
+
+    private static func opaqueStart(_ bytes: UnsafeRawBufferPointer) -> Int? {
+        let start = bytes.count >= 2 && bytes[0] == 0x57 && bytes[1] == 0x2F ? 2 : 0
+        return quotedEnd(bytes, from: start) == bytes.count ? start : nil
+    }
+
+    /// The position behind the closing quote. There are no escapes: a backslash is an octet like others.
+    fileprivate static func quotedEnd(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
+        guard start < bytes.count, bytes[start] == 0x22 else { return nil }
+        for position in (start + 1)..<bytes.count {
+            let octet = bytes[position]
+            if octet == 0x22 { return position + 1 }
+            guard octet > 0x20, octet != 0x7F else { return nil }
+        }
+        return nil
+    }
+}
+
+extension EntityTag: CustomStringConvertible {
+    package var description: String { String(latin1: octets) }
+}
+
+extension Fields {
+    /// The `ETag` of a response; nil when there is none. Of several the first counts.
+    package var entityTag: EntityTag? { withFirst(.eTag) { EntityTag($0) } }
+}
+
+/// What `If-Match` and `If-None-Match` name (RFC 9110 §13.1.1, §13.1.2): any representation, or some.
+package enum EntityTagList: Hashable, Sendable {
+    case any
+    case tags([EntityTag])
+
+    /// Reads all lines of that name; nil when there is none.
+    package init?(_ name: FieldName, in fields: Fields) {
+        var tags: [EntityTag] = []
+        var isPresent = false
+        fields.forEach(name) { value in
+            isPresent = true
+            EntityTagList.append(value, to: &tags)
+        }
+        guard isPresent else { return nil }
+        self = tags.count == 1 && tags[0].octets == [0x2A] ? .any : .tags(tags)
+    }
+
+    /// What is not a tag runs up to the next comma and is kept as it is.
+    private static func append(_ bytes: UnsafeRawBufferPointer, to tags: inout [EntityTag]) {
+        var position = 0
+        while position < bytes.count {
+            if bytes[position] == 0x2C || ASCII.isBlank(bytes[position]) {
+                position += 1
+                continue
+            }
+            let isWeak = bytes[position] == 0x57 && position + 1 < bytes.count && bytes[position + 1] == 0x2F
+            var end = EntityTag.quotedEnd(bytes, from: isWeak ? position + 2 : position) ?? position
+            while end < bytes.count, bytes[end] != 0x2C { end += 1 }
+            tags.append(EntityTag(ASCII.trimmed(UnsafeRawBufferPointer(rebasing: bytes[position..<end]))))
+            position = end
+        }
+    }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What kind of data content is (RFC 9110 §8.3.1). Type and subtype are kept in lower case.
+package struct MediaType: Hashable, Sendable {
+    package let type: String
+    package let subtype: String
+    package let parameters: Parameters
+
+    /// Reads `type "/" subtype parameters`; nil when `bytes` are anything else.
+    package init?(_ bytes: UnsafeRawBufferPointer) {
+        let essence = bytes.prefix { $0 != 0x3B && !ASCII.isBlank($0) }
+        guard let slash = essence.firstIndex(of: 0x2F) else { return nil }
+        let type = UnsafeRawBufferPointer(rebasing: essence[..<slash])
+        let subtype = UnsafeRawBufferPointer(rebasing: essence[(slash + 1)...])
+        guard Token.isToken(type), Token.isToken(subtype),
+            let parameters = Parameters(UnsafeRawBufferPointer(rebasing: bytes[essence.endIndex...]))
+        else { return nil }
+        self.type = String(decoding: type.lazy.map(ASCII.lowercased), as: UTF8.self)
+        self.subtype = String(decoding: subtype.lazy.map(ASCII.lowercased), as: UTF8.self)
+        self.parameters = parameters
+    }
+
+    package init?(_ text: some StringProtocol) {
+        let octets = Array(text.utf8)
+        let value = octets.withUnsafeBytes { MediaType($0) }
+        guard let value else { return nil }
+        self = value
+    }
+
+    /// Type and subtype without the parameters: `text/html`.
+    package var essence: String { "\(type)/\(subtype)" }
+}
+
+extension MediaType: CustomStringConvertible {
+    package var description: String { essence + parameters.description }
+}
