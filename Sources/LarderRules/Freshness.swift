@@ -51,7 +51,7 @@ package enum Freshness {
         let configured = policy.expirationTime?.clampedToRFC9111()
         if policy.expirationMode == .override, let configured {
             return status.isError
-                ? Lifetime(policy.retryTime.clampedToRFC9111(), .retryTime) : Lifetime(configured, .expirationTime)
+                ? Lifetime(retryTime(status, fields, responseTime, policy), .retryTime) : Lifetime(configured, .expirationTime)
         }
         if let explicit = explicit(fields, directives, date: date, responseTime: responseTime, policy: policy) {
             guard let configured else { return explicit }
@@ -69,7 +69,7 @@ package enum Freshness {
         let heuristic = heuristic(fields, date: date ?? responseTime, now: responseTime, policy: policy)
         if let heuristic { return heuristic }
         return status.isError && policy.retryTime > .zero
-            ? Lifetime(policy.retryTime.clampedToRFC9111(), .retryTime) : Lifetime(.zero, .none)
+            ? Lifetime(retryTime(status, fields, responseTime, policy), .retryTime) : Lifetime(.zero, .none)
     }
 
     /// What the origin names (RFC 9111 §4.2.1): the first of `s-maxage` (in a shared cache), `max-age` and
@@ -126,6 +126,14 @@ package enum Freshness {
 
     private static func lifetime(_ delta: DeltaSeconds, _ source: Source) -> Lifetime {
         delta.duration.map { Lifetime($0, source) } ?? Lifetime(.zero, source, isInvalid: true)
+    }
+
+    /// `retryTime`, or longer where an overloaded origin asks for it.
+    private static func retryTime(
+        _ status: Status, _ fields: Fields, _ responseTime: Timestamp, _ policy: CachePolicy
+    ) -> Duration {
+        let asked = status == 429 || status == 503 ? RetryAfter.delay(fields, now: responseTime) : nil
+        return max(policy.retryTime, asked ?? .zero).clampedToRFC9111()
     }
 
     private static func heuristic(_ fields: Fields, date: Timestamp, now: Timestamp, policy: CachePolicy) -> Lifetime? {

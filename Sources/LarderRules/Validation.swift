@@ -27,3 +27,67 @@ package enum Validation {
         return date - lastModified >= .seconds(60)
     }
 }
+
+/// Which stored responses a 304 speaks of (RFC 9111 §4.3.4). Indexes are positions in the list of candidates.
+package enum ValidationMatch: Sendable, Hashable {
+    case update([Int], by: Evidence)
+    /// Nothing stored is meant: the request is to be sent again without conditions.
+    case none(NoneReason)
+
+    package enum Evidence: String, Sendable, Hashable, CaseIterable {
+        case strongTag = "strong-etag"
+        case weakTag = "weak-etag"
+        case lastModified = "last-modified"
+        /// The 304 has no validator, and exactly one response was validated.
+        case onlyCandidate = "only-candidate"
+    }
+
+    package enum NoneReason: String, Sendable, Hashable, CaseIterable {
+        /// It names a representation that is not stored.
+        case unknownRepresentation = "unknown-representation"
+    }
+}
+
+extension Validation {
+    /// Decides which of `candidates` the header section `response` of a 304 updates.
+    ///
+    /// A tag decides alone where there is one, as it is the more accurate validator. A 304 without any validator is
+    /// taken to mean the one response whose validators were sent, which the RFC leaves open for stored responses
+    /// that have some: there is nothing else the origin could have meant.
+    ///
+    /// - Parameter request: the fields of the request, which the candidates must have been selectable for.
+    /// - Parameter validated: the candidate whose validators were sent.
+    package static func match(
+        _ response: Fields, request: Fields, candidates: [StoredResponse], validated: Int
+    ) -> ValidationMatch {
+        let initialSet = candidates.indices.filter { $0 == validated || candidates[$0].variance.matches(request) }
+        if let tag = response.withFirst(.eTag, { Array($0) }) {
+            let isWeak = EntityTags.isWeak(tag)
+            let matching = initialSet.filter { index in
+                guard let stored = candidates[index].facts.eTag else { return false }
+                return isWeak ? EntityTags.weaklyEqual(tag, stored) : EntityTags.stronglyEqual(tag, stored)
+            }
+            if isWeak { return mostRecent(matching, candidates, .weakTag) }
+            return matching.isEmpty ? .none(.unknownRepresentation) : .update(matching, by: .strongTag)
+        }
+        guard response.contains(.lastModified) else { return .update([validated], by: .onlyCandidate) }
+        let time = candidates[validated].responseTime
+        guard let lastModified = DateValue.single(.lastModified, in: response, now: time) else { return .none(.unknownRepresentation) }
+        let matching = initialSet.filter { candidates[$0].facts.lastModified == lastModified }
+        let date = DateValue.single(.date, in: response, now: time)
+        guard isStrong(lastModified: lastModified, date: date), !matching.isEmpty else {
+            return mostRecent(matching, candidates, .lastModified)
+        }
+        return .update(matching, by: .lastModified)
+    }
+
+    private static func mostRecent(
+        _ matching: [Int], _ candidates: [StoredResponse], _ evidence: ValidationMatch.Evidence
+    ) -> ValidationMatch {
+        let newest = matching.max {
+            let (a, b) = (candidates[$0], candidates[$1])
+            return (a.facts.generated, a.responseTime) < (b.facts.generated, b.responseTime)
+        }
+        return newest.map { .update([$0], by: evidence) } ?? .none(.unknownRepresentation)
+    }
+}

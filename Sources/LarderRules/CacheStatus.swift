@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+
+/// How this cache handled a request, as a member of `Cache-Status` (RFC 9211).
+package struct CacheStatus: Sendable, Hashable {
+    package enum Outcome: Sendable, Hashable {
+        /// Answered without going forward.
+        case hit
+        /// Went toward the origin. `collapsed` is nil when no other request was waited for.
+        case forward(ForwardReason, status: Status? = nil, stored: Bool = false, collapsed: Bool? = nil)
+    }
+
+    package var outcome: Outcome
+    /// What is left of the lifetime; negative for a stale response.
+    package var ttl: Duration?
+    package var key: String?
+    package var detail: String?
+
+    package init(_ outcome: Outcome, ttl: Duration? = nil, key: String? = nil, detail: String? = nil) {
+        self.outcome = outcome
+        self.ttl = ttl
+        self.key = key
+        self.detail = detail
+    }
+
+    /// The outcome that a decision leads to if nothing goes wrong; nil for a refusal, which is no use of the cache
+    /// (RFC 9211 §2).
+    package init?(_ decision: ReuseDecision) {
+        switch decision {
+        case .answer(let selection): self.init(.hit, ttl: selection.ttl)
+        case .answerStale(let selection, let reason): self.init(.hit, ttl: selection.ttl, detail: reason.rawValue)
+        case .validate(_, let reason), .forward(let reason, _): self.init(.forward(reason))
+        case .refuse: return nil
+        }
+    }
+
+    /// The member, with the name of the cache first.
+    package func member(name: String = "Larder") -> String {
+        var text = StructuredText.tokenOrString(name)
+        switch outcome {
+        case .hit: text += "; hit"
+        case .forward(let reason, let status, let stored, let collapsed):
+            text += "; fwd=\(reason.rawValue)"
+            if let status { text += "; fwd-status=\(status.rawValue)" }
+            if stored { text += "; stored" }
+            if let collapsed { text += collapsed ? "; collapsed" : "; collapsed=?0" }
+        }
+        if let ttl { text += "; ttl=\(ttl.flooredSeconds)" }
+        if let key { text += "; key=\(StructuredText.string(key))" }
+        if let detail { text += "; detail=\(StructuredText.tokenOrString(detail))" }
+        return text
+    }
+
+    /// Adds the member behind those of the caches nearer to the origin.
+    package func append(to fields: inout Fields, name: String = "Larder") {
+        fields.append(.cacheStatus, member(name: name))
+    }
+}
+
+extension Duration {
+    /// Whole seconds, rounded down: what has a second left and what has none differ.
+    fileprivate var flooredSeconds: Int64 {
+        let (seconds, attoseconds) = components
+        return attoseconds < 0 ? seconds - 1 : seconds
+    }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+
+/// What becomes of a stored response when the origin has said something newer about it (RFC 9111 §4.3.4, §4.3.5).
+package enum FresheningDecision: Sendable {
+    /// It is kept with these fields and a new age.
+    case updated(StoredResponse)
+    /// It answers this request with these fields, and is then dropped: what the origin says now forbids keeping it.
+    case discard(StoredResponse, StorageCondition)
+    /// It is another representation than the origin has now, and counts as stale.
+    case stale(StoredResponse, StaleReason)
+    /// The response says nothing about it.
+    case untouched(UntouchedReason)
+
+    /// Why a response to HEAD shows that another representation is stored.
+    package enum StaleReason: String, Sendable, Hashable, CaseIterable {
+        case eTag = "ETag"
+        case lastModified = "Last-Modified"
+        case contentLength = "Content-Length"
+    }
+
+    package enum UntouchedReason: String, Sendable, Hashable, CaseIterable {
+        /// Only a 200 to HEAD tells about a stored 200.
+        case status
+    }
+}
+
+package enum Freshening {
+    /// Updates `stored`, which a 304 was matched to, with that response.
+    ///
+    /// - Parameter request: the request that was answered with it, whose values count if `Vary` changes.
+    package static func freshen(
+        _ stored: StoredResponse, with response: ResponseHead, to request: RequestHead, requestTime: Timestamp,
+        responseTime: Timestamp, policy: CachePolicy
+    ) -> FresheningDecision {
+        let fields = merged(stored.fields, with: response.fields)
+        let variance =
+            response.fields.contains(.vary)
+            ? Variance(vary: fields, request: request.fields, normalises: policy.normalisedVary) : stored.variance
+        let updated = StoredResponse(
+            requestMethod: stored.requestMethod, requestedRange: stored.requestedRange,
+            requestWasAuthorized: stored.requestWasAuthorized || request.fields.contains(.authorization),
+            variance: variance, status: stored.status, fields: fields, requestTime: requestTime, responseTime: responseTime,
+            contentLength: stored.contentLength, extent: stored.extent, policy: policy)
+        let obstacle = obstacle(to: updated, fields, policy)
+        return obstacle.map { .discard(updated, $0) } ?? .updated(updated)
+    }
+
+    /// Updates `stored`, which a GET with the fields of `request` would select, with a response to HEAD.
+    package static func freshenByHead(
+        _ stored: StoredResponse, with response: ResponseHead, to request: RequestHead, requestTime: Timestamp,
+        responseTime: Timestamp, policy: CachePolicy
+    ) -> FresheningDecision {
+        guard response.status == 200, stored.status == 200 || stored.status == 206 else { return .untouched(.status) }
+        if let reason = difference(stored, response.fields, now: responseTime) {
+            return .stale(stored.marked(.stale, policy: policy), reason)
+        }
+        return freshen(
+            stored, with: response, to: request, requestTime: requestTime, responseTime: responseTime, policy: policy)
+    }
+
+    /// The stored fields, with those of a newer response in place of theirs (RFC 9111 §3.2).
+    ///
+    /// Besides `Content-Length`, what says how to read the content stays too: the content is the stored one. `Age`
+    /// and `Date` belong to a response, not to the representation: those of the older never outlive it.
+    package static func merged(_ stored: Fields, with response: Fields) -> Fields {
+        var update = response
+        HopByHop.strip(&update, for: .store)
+        update.removeAll { name, _, _ in name.map { ofTheContent.contains($0) } ?? false }
+        var replaced: Set<FieldName> = [.age, .date]
+        update.forEachLine { name, spelling, _ in replaced.insert(name ?? FieldName(token: spelling)) }
+        var merged = stored
+        merged.removeAll { name, spelling, _ in replaced.contains(name ?? FieldName(token: spelling)) }
+        update.forEachLine { _, spelling, value in merged.appendReceived(spelling: spelling, value: value) }
+        return merged
+    }
+
+    private static let ofTheContent = FieldSet([.contentLength, .contentEncoding, .contentType, .contentRange])
+
+    /// What, in the merged fields, forbids to keep the response; a cache may have stored it before they said so.
+    private static func obstacle(to stored: StoredResponse, _ fields: Fields, _ policy: CachePolicy) -> StorageCondition? {
+        let directives = stored.facts.directives
+        if directives.flags.contains(.noStore), !policy.storesDespiteNoStore, !directives.flags.contains(.mustUnderstand) {
+            return .noStore
+        }
+        if policy.role == .shared {
+            if directives.flags.contains(.isPrivate) { return .notPrivate }
+            if stored.requestWasAuthorized, !policy.storesAuthorized, !stored.facts.allowsAuthorized { return .authorization }
+            if policy.setCookie == .notStored, fields.contains(.setCookie) { return .setCookie }
+        }
+        return stored.variance.matchesNothing ? .vary : nil
+    }
+
+    private static func difference(_ stored: StoredResponse, _ head: Fields, now: Timestamp) -> FresheningDecision.StaleReason? {
+        if let tag = head.withFirst(.eTag, { Array($0) }), tag != stored.facts.eTag { return .eTag }
+        if head.contains(.lastModified), DateValue.single(.lastModified, in: head, now: now) != stored.facts.lastModified {
+            return .lastModified
+        }
+        guard let length = head.withFirst(.contentLength, { Int64(decimal: $0) }) else { return nil }
+        let known: Int64? = if case .parts(_, let complete) = stored.extent { complete } else { stored.contentLength }
+        return known == nil || known == length ? nil : .contentLength
+    }
+}

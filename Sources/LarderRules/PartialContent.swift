@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+
+/// Whether a part and what is stored make one stored response (RFC 9111 §3.4, RFC 9110 §15.3.7.3).
+package enum CombineDecision: Sendable {
+    /// The result. It is whole if nothing is missing any more. The new content takes the place of the old where the
+    /// two overlap.
+    case combined(StoredResponse)
+    case separate(SeparateReason)
+
+    package enum SeparateReason: String, Sendable, Hashable, CaseIterable {
+        /// The response is no 206 with one range in bytes, or does not have the length it says.
+        case notAPart = "not-a-part"
+        /// What is stored is whole already, or cannot be cut.
+        case notPartial = "not-partial"
+        /// The two do not share a strong validator.
+        case validator
+        /// They name different lengths of the whole.
+        case completeLength = "complete-length"
+    }
+}
+
+/// How to get the rest of a response that was cut short (RFC 9111 §3.3).
+package enum ResumeDecision: Sendable, Hashable {
+    /// Ask with these values of `Range` and `If-Range`.
+    case ask(range: String, ifRange: [UInt8])
+    case startOver(StartOverReason)
+
+    package enum StartOverReason: String, Sendable, Hashable, CaseIterable {
+        /// Nothing says that the rest would be of the same representation.
+        case noStrongValidator = "no-strong-validator"
+        /// There is no single run from the start.
+        case noPrefix = "no-prefix"
+        case nothingMissing = "nothing-missing"
+    }
+}
+
+package enum PartialContent {
+    /// Decides whether `response`, a 206 to `request` with `contentLength` octets of content, completes `stored`.
+    package static func combine(
+        _ stored: StoredResponse, with response: ResponseHead, to request: RequestHead, contentLength: Int64,
+        requestTime: Timestamp, responseTime: Timestamp, policy: CachePolicy
+    ) -> CombineDecision {
+        guard case .parts(let held, let heldLength) = stored.extent else { return .separate(.notPartial) }
+        guard response.status == 206, case .range(let range, let newLength) = ContentRange(response.fields),
+            range.count == contentLength
+        else { return .separate(.notAPart) }
+        guard sharesStrongValidator(stored, response.fields, now: responseTime) else { return .separate(.validator) }
+        if let heldLength, let newLength, heldLength != newLength { return .separate(.completeLength) }
+        let completeLength = heldLength ?? newLength
+        let parts = union(held, range)
+        guard parts.last.map({ $0.last < completeLength ?? .max }) ?? true else { return .separate(.completeLength) }
+        let isWhole = parts == completeLength.flatMap { $0 > 0 ? [ByteRange(first: 0, last: $0 - 1)] : nil }
+        var fields = Freshening.merged(stored.fields, with: response.fields)
+        fields.remove(.contentRange)
+        fields[.contentLength] = isWhole ? completeLength.map(String.init) : nil
+        return .combined(
+            StoredResponse(
+                requestMethod: stored.requestMethod,
+                requestWasAuthorized: stored.requestWasAuthorized || request.fields.contains(.authorization),
+                variance: stored.variance, status: 200, fields: fields, requestTime: requestTime, responseTime: responseTime,
+                contentLength: isWhole ? completeLength : parts.reduce(0) { $0 + $1.count },
+                extent: isWhole ? .whole : .parts(parts, completeLength: completeLength), policy: policy))
+    }
+
+    /// Decides how to ask for what is missing of `stored`, of which a run from the start is held.
+    package static func resume(_ stored: StoredResponse) -> ResumeDecision {
+        guard case .parts(let parts, let completeLength) = stored.extent else { return .startOver(.nothingMissing) }
+        guard parts.count == 1, parts[0].first == 0 else { return .startOver(.noPrefix) }
+        let next = parts[0].last + 1
+        if next == completeLength { return .startOver(.nothingMissing) }
+        guard let validator = strongValidator(stored) else { return .startOver(.noStrongValidator) }
+        return .ask(range: "bytes=\(next)-", ifRange: validator)
+    }
+
+    /// The extent of a 200 response of which the first `count` octets arrived; nil when that is of no use.
+    ///
+    /// - Parameter completeLength: what `Content-Length` announced.
+    package static func extent(ofPrefix count: Int64, completeLength: Int64?) -> StoredResponse.Extent? {
+        count > 0 && count < completeLength ?? .max
+            ? .parts([ByteRange(first: 0, last: count - 1)], completeLength: completeLength) : nil
+    }
+
+    /// The ranges of `parts` and `range` together, ascending and apart. `parts` are so too.
+    package static func union(_ parts: [ByteRange], _ range: ByteRange) -> [ByteRange] {
+        var merged = range
+        var result: [ByteRange] = []
+        for part in parts {
+            if part.last < merged.first - 1 || merged.last < part.first - 1 {
+                result.append(part)
+            } else {
+                merged = ByteRange(first: min(part.first, merged.first), last: max(part.last, merged.last))
+            }
+        }
+        let position = result.firstIndex { $0.first > merged.first } ?? result.count
+        result.insert(merged, at: position)
+        return result
+    }
+
+    /// Both have the same strong tag; or neither has a tag, and the same modification date is strong for both.
+    private static func sharesStrongValidator(_ stored: StoredResponse, _ response: Fields, now: Timestamp) -> Bool {
+        if let tag = response.withFirst(.eTag, { Array($0) }) {
+            return EntityTags.isStrong(tag) && tag == stored.facts.eTag
+        }
+        guard stored.facts.eTag == nil, let lastModified = DateValue.single(.lastModified, in: response, now: now),
+            lastModified == stored.facts.lastModified
+        else { return false }
+        return Validation.isStrong(lastModified: lastModified, date: stored.facts.date)
+            && Validation.isStrong(lastModified: lastModified, date: DateValue.single(.date, in: response, now: now))
+    }
+
+    private static func strongValidator(_ stored: StoredResponse) -> [UInt8]? {
+        if let tag = stored.facts.eTag { return EntityTags.isStrong(tag) ? tag : nil }
+        guard let lastModified = stored.facts.lastModified,
+            Validation.isStrong(lastModified: lastModified, date: stored.facts.date)
+        else { return nil }
+        return stored.fields.withFirst(.lastModified) { Array($0) }
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+
+/// What went wrong on the way to the origin, as a member of `Proxy-Status` (RFC 9209).
+package struct ProxyStatus: Sendable, Hashable {
+    /// RFC 9209 §2.3; the raw values are its words.
+    package enum ErrorType: String, Sendable, Hashable, CaseIterable {
+        case dnsTimeout = "dns_timeout"
+        case dnsError = "dns_error"
+        case destinationNotFound = "destination_not_found"
+        case destinationUnavailable = "destination_unavailable"
+        case destinationIPProhibited = "destination_ip_prohibited"
+        case destinationIPUnroutable = "destination_ip_unroutable"
+        case connectionRefused = "connection_refused"
+        case connectionTerminated = "connection_terminated"
+        case connectionTimeout = "connection_timeout"
+        case connectionReadTimeout = "connection_read_timeout"
+        case connectionWriteTimeout = "connection_write_timeout"
+        case connectionLimitReached = "connection_limit_reached"
+        case tlsProtocolError = "tls_protocol_error"
+        case tlsCertificateError = "tls_certificate_error"
+        case tlsAlertReceived = "tls_alert_received"
+        case httpRequestError = "http_request_error"
+        case httpRequestDenied = "http_request_denied"
+        case httpResponseIncomplete = "http_response_incomplete"
+        case httpResponseHeaderSectionSize = "http_response_header_section_size"
+        case httpResponseHeaderSize = "http_response_header_size"
+        case httpResponseBodySize = "http_response_body_size"
+        case httpResponseTrailerSectionSize = "http_response_trailer_section_size"
+        case httpResponseTrailerSize = "http_response_trailer_size"
+        case httpResponseTransferCoding = "http_response_transfer_coding"
+        case httpResponseContentCoding = "http_response_content_coding"
+        case httpResponseTimeout = "http_response_timeout"
+        case httpUpgradeFailed = "http_upgrade_failed"
+        case httpProtocolError = "http_protocol_error"
+        case proxyInternalResponse = "proxy_internal_response"
+        case proxyInternalError = "proxy_internal_error"
+        case proxyConfigurationError = "proxy_configuration_error"
+        case proxyLoopDetected = "proxy_loop_detected"
+
+        /// The status the RFC recommends; nil where it leaves the choice.
+        package var recommendedStatus: Status? {
+            switch self {
+            case .dnsTimeout, .connectionTimeout, .connectionReadTimeout, .connectionWriteTimeout, .httpResponseTimeout: 504
+            case .destinationUnavailable, .connectionLimitReached: 503
+            case .destinationNotFound, .proxyInternalError, .proxyConfigurationError: 500
+            case .httpRequestDenied: 403
+            case .httpRequestError, .proxyInternalResponse: nil
+            case .dnsError, .destinationIPProhibited, .destinationIPUnroutable, .connectionRefused, .connectionTerminated,
+                .tlsProtocolError, .tlsCertificateError, .tlsAlertReceived, .httpResponseIncomplete,
+                .httpResponseHeaderSectionSize, .httpResponseHeaderSize, .httpResponseBodySize,
+                .httpResponseTrailerSectionSize, .httpResponseTrailerSize, .httpResponseTransferCoding,
+                .httpResponseContentCoding, .httpUpgradeFailed, .httpProtocolError, .proxyLoopDetected:
+                502
+            }
+        }
+    }
+
+    package var error: ErrorType?
+    /// Host and port, or the name of the next intermediary.
+    package var nextHop: String?
+    /// What the next hop answered.
+    package var receivedStatus: Status?
+    /// For people; never what a client could not know anyway.
+    package var details: String?
+
+    package init(_ error: ErrorType? = nil, nextHop: String? = nil, receivedStatus: Status? = nil, details: String? = nil) {
+        self.error = error
+        self.nextHop = nextHop
+        self.receivedStatus = receivedStatus
+        self.details = details
+    }
+
+    /// The member, with the name of the proxy first.
+    package func member(name: String = "Larder") -> String {
+        var text = StructuredText.tokenOrString(name)
+        if let error { text += "; error=\(error.rawValue)" }
+        if let nextHop { text += "; next-hop=\(StructuredText.string(nextHop))" }
+        if let receivedStatus { text += "; received-status=\(receivedStatus.rawValue)" }
+        if let details { text += "; details=\(StructuredText.string(details))" }
+        return text
+    }
+
+    /// Adds the member behind those of the intermediaries nearer to the origin.
+    package func append(to fields: inout Fields, name: String = "Larder") {
+        fields.append(.proxyStatus, member(name: name))
+    }
+}

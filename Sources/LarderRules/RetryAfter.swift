@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+
+/// When to ask again (RFC 9110 §10.2.3).
+package enum RetryAfter {
+    /// How long the origin asks to be left alone from `now` on; nil when it does not say so in a readable way.
+    package static func delay(_ fields: Fields, now: Timestamp) -> Duration? {
+        guard fields.count(of: .retryAfter) == 1 else { return nil }
+        let seconds = fields.withFirst(.retryAfter) { DeltaSeconds($0).duration }
+        if let seconds, let seconds { return seconds }
+        return DateValue.single(.retryAfter, in: fields, now: now).map { ($0 - now).clampedToRFC9111() }
+    }
+}

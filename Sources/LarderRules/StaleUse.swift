@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+
+/// How the upstream failed.
+package enum UpstreamFailure: Sendable, Hashable {
+    /// No response: no connection, no name, no time left, or not HTTP.
+    case disconnected
+    /// A response with this status.
+    case status(Status)
+}
+
+/// Whether a stored response answers after the upstream failed (RFC 9111 §4.2.4, §4.3.3; RFC 5861 §4).
+package enum StaleUseDecision: Sendable, Hashable {
+    case serve(age: Duration, ttl: Duration, StaleReason)
+    case doNotServe(Refusal)
+
+    package enum Refusal: Sendable, Hashable {
+        /// The status is not one that RFC 5861 §4 counts as an error.
+        case notAnError(Status)
+        /// The origin forbids it.
+        case forbidden(StaleProhibition)
+        /// The client asked for validation, or for something younger.
+        case request
+        /// It is more stale than is allowed.
+        case tooStale(allowed: Duration)
+    }
+}
+
+package enum StaleUse {
+    /// Decides whether `stored`, which was to be validated for `request`, answers in spite of `failure`.
+    ///
+    /// A bound the origin names counts for every failure. Where it names none, the configuration's counts.
+    package static func onError(
+        _ stored: StoredResponse, failure: UpstreamFailure, request: RequestHead, policy: CachePolicy, now: Timestamp
+    ) -> StaleUseDecision {
+        if case .status(let status) = failure, !isError(status) { return .doNotServe(.notAnError(status)) }
+        if let prohibition = stored.facts.staleProhibition {
+            let isFresh = Freshness.isFresh(stored, at: now) && !stored.facts.validatesAlways
+            if !isFresh { return .doNotServe(.forbidden(prohibition)) }
+        }
+        let wishes = CacheControl.Request(request.fields)
+        let age = Age.currentAge(of: stored, at: now)
+        let ttl = stored.facts.lifetime.duration - age
+        if wishes.noCache || wishes.noStore { return .doNotServe(.request) }
+        if let maxAge = wishes.maxAge, age > maxAge, wishes.maxStale == nil, wishes.staleIfError == nil { return .doNotServe(.request) }
+        let allowed = max(bound(stored, failure, policy), wishes.staleIfError ?? .zero)
+        guard .zero - ttl <= allowed else { return .doNotServe(.tooStale(allowed: allowed)) }
+        return .serve(age: age, ttl: ttl, failure == .disconnected ? .disconnected : .staleIfError)
+    }
+
+    /// RFC 5861 §4.
+    package static func isError(_ status: Status) -> Bool {
+        switch status.rawValue {
+        case 500, 502, 503, 504: true
+        default: false
+        }
+    }
+
+    private static func bound(_ stored: StoredResponse, _ failure: UpstreamFailure, _ policy: CachePolicy) -> Duration {
+        if let named = stored.facts.staleIfError { return named }
+        switch failure {
+        case .disconnected: return policy.staleIfDisconnected ?? .foreverInRFC9111
+        case .status: return policy.staleIfError
+        }
+    }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+
+/// What is done about request fields that make some origins answer with something else although they are no part of
+/// the key: whoever sends one could otherwise choose what others get from the cache (RFC 9111 §7.1).
+package struct UnkeyedFields: Sendable, Hashable {
+    package enum Treatment: String, Sendable, Hashable, CaseIterable {
+        /// Of no concern.
+        case forwarded
+        /// Not sent to the origin.
+        case dropped
+        /// Sent, and a part of the key.
+        case keyed
+        /// Sent, and what is answered is not stored.
+        case notStored = "not-stored"
+    }
+
+    /// What the configuration says about single fields.
+    package var exceptions: [FieldName: Treatment] = [:]
+
+    package init(exceptions: [FieldName: Treatment] = [:]) { self.exceptions = exceptions }
+
+    /// What is done with `name`. Fields that override where a request goes or how it came are dropped, unless the
+    /// configuration says otherwise: no origin behind Larder can rely on what any client may write.
+    package func treatment(of name: FieldName) -> Treatment {
+        exceptions[name] ?? (UnkeyedFields.overriding.contains(name) ? .dropped : .forwarded)
+    }
+
+    /// Removes the dropped fields from a request that is about to be forwarded.
+    package func drop(from fields: inout Fields) {
+        fields.removeAll { name, spelling, _ in treatment(of: name ?? FieldName(token: spelling)) == .dropped }
+    }
+
+    /// The first field of the request because of which its response is not stored.
+    package func obstacle(in fields: Fields) -> FieldName? { names(in: fields, treatedAs: .notStored).first }
+
+    /// What the keyed fields of the request add to the key: their names and values, each behind its length.
+    package func key(of fields: Fields) -> [UInt8] {
+        var key: [UInt8] = []
+        for name in names(in: fields, treatedAs: .keyed) {
+            LengthPrefixed.append(Array(name.canonical.utf8), to: &key)
+            fields.forEach(name) { LengthPrefixed.append(Array($0), to: &key) }
+        }
+        return key
+    }
+
+    private func names(in fields: Fields, treatedAs treatment: Treatment) -> [FieldName] {
+        exceptions.filter { $0.value == treatment && fields.contains($0.key) }.keys.sorted { $0.canonical < $1.canonical }
+    }
+
+    /// Fields that frameworks and servers take as the host, scheme, path, method or address of a request.
+    package static let overriding: Set<FieldName> = [
+        .forwarded, .xForwardedHost, .xForwardedProto, .xForwardedFor, "X-Forwarded-Port", "X-Forwarded-Prefix",
+        "X-Forwarded-Scheme", "X-Forwarded-Server", "X-Forwarded-SSL", "X-Forwarded-Path", "X-Forwarded-URI",
+        "X-Original-URL", "X-Original-Host", "X-Original-URI", "X-Rewrite-URL", "X-Host", "X-HTTP-Host-Override",
+        "X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "X-URL-Scheme", "X-Scheme", "Front-End-Https",
+        "X-Real-IP", "X-Client-IP", "X-Originating-IP", "True-Client-IP", "X-Envoy-Original-Path",
+    ]
+}
+
+/// Octets that keep their borders when they are joined.
+enum LengthPrefixed {
+    static func append(_ octets: [UInt8], to joined: inout [UInt8]) {
+        joined += Array("\(octets.count):".utf8)
+        joined += octets
+    }
+}
