@@ -9,6 +9,12 @@ extension Storability {
         package let passed: Bool
         /// The field responsible; nil when it is the method, the status, or the absence of everything.
         package let field: FieldName?
+
+        package init(_ condition: StorageCondition, passed: Bool, field: FieldName?) {
+            self.condition = condition
+            self.passed = passed
+            self.field = field
+        }
     }
 
     /// How each condition came out. For explanations: `decide` stops at the first that fails.
@@ -17,7 +23,7 @@ extension Storability {
     ) -> [Condition] {
         let case_ = Case(request: request, target: target, response: response, policy: policy, responseTime: responseTime)
         return StorageCondition.allCases.map {
-            Condition(condition: $0, passed: case_.holds($0), field: case_.field(of: $0))
+            Condition($0, passed: case_.holds($0), field: case_.field(of: $0))
         }
     }
 
