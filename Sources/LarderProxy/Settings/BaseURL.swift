@@ -59,6 +59,9 @@ package struct BaseURL: Hashable, Sendable {
 
     package var isSecure: Bool { scheme == "https" }
 
+    /// The URL for people to see: what a query holds may be a key.
+    package var shown: String { "\(scheme)://\(authority)\(path)" + (query == nil ? "" : "?[redacted]") }
+
     /// Host and port as a URL has them: brackets around IPv6, no default port.
     package var authority: String {
         let bracketed = host.contains(":") ? "[\(host)]" : host

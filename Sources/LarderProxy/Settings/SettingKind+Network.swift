@@ -6,7 +6,7 @@ extension SettingKind where Value == BaseURL {
     static var baseURL: SettingKind {
         .text(
             "URL", expected: "an absolute http or https URL, as `https://api.example.com/v1/`",
-            show: { .text($0.description) },
+            show: { .text($0.shown) },
             parse: { scalar in
                 BaseURL.read(scalar.text).mapError { failure in
                     switch failure {

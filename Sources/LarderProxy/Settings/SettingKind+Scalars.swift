@@ -46,11 +46,8 @@ extension SettingKind where Value == Int {
             bounds: "\(range.lowerBound) … \(range.upperBound)",
             show: { .number($0) },
             parse: { scalar in
-                let digits = scalar.text.replacing("_", with: "")
-                guard !scalar.isQuoted, digits.utf8.count <= 18, let number = Int(digits) else {
-                    let isQuotedNumber = scalar.isQuoted && Int(scalar.text) != nil
-                    return .failure(TextRefusal(advice: isQuotedNumber ? "leave the quotes out" : nil))
-                }
+                guard scalar.text.utf8.count <= 18, let number = Int(scalar.text) else { return .failure(TextRefusal()) }
+                if scalar.isQuoted { return .failure(.quotes(around: scalar)) }
                 return Result.success(number).within(range, write: \.description)
             })
     }
@@ -63,8 +60,8 @@ extension SettingKind where Value == Bool {
             show: { .flag($0) },
             parse: { scalar in
                 switch scalar.text {
-                case "true", "on", "yes": return scalar.isQuoted ? .failure(.quotes) : .success(true)
-                case "false", "off", "no": return scalar.isQuoted ? .failure(.quotes) : .success(false)
+                case "true", "on", "yes": return scalar.isQuoted ? .failure(.quotes(around: scalar)) : .success(true)
+                case "false", "off", "no": return scalar.isQuoted ? .failure(.quotes(around: scalar)) : .success(false)
                 default:
                     return .failure(TextRefusal(suggestion: Nearest.name(to: scalar.text, in: ["true", "false"])))
                 }
@@ -78,7 +75,8 @@ extension SettingKind where Value: RawRepresentable & CaseIterable, Value.RawVal
         let words = Value.allCases.map(\.rawValue)
         let listed = words.map { "`\($0)`" }
         return .text(
-            "word", expected: listed.dropLast().joined(separator: ", ") + (words.count > 1 ? " or " : "") + listed.suffix(1).joined(),
+            "word",
+            expected: [listed.dropLast().joined(separator: ", "), listed.last ?? ""].joined(separator: " or "),
             bounds: words.joined(separator: ", "),
             show: { .text($0.rawValue) },
             parse: { scalar in
@@ -164,7 +162,9 @@ extension SettingKind where Value == Secret {
 }
 
 extension TextRefusal {
-    static let quotes = TextRefusal(advice: "leave the quotes out")
+    static func quotes(around scalar: SettingNode.Scalar) -> TextRefusal {
+        TextRefusal(found: "\(SettingsProblem.quoted(scalar.written)) in quotes", advice: "leave the quotes out")
+    }
 
     init(_ failure: UnitText.Failure) {
         switch failure {

@@ -4,6 +4,19 @@ import LarderHTTP
 
 extension SettingKind where Value == [ServiceSettings] {
     static var services: SettingKind {
+        let map = mapOfServices
+        return SettingKind(
+            map.name, expected: map.expected,
+            read: { node, reader in
+                if case .map(let entries) = node.content {
+                    reader.serviceNames = entries.filter { !$0.value.lacksBaseURL }.map(\.key)
+                }
+                return map.read(node, &reader)
+            },
+            show: map.show)
+    }
+
+    private static var mapOfServices: SettingKind {
         .map(
             "map of services", expected: "a map from a service's name to its settings", count: 10_000,
             read: { entry, reader in
@@ -19,12 +32,12 @@ extension SettingKind where Value == [ServiceSettings] {
                 }
                 let before = reader.problems.count
                 SettingsCatalogue.service.read(entry.value, into: &service, &reader)
-                let hasBase = reader.places[reader.setting + ".baseURL"] != nil
-                if !hasBase, !entry.value.isOtherThanMap {
+                if entry.value.lacksBaseURL {
                     reader.refuse(
                         SettingsProblem(
                             at: entry.place, setting: reader.setting, found: "a service without `baseURL`",
-                            expected: "the URL of the API", advice: "add `baseURL: https://…`"))
+                            expected: "the URL of the API", suggestion: reader.knownService(near: entry),
+                            advice: "a service is made by its `baseURL: https://…`"))
                 }
                 return reader.problems.count == before ? service : nil
             },
@@ -48,10 +61,19 @@ extension ServiceSettings {
     }
 }
 
+extension SettingsReader {
+    /// The service that `--set services.<name>.…` was probably about, when there is none of that name.
+    fileprivate func knownService(near entry: SettingNode.Entry) -> String? {
+        guard case .option = entry.place else { return nil }
+        return Nearest.name(to: entry.key, in: serviceNames).map { "services.\($0)" }
+    }
+}
+
 extension SettingNode {
-    /// Whether it is something that a map of settings was already refused for.
-    fileprivate var isOtherThanMap: Bool {
-        if case .map = content { false } else { !isNull }
+    /// Whether it is a map, or nothing, without the key or anything that was meant to be it.
+    fileprivate var lacksBaseURL: Bool {
+        guard case .map(let entries) = content else { return isNull }
+        return !entries.contains { Nearest.name(to: $0.key, in: ["baseURL"]) != nil }
     }
 }
 

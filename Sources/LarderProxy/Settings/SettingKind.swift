@@ -40,8 +40,15 @@ package struct SettingKind<Value: Sendable>: Sendable {
                     reader.refuse(node, found: node.summary(showingText: false), expected: expected)
                     return nil
                 }
+                guard !scalar.isUnresolved else { return nil }
                 switch parse(scalar) {
                 case .success(let value): return value
+                case .failure where scalar.hasReferences:
+                    // What it refers to may be a secret: nothing derived from it may be shown.
+                    reader.refuse(
+                        node, found: "\(SettingsProblem.quoted(scalar.written)), which refers to something else",
+                        expected: expected, advice: "correct what it refers to")
+                    return nil
                 case .failure(let refusal):
                     reader.refuse(
                         node, found: refusal.found ?? node.summary(showingText: !isSecret), expected: expected,
@@ -67,53 +74,4 @@ struct TextRefusal: Error {
     var found: String?
     var suggestion: String?
     var advice: String?
-}
-
-/// A value in the form people and programs see it: what the configuration would say, secrets left out.
-package indirect enum ShownValue: Sendable, Equatable {
-    case nothing
-    case flag(Bool)
-    case number(Int)
-    case text(String)
-    case list([ShownValue])
-    case map([(name: String, value: ShownValue)])
-
-    package static func == (a: ShownValue, b: ShownValue) -> Bool { a.yaml == b.yaml }
-
-    /// As one line of YAML.
-    package var yaml: String {
-        switch self {
-        case .nothing: return "null"
-        case .flag(let flag): return flag ? "true" : "false"
-        case .number(let number): return String(number)
-        case .text(let text): return ShownValue.scalar(text)
-        case .list(let values): return "[" + values.map(\.yaml).joined(separator: ", ") + "]"
-        case .map(let entries):
-            guard !entries.isEmpty else { return "{}" }
-            return "{ " + entries.map { "\(ShownValue.scalar($0.name)): \($0.value.yaml)" }.joined(separator: ", ") + " }"
-        }
-    }
-
-    /// A plain scalar where that reads back as the same text inside a list or a map, else a quoted one.
-    private static func scalar(_ text: String) -> String {
-        let plain = text.utf8.allSatisfy { byte in
-            (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20) || " ./_-%".utf8.contains(byte)
-        }
-        let first = text.utf8.first ?? 0x20
-        let isPlain =
-            plain && first != UInt8(ascii: " ") && first != UInt8(ascii: "-") && first != UInt8(ascii: "%")
-            && text.utf8.last != UInt8(ascii: " ") && !["true", "false", "null", "on", "off", "yes", "no"].contains(text)
-        if isPlain { return text }
-        var quoted = "\""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"", "\\": quoted += "\\\(scalar)"
-            case _ where scalar.value < 0x20 || scalar.value == 0x7F:
-                let digits = String(scalar.value, radix: 16, uppercase: true)
-                quoted += "\\x" + (digits.utf8.count == 1 ? "0" : "") + digits
-            default: quoted.unicodeScalars.append(scalar)
-            }
-        }
-        return quoted + "\""
-    }
 }

@@ -20,11 +20,14 @@ package struct SettingNode: Sendable {
         package var written: String
         /// Whether it stood in quotes, so that it is a text even if it looks like a number.
         package var isQuoted: Bool
+        /// Whether it refers to something that could not be found, which has been reported: there is no text.
+        package var isUnresolved: Bool
 
-        package init(text: String, written: String? = nil, isQuoted: Bool = false) {
+        package init(text: String, written: String? = nil, isQuoted: Bool = false, isUnresolved: Bool = false) {
             self.text = text
             self.written = written ?? text
             self.isQuoted = isQuoted
+            self.isUnresolved = isUnresolved
         }
 
         package var isNull: Bool { !isQuoted && ["", "~", "null", "Null", "NULL"].contains(text) }
@@ -60,7 +63,7 @@ package struct SettingNode: Sendable {
         case .scalar(let scalar):
             if scalar.isNull { return "nothing" }
             guard showingText else { return "a text" }
-            return SettingsProblem.quoted(scalar.written) + (scalar.isQuoted ? " in quotes" : "")
+            return SettingsProblem.quoted(scalar.written)
         }
     }
 }

@@ -40,7 +40,8 @@ package enum SettingsCatalogue {
             "The number of event loops, each on a thread of its own."),
         Setting(
             "admin.socket", \.admin.socket, .location(upTo: 107),
-            initially: "`larder.sock` in `$RUNTIME_DIRECTORY`, else in `$XDG_RUNTIME_DIR`, else in `/tmp/larder-<uid>`",
+            initially: "`larder.sock` in `$RUNTIME_DIRECTORY`, else in `$XDG_RUNTIME_DIR`, else in `/run/larder` for "
+                + "root, else in `/tmp/larder-<uid>`",
             needsRestart: true,
             """
             The Unix socket on which the command line reaches the daemon. Whoever may write to it may change what \

@@ -61,7 +61,7 @@ enum SettingsChecks {
         for service in services {
             guard let owner = owners.updateValue(service.name, forKey: service.baseURL) else { continue }
             refuse(
-                "services.\(service.name).baseURL", found: SettingsProblem.quoted("\(service.baseURL)") + " again",
+                "services.\(service.name).baseURL", found: SettingsProblem.quoted(service.baseURL.shown) + " again",
                 expected: "a URL that no other service has",
                 advice: "the service `\(owner)` has it already; put both into one service", &reader)
         }

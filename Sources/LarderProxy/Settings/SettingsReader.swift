@@ -9,10 +9,12 @@ package struct SettingsReader {
     package private(set) var omitted = 0
     /// Where each setting that was read stood, by its dotted path; the checks over several settings use it.
     package private(set) var places: [String: SourcePlace] = [:]
+    /// The services that the configuration has, for suggestions.
+    var serviceNames: [String] = []
     private var path: [String] = []
 
     /// More problems than this are counted but not kept.
-    static let problemLimit = 100
+    package static let problemLimit = 100
 
     package init() {}
 

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import LarderProxy
+
+/// Where things are when nobody says: they depend on the user and on how the daemon is run.
+struct DefaultPaths: Sendable {
+    var environment: [String: String]
+    var user: uid_t = getuid()
+
+    static let configuration = "/etc/larder/larder.yaml"
+    static let systemSocket = "/run/larder/larder.sock"
+
+    /// Where the daemon opens its admin socket.
+    var socket: String {
+        if let directory = directory("RUNTIME_DIRECTORY") { return directory + "/larder.sock" }
+        if let directory = directory("XDG_RUNTIME_DIR") { return directory + "/larder.sock" }
+        return user == 0 ? DefaultPaths.systemSocket : temporarySocket
+    }
+
+    /// Where a client looks for the daemon: where this user's own would be, else the system's.
+    var socketCandidates: [String] {
+        socket == DefaultPaths.systemSocket ? [socket] : [socket, DefaultPaths.systemSocket]
+    }
+
+    /// The database; nil when this user has no place for one.
+    var database: String? {
+        if let directory = directory("STATE_DIRECTORY") { return directory + "/larder.db" }
+        if user == 0 { return "/var/lib/larder/larder.db" }
+        if let directory = directory("XDG_STATE_HOME") { return directory + "/larder/larder.db" }
+        return directory("HOME").map { $0 + "/.local/state/larder/larder.db" }
+    }
+
+    private var temporarySocket: String { "/tmp/larder-\(user)/larder.sock" }
+
+    /// An absolute directory named by a variable. systemd names several with colons between; the first counts.
+    private func directory(_ name: String) -> String? {
+        guard let first = environment[name]?.split(separator: ":").first, first.hasPrefix("/") else { return nil }
+        return String(first.count > 1 && first.hasSuffix("/") ? first.dropLast() : first)
+    }
+
+    /// Whether the directory of `path` can be trusted to hold a socket of this user's or the system's: nobody else
+    /// may put one there. In `/tmp` anybody may have made the directory first.
+    func isTrusted(socket path: String) -> Bool {
+        guard path.hasPrefix("/tmp/") else { return true }
+        let parent = path.prefix(upTo: path.lastIndex(of: "/") ?? path.endIndex)
+        var status = stat()
+        guard lstat(String(parent), &status) == 0 else { return errno == ENOENT }
+        return status.st_mode & S_IFMT == S_IFDIR && (status.st_uid == user || status.st_uid == 0)
+            && status.st_mode & (S_IWGRP | S_IWOTH) == 0
+    }
+
+    /// Makes the directory that `path` lies in, for this user alone, with those above it.
+    static func makeDirectory(for path: String) throws(BoundedFile.Failure) {
+        guard let slash = path.lastIndex(of: "/"), slash > path.startIndex else { return }
+        let directory = String(path[..<slash])
+        if mkdir(directory, 0o700) == 0 || errno == EEXIST { return }
+        guard errno == ENOENT else { throw BoundedFile.Failure(code: errno) }
+        try makeDirectory(for: directory)
+        guard mkdir(directory, 0o700) == 0 || errno == EEXIST else { throw BoundedFile.Failure(code: errno) }
+    }
+}

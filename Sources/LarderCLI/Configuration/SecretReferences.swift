@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderProxy
+
+/// Replaces `${NAME}` by an environment variable and `${file:/path}` by what a file holds.
+///
+/// A relative path is below `$CREDENTIALS_DIRECTORY`, where systemd puts a service's credentials. One line end at
+/// the end of a file is left out. `$${` stands for `${` itself. What is put in is never replaced again, and no
+/// message holds any of it.
+struct SecretReferences: Sendable {
+    var environment: [String: String]
+
+    /// Files longer than this, in octets, are refused.
+    static let fileLimit = 64 << 10
+
+    struct Failure: Error, Equatable {
+        var found: String
+        var expected: String
+        var suggestion: String?
+        var advice: String?
+    }
+
+    func expand(_ text: String) throws(Failure) -> String {
+        guard text.contains("${") else { return text }
+        var result = ""
+        var rest = Substring(text)
+        while let start = rest.firstRange(of: "${") {
+            let before = rest[..<start.lowerBound]
+            if before.hasSuffix("$") {
+                result += before.dropLast() + "${"
+                rest = rest[start.upperBound...]
+                continue
+            }
+            guard let end = rest[start.upperBound...].firstIndex(of: "}") else {
+                throw Failure(
+                    found: "`${` without `}`", expected: "`${NAME}` or `${file:/path}`",
+                    advice: "close it, or write `$${` for the characters themselves")
+            }
+            result += before
+            result += try value(of: rest[start.upperBound..<end])
+            rest = rest[rest.index(after: end)...]
+        }
+        return result + rest
+    }
+
+    private func value(of reference: Substring) throws(Failure) -> String {
+        if reference.hasPrefix("file:") { return try contents(of: String(reference.dropFirst(5))) }
+        let isName =
+            reference.first?.isNumber == false
+            && reference.utf8.allSatisfy { byte in
+                (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20) || byte == UInt8(ascii: "_")
+            }
+        guard isName else {
+            throw Failure(
+                found: "the reference `${…}` to something that is not a name",
+                expected: "`${NAME}` of letters, digits and `_`, or `${file:/path}`")
+        }
+        guard let value = environment[String(reference)] else {
+            throw Failure(
+                found: "`${\(reference)}`, but the environment variable \(reference) is not set",
+                expected: "a variable of the daemon's environment",
+                suggestion: Nearest.name(to: String(reference), in: environment.keys.sorted()).map { "${\($0)}" },
+                advice: "set it before the daemon starts")
+        }
+        return value
+    }
+
+    private func contents(of name: String) throws(Failure) -> String {
+        var path = name
+        if !name.hasPrefix("/") {
+            guard let directory = environment["CREDENTIALS_DIRECTORY"], !name.isEmpty else {
+                throw Failure(
+                    found: "`${file:\(name)}`, but CREDENTIALS_DIRECTORY is not set", expected: "an absolute path",
+                    advice: "a relative path names a credential that systemd loads")
+            }
+            path = directory + "/" + name
+        }
+        do {
+            let bytes = try BoundedFile.read(path, limit: SecretReferences.fileLimit)
+            guard var text = String(validating: bytes, as: UTF8.self) else {
+                throw Failure(found: "`${file:\(name)}`, which is not UTF-8", expected: "a file of text")
+            }
+            if text.last?.isNewline == true { text.removeLast() }
+            return text
+        } catch let failure as Failure {
+            throw failure
+        } catch let error as BoundedFile.Failure {
+            throw Failure(
+                found: "`${file:\(name)}`, but \(error)", expected: "a file that the daemon may read",
+                advice: "check its name and permissions")
+        } catch {
+            throw Failure(found: "`${file:\(name)}`, which cannot be read", expected: "a file that the daemon may read")
+        }
+    }
+}

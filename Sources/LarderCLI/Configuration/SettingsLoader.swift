@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+package import LarderProxy
+
+/// Reads the configuration, as often as it is asked to: at start, for a check, and on every reload.
+package struct SettingsLoader: Sendable {
+    /// The file named on the command line; without one the usual file is read if it is there.
+    package var file: String?
+    /// `KEY=VALUE`, later ones over earlier ones and all of them over the file.
+    package var overrides: [String]
+    package var environment: [String: String]
+    /// The file that is read when none is named.
+    var usualFile = DefaultPaths.configuration
+    var user: uid_t = getuid()
+
+    /// Larger files are refused.
+    static let fileLimit = 1 << 20
+
+    package init(file: String?, overrides: [String], environment: [String: String]) {
+        self.file = file
+        self.overrides = overrides
+        self.environment = environment
+    }
+
+    /// What was read: all `automatic` values replaced, nothing left to look up.
+    package struct Loaded: Sendable {
+        package var settings: Settings
+        /// The file that was read, or nil when there was none.
+        package var file: String?
+        /// What a person should know although it is no problem.
+        package var notes: [String]
+    }
+
+    /// Reads everything, or throws every problem found, up to a bound.
+    package func load() throws(SettingsProblems) -> Loaded {
+        var problems: [SettingsProblem] = []
+        var notes: [String] = []
+        let references = SecretReferences(environment: environment)
+        let (path, text) = try readFile()
+
+        var tree: SettingNode?
+        var isYAML = true
+        if let path, let text {
+            var document = YAMLDocument(source: .file(path), references: references)
+            tree = document.read(text)
+            problems += document.problems
+            isYAML = tree != nil || document.problems.isEmpty
+        }
+        for override in overrides {
+            guard let override = SettingsOverride(override, references: references, problems: &problems) else { continue }
+            tree = override.applied(to: tree, problems: &problems)
+        }
+
+        // What the catalogue would miss in a file that is no YAML is not missing.
+        var reader = SettingsReader()
+        var settings = isYAML ? SettingsCatalogue.read(tree, &reader) : Settings()
+        problems += reader.problems
+        settings.upstream.environment = EnvironmentProxies(
+            environment: usesEnvironment(settings) ? environment : [:], listening: settings.listen,
+            problems: &problems, notes: &notes)
+        replaceAutomatic(&settings, &problems)
+
+        guard problems.isEmpty else {
+            let kept = problems.inOrder.prefix(SettingsReader.problemLimit)
+            throw SettingsProblems(Array(kept), omitted: problems.count - kept.count + reader.omitted)
+        }
+        return Loaded(settings: settings, file: path, notes: notes)
+    }
+
+    private func readFile() throws(SettingsProblems) -> (path: String?, text: String?) {
+        let path = file ?? usualFile
+        let bytes: [UInt8]
+        do throws(BoundedFile.Failure) {
+            bytes = try BoundedFile.read(path, limit: SettingsLoader.fileLimit)
+        } catch {
+            if file == nil, error == .missing { return (nil, nil) }
+            throw SettingsProblems([
+                SettingsProblem(
+                    at: .wholeFile(path), setting: "", found: "a file that cannot be read: \(error)",
+                    expected: "a configuration in YAML of at most 1 MiB",
+                    advice: file == nil
+                        ? "name another with `--config FILE`" : "check its name and permissions")
+            ])
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            let (line, column) = bytes.firstInvalidUTF8
+            throw SettingsProblems([
+                SettingsProblem(
+                    at: .file(path, line: line, column: column), setting: "", found: "an octet that is not UTF-8",
+                    expected: "YAML in UTF-8", advice: "save the file in UTF-8")
+            ])
+        }
+        return (path, text)
+    }
+
+    private func usesEnvironment(_ settings: Settings) -> Bool {
+        settings.upstream.parent == .environment || settings.services.contains { $0.parent == .environment }
+    }
+
+    private func replaceAutomatic(_ settings: inout Settings, _ problems: inout [SettingsProblem]) {
+        let paths = DefaultPaths(environment: environment, user: user)
+        if settings.admin.socket == .automatic { settings.admin.socket = .path(paths.socket) }
+        if settings.cache.path == .automatic {
+            if let path = paths.database {
+                settings.cache.path = .path(path)
+            } else {
+                problems.append(
+                    SettingsProblem(
+                        at: .nowhere, setting: "cache.path",
+                        found: "no place for the cache, because neither STATE_DIRECTORY nor HOME is set",
+                        expected: "an absolute path", advice: "set `cache.path`, or `cache.path: none` for none"))
+            }
+        }
+    }
+}
+
+extension [SettingsProblem] {
+    /// Those of the file by line and column, then the others as they came.
+    fileprivate var inOrder: [SettingsProblem] {
+        enumerated().sorted { a, b in
+            switch (a.element.place, b.element.place) {
+            case (.file(_, let line, let column), .file(_, let otherLine, let otherColumn)):
+                (line, column, a.offset) < (otherLine, otherColumn, b.offset)
+            case (.file, _): true
+            case (_, .file): false
+            default: a.offset < b.offset
+            }
+        }.map(\.element)
+    }
+}
+
+extension [UInt8] {
+    /// Line and column of the first octet that is not part of a character.
+    fileprivate var firstInvalidUTF8: (line: Int, column: Int) {
+        var line = 1
+        var column = 1
+        var decoder = UTF8()
+        var bytes = makeIterator()
+        while case .scalarValue(let scalar) = decoder.decode(&bytes) {
+            if scalar == "\n" {
+                line += 1
+                column = 1
+            } else {
+                column += 1
+            }
+        }
+        return (line, column)
+    }
+}
