@@ -11,7 +11,7 @@ package struct HostPattern: Hashable, Sendable {
     package let port: UInt16?
 
     package init(host: String, coversSubdomains: Bool = false, port: UInt16? = nil) {
-        self.host = host.lowercased()
+        self.host = HostPattern.bare(host)
         self.coversSubdomains = coversSubdomains
         self.port = port
     }
@@ -24,10 +24,25 @@ package struct HostPattern: Hashable, Sendable {
         self.init(host: host, coversSubdomains: isWild, port: port)
     }
 
+    /// Whether it covers a host, which may have brackets if it is an IPv6 address.
     package func matches(host candidate: some StringProtocol, port candidatePort: UInt16) -> Bool {
         if let port, port != candidatePort { return false }
-        let candidate = candidate.lowercased()
+        let candidate = HostPattern.bare(candidate)
         return coversSubdomains ? candidate.hasSuffix("." + host) : candidate == host
+    }
+
+    /// `host` in lower case, without brackets and without the dot that ends a fully qualified name.
+    private static func bare(_ host: some StringProtocol) -> String {
+        var text = host.lowercased()
+        if text.hasPrefix("["), text.hasSuffix("]") { text = String(text.dropFirst().dropLast()) }
+        if text.hasSuffix(".") { text.removeLast() }
+        return text
+    }
+
+    /// Whether `host` is `localhost`, a name below it, or a loopback address.
+    package static func isLoopbackName(_ host: some StringProtocol) -> Bool {
+        let name = bare(host)
+        return name == "localhost" || name.hasSuffix(".localhost") || IPAddress(name)?.isLoopback == true
     }
 
     /// Whether `text` is made of labels of letters, digits, `-` and `_`, none of them empty but a trailing one.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LarderHTTP
+package import LarderHTTP
 
 /// Through which proxy origins are reached.
 package enum ParentProxy: Sendable, Equatable {
@@ -95,7 +95,8 @@ extension Settings {
     ///
     /// What `service` says wins over `upstream.parent`; `noProxy` and loopback hosts are exempt from both, unless
     /// the service itself names a proxy.
-    package func parentProxy(for service: ServiceSettings?, scheme: String, host: String, port: UInt16) -> ProxyAddress? {
+    package func parentProxy(for service: ServiceSettings?, origin: TargetURI) -> ProxyAddress? {
+        let (host, port) = (origin.host, origin.port)
         if case .proxy(let address)? = service?.parent { return address }
         if HostPattern.isLoopbackName(host) { return nil }
         if upstream.noProxy.contains(where: { $0.matches(host: host, port: port) }) { return nil }
@@ -107,15 +108,7 @@ extension Settings {
             guard !proxies.bypassesAll, !proxies.bypass.contains(where: { $0.matches(host: host, port: port) }) else {
                 return nil
             }
-            return scheme == "https" ? proxies.https : proxies.http
+            return origin.scheme == .https ? proxies.https : proxies.http
         }
-    }
-}
-
-extension HostPattern {
-    /// Whether `host` is `localhost`, a name below it, or a loopback address.
-    package static func isLoopbackName(_ host: String) -> Bool {
-        let name = host.lowercased()
-        return name == "localhost" || name.hasSuffix(".localhost") || IPAddress(name)?.isLoopback == true
     }
 }

@@ -21,11 +21,6 @@ package struct ServiceSettings: Sendable {
 
     package init() {}
 
-    package init(name: String, baseURL: BaseURL) {
-        self.name = name
-        self.baseURL = baseURL
-    }
-
     /// The prefix that leads here, whether it was named or not.
     package var effectiveMount: String { mount ?? "/\(name)/" }
 }
@@ -67,62 +62,7 @@ package struct ConfigureBlock: Sendable {
     }
 
     /// How the block is named to people.
-    package var title: String { description ?? pattern.description }
-}
-
-/// Which URLs a block is for: those that every condition present accepts; without conditions, all of them.
-package struct BlockPattern: Sendable, Equatable {
-    /// A glob, relative to the service's `baseURL` unless it starts with a scheme.
-    package var match: String?
-    /// A regular expression searched for anywhere in the absolute URL, query included.
-    package var regex: String?
-    /// One absolute URL, query included.
-    package var url: String?
-    /// A glob as in `match`, of URLs that the block is not for.
-    package var except: String?
-    /// Query parameters that must be present, decoded, with the value they must have.
-    package var query: [QueryCondition] = []
-    /// `http` or `https`.
-    package var scheme: String?
-    package var host: HostPattern?
-
-    package init() {}
-
-    package struct QueryCondition: Sendable, Equatable {
-        package var name: String
-        package var value: QueryValue
-
-        package init(name: String, value: QueryValue) {
-            self.name = name
-            self.value = value
-        }
-    }
-
-    package enum QueryValue: Sendable, Equatable {
-        case anything
-        case absent
-        case exactly(String)
-    }
-}
-
-extension BlockPattern: CustomStringConvertible {
-    package var description: String {
-        var parts: [String] = []
-        if let match { parts.append(match) }
-        if let regex { parts.append("regex \(regex)") }
-        if let url { parts.append("url \(url)") }
-        if let except { parts.append("except \(except)") }
-        for condition in query {
-            switch condition.value {
-            case .anything: parts.append("query \(condition.name)")
-            case .absent: parts.append("no query \(condition.name)")
-            case .exactly(let value): parts.append("query \(condition.name)=\(value)")
-            }
-        }
-        if let scheme { parts.append("scheme \(scheme)") }
-        if let host { parts.append("host \(host)") }
-        return parts.isEmpty ? "everything" : parts.joined(separator: ", ")
-    }
+    package var title: String { description ?? pattern.patternDescription }
 }
 
 /// A lifetime, and how it relates to the one the origin names.

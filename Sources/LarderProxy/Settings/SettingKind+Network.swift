@@ -23,10 +23,8 @@ extension SettingKind where Value == BaseURL {
                         return TextRefusal(
                             found: "a URL with a user name",
                             advice: "send credentials with `headers: { Authorization: … }` in a `configure` block")
-                    case .host: return TextRefusal(advice: "the host or its port cannot be read")
                     case .fragment: return TextRefusal(advice: "leave out the `#` and what follows it")
-                    case .character: return TextRefusal(advice: "percent-encode the characters that a URL cannot hold")
-                    case .dotSegment: return TextRefusal(advice: "resolve `.` and `..` in the path")
+                    case .uri(let error): return TextRefusal(advice: "\(error)")
                     }
                 }
             })
@@ -68,7 +66,7 @@ extension SettingKind where Value == HostPattern {
             parse: { scalar in
                 if let pattern = HostPattern(scalar.text) { return .success(pattern) }
                 if case .success(let url) = BaseURL.read(scalar.text) {
-                    return .failure(TextRefusal(suggestion: url.authority, advice: "name the host only"))
+                    return .failure(TextRefusal(suggestion: url.target.authority, advice: "name the host only"))
                 }
                 if scalar.text.hasPrefix("."), HostPattern("*" + scalar.text) != nil {
                     return .failure(TextRefusal(suggestion: "*" + scalar.text))

@@ -1,66 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Larder
 import LarderHTTP
 
-extension SettingKind where Value == String {
+extension SettingKind where Value == GlobPattern {
     /// A pattern of URLs with wildcards.
     static var glob: SettingKind {
         .text(
             "pattern", expected: "a pattern of URLs, as `/users/*` or `https://*.example.com/**`",
-            show: { .text($0) },
+            show: { .text($0.text) },
             parse: { scalar in
-                let text = scalar.text
-                guard !text.isEmpty else { return .failure(TextRefusal(found: "an empty pattern", advice: "leave `match` out to mean every resource")) }
-                guard !text.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7F }) else {
-                    return .failure(TextRefusal(advice: "leave out control characters"))
-                }
-                guard !text.contains("#") else {
-                    return .failure(TextRefusal(advice: "leave out the `#`; fragments are never sent"))
-                }
-                if let query = text.firstMatch(of: #/\?[A-Za-z_][A-Za-z0-9_\-]*=/#) {
+                if let query = scalar.text.firstMatch(of: #/\?[A-Za-z_][A-Za-z0-9_\-]*=/#) {
                     return .failure(
                         TextRefusal(
-                            suggestion: String(text[..<query.range.lowerBound]),
+                            suggestion: String(scalar.text[..<query.range.lowerBound]),
                             advice: "a pattern cannot name a query, `?` is any one character; add `query: { … }`"))
                 }
-                guard text.utf8.filter({ $0 == UInt8(ascii: "*") || $0 == UInt8(ascii: "?") }).count <= 32 else {
-                    return .failure(TextRefusal(found: "a pattern with more than 32 wildcards"))
+                guard !scalar.text.contains("#") else {
+                    return .failure(TextRefusal(advice: "leave out the `#`; fragments are never sent"))
                 }
-                if let scheme = text.firstMatch(of: #/^([A-Za-z][A-Za-z0-9+.\-]*):/#)?.output.1,
-                    !["http", "https"].contains(scheme.lowercased())
-                {
-                    return .failure(
-                        TextRefusal(advice: "an absolute pattern starts with `http://` or `https://`"))
-                }
-                return .success(text)
+                return compiled { () throws(PatternError) in try GlobPattern(scalar.text) }
             })
     }
+}
 
-    /// A regular expression.
+extension SettingKind where Value == RegexPattern {
+    /// A regular expression; `(?i)` in front ignores case.
     static var regex: SettingKind {
         .text(
             "regular expression", expected: "a regular expression, as `^https://api\\.example\\.com/`",
-            show: { .text($0) },
+            show: { .text(($0.ignoresCase ? "(?i)" : "") + $0.text) },
             parse: { scalar in
-                guard !scalar.text.isEmpty, scalar.text.utf8.count <= 1_000 else { return .failure(TextRefusal()) }
-                do {
-                    _ = try Regex(scalar.text)
-                    return .success(scalar.text)
-                } catch {
-                    return .failure(TextRefusal(advice: "it cannot be compiled: \(error)"))
-                }
+                let ignoresCase = scalar.text.hasPrefix("(?i)")
+                let text = String(scalar.text.dropFirst(ignoresCase ? 4 : 0))
+                return compiled { () throws(PatternError) in try RegexPattern(text, ignoresCase: ignoresCase) }
             })
     }
+}
 
+extension SettingKind where Value == TargetURI {
     /// One absolute URL.
     static var exactURL: SettingKind {
         .text(
             "URL", expected: "an absolute http or https URL",
-            show: { .text($0) },
+            show: { .text($0.string) },
             parse: { scalar in
-                guard case .success = BaseURL.read(scalar.text) else { return .failure(TextRefusal()) }
-                return .success(scalar.text)
+                do throws(URIError) {
+                    return .success(try TargetURI(scalar.text))
+                } catch {
+                    return .failure(TextRefusal(advice: "\(error)"))
+                }
             })
+    }
+}
+
+private func compiled<Pattern>(_ compile: () throws(PatternError) -> Pattern) -> Result<Pattern, TextRefusal> {
+    do throws(PatternError) {
+        return .success(try compile())
+    } catch {
+        return .failure(TextRefusal(advice: "\(error)"))
     }
 }
 

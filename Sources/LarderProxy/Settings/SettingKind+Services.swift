@@ -127,15 +127,4 @@ extension SettingKind where Value == String {
                 return .success(text)
             })
     }
-
-    static var scheme: SettingKind {
-        .text(
-            "word", expected: "`http` or `https`", bounds: "http, https",
-            show: { .text($0) },
-            parse: { scalar in
-                let words = ["http", "https"]
-                if words.contains(scalar.text) { return .success(scalar.text) }
-                return .failure(TextRefusal(suggestion: Nearest.name(to: scalar.text, in: words)))
-            })
-    }
 }

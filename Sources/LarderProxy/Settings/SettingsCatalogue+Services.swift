@@ -61,7 +61,7 @@ extension SettingsCatalogue {
             Query parameters and the value each must have. `\"*\"` is any value; `null` means that the parameter must \
             be absent.
             """),
-        Setting("scheme", \.pattern.scheme, .scheme, "Resources whose URL has this scheme."),
+        Setting("scheme", \.pattern.scheme, .choice, "Resources whose URL has this scheme."),
         Setting("host", \.pattern.host, .host, "Resources on this host."),
         Setting(
             "methods", \.methods, .list(of: .method, count: 1...32), initially: "all",

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderHTTP
+
 /// What must hold between settings that are each right by themselves.
 enum SettingsChecks {
     static func check(_ settings: Settings, _ reader: inout SettingsReader) {
@@ -76,7 +78,7 @@ enum SettingsChecks {
         if let url = block.pattern.url, block.pattern.match != nil || block.pattern.regex != nil {
             refuse(
                 setting + ".url", found: "`url` beside `match` or `regex`",
-                expected: "one of them", advice: "\(SettingsProblem.quoted(url)) is one resource already; remove the others",
+                expected: "one of them", advice: "\(SettingsProblem.quoted(url.string)) is one resource already; remove the others",
                 &reader)
         }
     }
