@@ -1,11 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@main
-struct Program {
-    static func main() {
-        let loader = SettingsLoader(file: CommandLine.arguments.dropFirst().first, overrides: Array(CommandLine.arguments.dropFirst(2)), environment: ProcessInfo.processInfo.environment)
-        do { print(SettingsCatalogue.show(try loader.load().settings).yaml) } catch { print(error) }
-    }
-}
-import Foundation
+import ArgumentParser
 import LarderProxy
+
+/// The `larder` command: the daemon, and the commands that talk to a running one.
+@main
+struct Program: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "larder",
+        abstract: "Keeps your APIs at hand: a caching HTTP proxy for this machine.",
+        discussion: """
+            Exit status: 0 when the command did what it says, 1 when it could not, 64 when it was not understood.
+
+            Start with `larder serve`, then `curl http://localhost:3128/https/example.com/`.
+            """,
+        version: "larder \(LarderVersion.current)",
+        groupedSubcommands: [
+            CommandGroup(name: "Daemon", subcommands: [Serve.self, Check.self, SettingsCommand.self]),
+            CommandGroup(
+                name: "Asking a running daemon",
+                subcommands: [StatusCommand.self, Explain.self, List.self, Show.self]),
+            CommandGroup(name: "Changing what it stores", subcommands: [Load.self, Invalidate.self, Wipe.self]),
+        ])
+}

@@ -28,10 +28,12 @@ package struct Setting<Root: SettingsRoot>: Sendable {
         inside: [SettingDescription] = [], _ text: String
     ) {
         self.name = name
+        let shown = kind.show(Root()[keyPath: path])
         about = SettingDescription(
             name: name, type: kind.name, bounds: kind.bounds, unit: kind.unit,
-            initially: isRequired ? "required" : initially ?? kind.show(Root()[keyPath: path]).asDefault,
-            isRequired: isRequired, isReloadable: !needsRestart, text: text, inside: inside)
+            initially: isRequired ? "required" : initially ?? shown.asDefault,
+            isInitiallyInWords: isRequired || initially != nil || shown.isEmpty, isRequired: isRequired,
+            isReloadable: !needsRestart, text: text, inside: inside)
         read = { node, root, reader in
             if let value = kind.read(node, &reader) { root[keyPath: path] = value }
         }
@@ -56,6 +58,7 @@ package struct SettingDescription: Sendable, Equatable {
     package var unit: String?
     /// The default, as it would be written or in words.
     package var initially: String
+    package var isInitiallyInWords: Bool
     package var isRequired: Bool
     /// Whether a reload applies it; otherwise it takes a restart.
     package var isReloadable: Bool
@@ -65,14 +68,16 @@ package struct SettingDescription: Sendable, Equatable {
 }
 
 extension ShownValue {
-    fileprivate var asDefault: String {
+    fileprivate var isEmpty: Bool {
         switch self {
-        case .nothing: "not set"
-        case .list(let values) where values.isEmpty: "empty"
-        case .map(let entries) where entries.isEmpty: "empty"
-        default: yaml
+        case .nothing: true
+        case .list(let values): values.isEmpty
+        case .map(let entries): entries.isEmpty
+        default: false
         }
     }
+
+    fileprivate var asDefault: String { self == .nothing ? "not set" : isEmpty ? "empty" : yaml }
 }
 
 /// The settings that one map holds, with nested maps for the dots in their names.

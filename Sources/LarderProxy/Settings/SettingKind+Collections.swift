@@ -61,7 +61,7 @@ extension SettingKind {
                 }
                 return elements
             },
-            show: { .map($0.map(show)) })
+            show: { $0.isEmpty ? .nothing : .map($0.map(show)) })
     }
 }
 

@@ -101,7 +101,7 @@ extension SettingKind where Value == [ConfigureBlock] {
                     }
                 }
             },
-            show: { .list($0.map(SettingsCatalogue.configure.show)) })
+            show: { $0.isEmpty ? .nothing : .list($0.map(SettingsCatalogue.configure.show)) })
     }
 }
 

@@ -30,7 +30,7 @@ extension SettingsCatalogue {
             "offline", \.offline, .flag,
             "Never ask the origin: clients get what is stored, whatever its age, else 504."),
         Setting(
-            "configure", \.configure, .blocks, inside: configure.descriptions,
+            "configure", \.configure, .blocks, initially: "none", inside: configure.descriptions,
             """
             What holds for which resources. Blocks are applied in order, and a later one overrides what an earlier \
             one said.
@@ -56,9 +56,9 @@ extension SettingsCatalogue {
         Setting("url", \.pattern.url, .exactURL, "The one resource with this URL, query included."),
         Setting("except", \.pattern.except, .glob, "A pattern as in `match`, of resources that are not meant."),
         Setting(
-            "query", \.pattern.query, .query,
+            "query", \.pattern.query, .query, initially: "any",
             """
-            Query parameters and the value each must have. `\"*\"` is any value; `null` means that the parameter must \
+            Query parameters and the value each must have. `"*"` is any value; `null` means that the parameter must \
             be absent.
             """),
         Setting("scheme", \.pattern.scheme, .choice, "Resources whose URL has this scheme."),
@@ -75,7 +75,7 @@ extension SettingsCatalogue {
         let upTo10Years = Duration.zero...Duration.seconds(3_650 * 86_400)
         return [
             Setting(
-                "headers", \.headers, .headers,
+                "headers", \.headers, .headers, initially: "none",
                 "Fields that are set on requests to the origin; `null` removes one that an earlier block set."),
             Setting(
                 "expirationTime", \.expirationTime, .expiration(upTo10Years), initially: "30 s",

@@ -21,7 +21,7 @@ package enum SettingsCatalogue {
     package static let root = SettingsSection<Settings>(
         process + cache + timeouts + limits + log + upstream + access + [
             Setting(
-                "services", \.services, .services, inside: service.descriptions,
+                "services", \.services, .services, initially: "none", inside: service.descriptions,
                 """
                 The APIs that have a configuration of their own, by name. A name is made of lower-case letters, \
                 digits and `-`; the service is reached as `/<name>/…` and as `<name>.localhost`.

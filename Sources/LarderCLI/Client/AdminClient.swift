@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Larder
+import LarderHTTP
+
+/// Asks a running daemon over its Unix socket.
+///
+/// Requests are HTTP/1.0: the answer then comes in one piece, with its length or up to the end of the connection,
+/// and blocking reads are all it takes.
+struct AdminClient {
+    var socket: String
+
+    /// How long the daemon may be silent, and how much it may say.
+    static let patience = 120
+    static let answerLimit = 256 << 20
+
+    /// A path with parameters, percent-encoded.
+    static func target(_ path: String, _ parameters: [(name: String, value: String)]) -> String {
+        let query = parameters.map { "\($0.name)=\(percentEncoded($0.value))" }.joined(separator: "&")
+        return query.isEmpty ? path : "\(path)?\(query)"
+    }
+
+    /// Sends a request and gives the content of a successful answer; every other answer is thrown, with what it
+    /// says.
+    func send(_ method: Method, _ target: String) throws -> [UInt8] {
+        let request = "\(method) \(target) HTTP/1.0\r\nHost: localhost\r\nAccept: application/json\r\n"
+            + (method.isSafe ? "" : "Content-Length: 0\r\n") + "\r\n"
+        let answer: [UInt8]
+        do throws(UnixStream.Failure) {
+            let stream = try UnixStream(path: socket, seconds: AdminClient.patience)
+            try stream.send(Array(request.utf8))
+            answer = try stream.receiveAll(limit: AdminClient.answerLimit)
+        } catch {
+            throw failure(error)
+        }
+        return try AdminAnswer(answer).successfulContent()
+    }
+
+    private func failure(_ failure: UnixStream.Failure) -> CommandFailure {
+        let starting = "start it with `larder serve` or `systemctl start larder`, or name its socket with `--socket PATH`"
+        switch failure {
+        case .connect(ENOENT), .connect(ENOTDIR):
+            return CommandFailure("no daemon is running: there is no socket \(socket)", advice: starting)
+        case .connect(ECONNREFUSED):
+            return CommandFailure("no daemon is running: nobody answers on \(socket)", advice: starting)
+        case .connect(EACCES), .connect(EPERM):
+            return CommandFailure(
+                "this user may not use \(socket)", advice: "run the command as the daemon's user or as root")
+        case .connect(let code): return CommandFailure("cannot connect to \(socket): \(String(cString: strerror(code)))")
+        case .pathTooLong:
+            return CommandFailure("the socket's path is too long", advice: "at most 107 octets are possible: \(socket)")
+        case .transfer(EAGAIN), .transfer(EWOULDBLOCK):
+            return CommandFailure("the daemon has not answered for \(AdminClient.patience) s", advice: "see its log")
+        case .transfer(let code):
+            return CommandFailure("the daemon closed the connection: \(String(cString: strerror(code)))", advice: "see its log")
+        case .tooLarge: return CommandFailure("the answer is too large", advice: "narrow it with a pattern")
+        }
+    }
+
+    private static func percentEncoded(_ text: String) -> String {
+        var encoded = ""
+        for byte in text.utf8 {
+            if ASCII.isAlpha(byte) || ASCII.isDigit(byte) || "-._~".utf8.contains(byte) {
+                encoded.unicodeScalars.append(Unicode.Scalar(byte))
+            } else {
+                encoded += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+            }
+        }
+        return encoded
+    }
+}
+
+/// An answer of the daemon: its status and its content.
+struct AdminAnswer {
+    let status: Int
+    let content: [UInt8]
+
+    /// Takes a whole HTTP/1 response apart. The daemon is trusted to send one; only a truncated or foreign answer
+    /// has to be told from it.
+    init(_ bytes: [UInt8]) throws {
+        let broken = CommandFailure("what answers is not a Larder daemon, or it stopped in the middle", advice: "see its log")
+        guard let end = bytes.firstRange(of: Array("\r\n\r\n".utf8)) else { throw broken }
+        let lines = String(decoding: bytes[..<end.lowerBound], as: UTF8.self).split(separator: "\r\n")
+        let words = (lines.first ?? "").split(separator: " ")
+        guard words.count >= 2, words[0].hasPrefix("HTTP/1."), let status = Int(words[1]) else { throw broken }
+        self.status = status
+        content = Array(bytes[end.upperBound...])
+        for line in lines.dropFirst() where line.lowercased().hasPrefix("content-length:") {
+            let length = Int(line.drop { $0 != ":" }.dropFirst().drop { $0 == " " || $0 == "\t" })
+            guard length == content.count else { throw broken }
+        }
+    }
+
+    /// The content, if the daemon did what it was asked; else what it says about why not (RFC 9457).
+    func successfulContent() throws -> [UInt8] {
+        if (200...299).contains(status) { return content }
+        let problem = try? JSONValue(parsing: content)
+        let title = problem?["title"]?.string ?? "the daemon answered \(status)"
+        throw CommandFailure(Outline.printable(title), advice: (problem?["detail"]?.string).map(Outline.printable))
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Foundation
+import Glibc
+import Larder
+import LarderHTTP
+
+/// What the commands that ask a daemon have in common.
+struct ClientOptions: ParsableArguments {
+    @Option(help: "The daemon's Unix socket (default: this user's daemon, else the system's).")
+    var socket: String?
+
+    @Flag(help: "Print the answer as JSON.")
+    var json = false
+
+    /// Sends a request and prints the answer, as it came or through `text`.
+    func perform(
+        _ method: LarderHTTP.Method, _ path: String, _ parameters: [(name: String, value: String)] = [],
+        text: (JSONValue, TextStyle) -> String
+    ) throws {
+        let environment = ProcessInfo.processInfo.environment
+        let client = AdminClient(socket: try socketPath(environment))
+        let content = try client.send(method, AdminClient.target(path, parameters))
+        if json {
+            Terminal.write(String(decoding: content, as: UTF8.self) + (content.last == 0x0A ? "" : "\n"))
+            return
+        }
+        let value: JSONValue
+        do {
+            value = content.isEmpty ? .object(["result": "done"]) : try JSONValue(parsing: content)
+        } catch {
+            throw CommandFailure("the daemon's answer is not JSON", advice: "are the daemon and this command one version?")
+        }
+        Terminal.write(text(value, Terminal.style(environment: environment)))
+    }
+
+    /// The socket that was named, or the first one of the usual that is there.
+    private func socketPath(_ environment: [String: String]) throws -> String {
+        if let socket { return socket }
+        let paths = DefaultPaths(environment: environment)
+        let path = paths.socketCandidates.first { access($0, F_OK) == 0 } ?? paths.socket
+        guard paths.isTrusted(socket: path) else {
+            throw CommandFailure(
+                "the directory of \(path) belongs to somebody else or is open to them",
+                advice: "remove it, or name the daemon's socket with `--socket PATH`")
+        }
+        return path
+    }
+}

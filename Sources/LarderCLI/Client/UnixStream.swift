@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// A blocking connection to a Unix socket.
+struct UnixStream: ~Copyable {
+    private let descriptor: Int32
+
+    enum Failure: Error {
+        case pathTooLong
+        case connect(Int32)
+        case transfer(Int32)
+        case tooLarge
+    }
+
+    /// Connects; each later send or receive fails after `seconds` of nothing.
+    init(path: String, seconds: Int) throws(Failure) {
+        descriptor = try UnixStream.connectedDescriptor(path: path, seconds: seconds)
+    }
+
+    deinit { close(descriptor) }
+
+    private static func connectedDescriptor(path: String, seconds: Int) throws(Failure) -> Int32 {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let capacity = MemoryLayout.size(ofValue: address.sun_path)
+        guard path.utf8.count < capacity else { throw .pathTooLong }
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw .connect(errno) }
+        var timeout = timeval(tv_sec: seconds, tv_usec: 0)
+        let size = socklen_t(MemoryLayout<timeval>.size)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, size)
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &timeout, size)
+        let status = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        guard status == 0 else {
+            let code = errno
+            close(descriptor)
+            throw .connect(code)
+        }
+        return descriptor
+    }
+
+    func send(_ bytes: [UInt8]) throws(Failure) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes {
+                Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw .transfer(errno) }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    /// Everything up to the end of the stream.
+    func receiveAll(limit: Int) throws(Failure) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            let count = recv(descriptor, &chunk, chunk.count, 0)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw .transfer(errno) }
+            if count == 0 { return bytes }
+            guard bytes.count + count <= limit else { throw .tooLarge }
+            bytes += chunk[..<count]
+        }
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import LarderHTTP
+
+/// `larder status`
+struct StatusCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status", abstract: "Say how the daemon is doing: hits, misses, sizes.")
+
+    @OptionGroup var client: ClientOptions
+
+    func run() throws {
+        try client.perform(.get, "/-/status", text: StatusText.text)
+    }
+}
+
+/// `larder explain`
+struct Explain: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Say why a URL is or is not answered from the cache.",
+        discussion: "Which service and blocks apply, what is stored, and until when.")
+
+    @Argument(help: ArgumentHelp("The URL.", valueName: "url"))
+    var url: String
+
+    @Option(
+        name: [.customShort("H"), .customLong("header")],
+        help: ArgumentHelp("A field of the request, as `-H 'Accept: text/html'`.", valueName: "name: value"))
+    var headers: [String] = []
+
+    @OptionGroup var client: ClientOptions
+
+    func validate() throws {
+        for header in headers where !header.contains(":") || header.first == ":" {
+            throw ValidationError("found the field '\(header)'; expected 'Name: value'")
+        }
+    }
+
+    func run() throws {
+        try client.perform(.get, "/-/explain", [("url", url)] + headers.map { ("header", $0) }, text: Outline.text)
+    }
+}
+
+/// `larder list`
+struct List: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "List the resources and their state.",
+        discussion: "A pattern is as in a configure block: /users/*, https://api.github.com/**.")
+
+    @Argument(help: "Which resources (default: all).")
+    var pattern: String?
+
+    @OptionGroup var client: ClientOptions
+
+    func run() throws {
+        let match = pattern.map { [(name: "match", value: $0)] } ?? []
+        try client.perform(.get, "/-/resources", match, text: ResourceTable.text)
+    }
+}
+
+/// `larder show`
+struct Show: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Show everything about one resource.")
+
+    @Argument(help: ArgumentHelp("The URL.", valueName: "url"))
+    var url: String
+
+    @OptionGroup var client: ClientOptions
+
+    func run() throws {
+        try client.perform(.get, "/-/resources", [("url", url)], text: Outline.text)
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import LarderHTTP
+
+/// `larder load`
+struct Load: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Ask the origin for a resource, fresh or not.")
+
+    @Argument(help: ArgumentHelp("The URL.", valueName: "url"))
+    var url: String
+
+    @OptionGroup var client: ClientOptions
+
+    func run() throws {
+        try client.perform(.post, "/-/resource/load", [("url", url)], text: Outline.text)
+    }
+}
+
+/// One resource, or those that a pattern selects.
+struct Selection: ParsableArguments {
+    @Argument(help: ArgumentHelp("The URL of one resource.", valueName: "url"))
+    var url: String?
+
+    @Option(help: ArgumentHelp("A pattern of resources, as in a configure block.", valueName: "pattern"))
+    var match: String?
+
+    func validate() throws {
+        if (url == nil) == (match == nil) {
+            throw ValidationError(
+                url == nil ? "name a URL, or resources with --match PATTERN" : "a URL and --match exclude each other")
+        }
+    }
+
+    /// The path of an action, and the parameter that says what it is about.
+    func target(_ action: String) -> (path: String, parameter: (name: String, value: String)) {
+        if let url { return ("/-/resource/\(action)", ("url", url)) }
+        return ("/-/\(action)", ("match", match ?? ""))
+    }
+}
+
+/// `larder invalidate`
+struct Invalidate: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Mark resources out of date, so that the next request asks the origin.",
+        discussion: "What is stored stays: it is validated, and served if the origin fails.")
+
+    @OptionGroup var selection: Selection
+    @OptionGroup var client: ClientOptions
+
+    func run() throws {
+        let (path, parameter) = selection.target("invalidate")
+        try client.perform(.post, path, [parameter], text: Outline.text)
+    }
+}
+
+/// `larder wipe`
+struct Wipe: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Forget resources: what is in memory and what is stored.")
+
+    @OptionGroup var selection: Selection
+
+    @Flag(help: "Forget only what is in memory; the next request reads it from disk again.")
+    var keepStored = false
+
+    @OptionGroup var client: ClientOptions
+
+    func run() throws {
+        let (path, parameter) = selection.target("wipe")
+        let caches = (name: "caches", value: keepStored ? "keep" : "remove")
+        try client.perform(.post, path, [parameter, caches], text: Outline.text)
+    }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import LarderProxy
+
+/// `larder check`
+struct Check: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Say whether a configuration is valid, without starting.",
+        discussion: "Every problem is a line `file:line:column: …` that says what was found and what was expected.")
+
+    @Argument(help: "The configuration (default: the one that `larder serve` would read).")
+    var file: String?
+
+    @OptionGroup var options: ConfigurationOptions
+
+    @Flag(help: "Print the settings that would be in force, without secrets.")
+    var show = false
+
+    @Flag(help: "Print problems or settings as JSON.")
+    var json = false
+
+    func run() throws {
+        try Check.run(options.loader(file: file), show: show, json: json)
+    }
+
+    static func run(_ loader: SettingsLoader, show: Bool, json: Bool) throws {
+        do throws(SettingsProblems) {
+            let loaded = try loader.load()
+            for note in loaded.notes { Terminal.writeError("note: \(note)") }
+            let shown = SettingsCatalogue.show(loaded.settings)
+            if json {
+                let fields: [(name: String, value: ShownValue)] = [
+                    ("file", loaded.file.map { .text($0) } ?? .nothing), ("problems", .list([])),
+                    ("settings", shown),
+                ]
+                Terminal.write(ShownValue.map(fields).json + "\n")
+            } else if show {
+                Terminal.write(shown.yamlBlock)
+            } else {
+                Terminal.write(summary(loaded) + "\n")
+            }
+        } catch {
+            if json {
+                Terminal.write(
+                    ShownValue.map([
+                        ("problems", .list(error.problems.map(\.shown))), ("omitted", .number(error.omitted)),
+                    ]).json + "\n")
+            } else {
+                Terminal.writeError("\(error)")
+            }
+            throw ExitCode.failure
+        }
+    }
+
+    private static func summary(_ loaded: SettingsLoader.Loaded) -> String {
+        let count = loaded.settings.services.count
+        let services = count == 1 ? "1 service" : "\(count) services"
+        return "\(loaded.file ?? "no file, the defaults"): valid, \(services)"
+    }
+}
+
+extension SettingsProblem {
+    fileprivate var shown: ShownValue {
+        var fields: [(name: String, value: ShownValue)] = []
+        switch place {
+        case .file(let path, let line, let column):
+            fields = [("file", .text(path)), ("line", .number(line)), ("column", .number(column))]
+        case .option(let key, let line, let column):
+            fields = [("option", .text(key)), ("line", .number(line)), ("column", .number(column))]
+        case .environment(let name): fields = [("variable", .text(name))]
+        case .wholeFile(let path): fields = [("file", .text(path))]
+        case .nowhere: break
+        }
+        fields += [("setting", .text(setting)), ("found", .text(found))]
+        for (name, text) in [("expected", expected), ("suggestion", suggestion), ("advice", advice)] {
+            if let text { fields.append((name, .text(text))) }
+        }
+        return .map(fields)
+    }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Foundation
+import LarderProxy
+
+/// Where the configuration comes from.
+struct ConfigurationOptions: ParsableArguments {
+    @Option(
+        name: [.customLong("set")],
+        help: ArgumentHelp(
+            "A setting that wins over the file, as `--set cache.memory='64 MiB'`. The value is YAML.",
+            valueName: "key=value"))
+    var overrides: [String] = []
+
+    func loader(file: String?) -> SettingsLoader {
+        SettingsLoader(file: file, overrides: overrides, environment: ProcessInfo.processInfo.environment)
+    }
+}
+
+/// `larder serve`
+struct Serve: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Run the daemon.",
+        discussion: """
+            Without --config, /etc/larder/larder.yaml is read if it is there; without any file the defaults hold.
+            SIGHUP reads the configuration again, SIGTERM ends running exchanges and stops. `larder settings` lists
+            what can be set.
+            """)
+
+    @Option(help: ArgumentHelp("The configuration.", valueName: "file"))
+    var config: String?
+
+    @OptionGroup var options: ConfigurationOptions
+
+    @Flag(help: "Only say whether the configuration is valid.")
+    var check = false
+
+    func run() async throws {
+        let loader = options.loader(file: config)
+        if check { return try Check.run(loader, show: false, json: false) }
+        do {
+            try await DaemonRunner.run(loader: loader)
+        } catch let problems as SettingsProblems {
+            Terminal.writeError("\(problems)")
+            throw ExitCode.failure
+        }
+    }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import LarderProxy
+
+/// `larder settings`
+struct SettingsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "settings",
+        abstract: "List the settings: what each may be, its default and what it means.")
+
+    @Argument(help: "Only those whose name contains this text.")
+    var name: String?
+
+    @Flag(help: "Print the reference page (docs/configuration.md).")
+    var markdown = false
+
+    @Flag(help: "Print the list as JSON.")
+    var json = false
+
+    func validate() throws {
+        if markdown && (json || name != nil) { throw ValidationError("--markdown prints the whole page: use it alone") }
+    }
+
+    func run() throws {
+        if markdown { return Terminal.write(SettingsReference.markdown) }
+        let settings = SettingsReference.flat.filter { setting in
+            name.map { setting.name.lowercased().contains($0.lowercased()) } ?? true
+        }
+        guard !settings.isEmpty else {
+            throw CommandFailure(
+                "no setting is called \(SettingsProblem.quoted(name ?? ""))",
+                advice: Nearest.name(to: name ?? "", in: SettingsReference.flat.map(\.name)).map { "did you mean `\($0)`?" })
+        }
+        Terminal.write(json ? SettingsReference.json(settings) + "\n" : SettingsReference.text(settings))
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Text in columns that line up.
+struct Columns {
+    enum Side { case left, right }
+
+    var sides: [Side]
+    var rows: [[String]] = []
+    /// A row in bold above the others.
+    var heading: [String]?
+    var separator = "  "
+
+    /// The rows, each with a line end; nothing follows the last column.
+    func text(_ style: TextStyle) -> String {
+        let all = (heading.map { [$0] } ?? []) + rows
+        let widths = sides.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
+        var text = ""
+        for (index, row) in all.enumerated() {
+            var line = ""
+            for (column, cell) in row.enumerated() {
+                if column > 0 { line += separator }
+                let gap = String(repeating: " ", count: widths[column] - cell.count)
+                line += sides[column] == .right ? gap + cell : cell + gap
+            }
+            while line.last == " " { line.removeLast() }
+            text += (heading != nil && index == 0 ? style.bold(line) : line) + "\n"
+        }
+        return text
+    }
+}
+
+/// Quantities as people read them.
+enum Quantity {
+    /// `1 234 567`, with thin groups that line up.
+    static func count(_ value: Int) -> String {
+        let digits = Array(String(value.magnitude))
+        var text = ""
+        for (index, digit) in digits.enumerated() {
+            if index > 0, (digits.count - index) % 3 == 0 { text += " " }
+            text.append(digit)
+        }
+        return value < 0 ? "-" + text : text
+    }
+
+    /// `1.5 MiB`: at most one decimal.
+    static func bytes(_ value: Int) -> String {
+        var unit = 0
+        var size = Double(value)
+        let units = ["B", "KiB", "MiB", "GiB", "TiB"]
+        while size >= 1_024, unit < units.count - 1 {
+            size /= 1_024
+            unit += 1
+        }
+        return "\(decimal(size)) \(units[unit])"
+    }
+
+    /// `3 h 12 min`: the two largest units that count.
+    static func seconds(_ value: Double) -> String {
+        let whole = Int(max(0, min(value, 1e12)))
+        if whole == 0 { return value > 0 ? "\(Int((value * 1_000).rounded())) ms" : "0 s" }
+        var rest = whole
+        var parts: [String] = []
+        for (worth, unit) in [(86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")] {
+            if rest >= worth { parts.append("\(rest / worth) \(unit)") } else if !parts.isEmpty { break }
+            rest %= worth
+            if parts.count == 2 { break }
+        }
+        return parts.joined(separator: " ")
+    }
+
+    static func percent(_ ratio: Double) -> String { "\(decimal(ratio * 100)) %" }
+
+    /// At most one decimal, and none that is 0.
+    private static func decimal(_ value: Double) -> String {
+        let tenths = Int((value * 10).rounded())
+        return tenths % 10 == 0 ? String(tenths / 10) : "\(tenths / 10).\(abs(tenths % 10))"
+    }
+}

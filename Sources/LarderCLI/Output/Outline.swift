@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+
+/// Any JSON value as indented lines of names and values, in the order it came.
+enum Outline {
+    static func text(_ value: JSONValue, _ style: TextStyle) -> String {
+        switch value {
+        case .object(let object): lines(object, indent: 0, style)
+        case .array(let elements) where !elements.allSatisfy(isPlain): items(elements, indent: 0, style)
+        default: plain(value, name: nil) + "\n"
+        }
+    }
+
+    private static func lines(_ object: JSONObject, indent: Int, _ style: TextStyle) -> String {
+        let margin = String(repeating: " ", count: indent)
+        let width = object.names.filter { object[$0].map(isPlain) ?? false }.map { words($0).count }.max() ?? 0
+        var text = ""
+        for name in object.names {
+            guard let value = object[name] else { continue }
+            let label = words(name)
+            if isPlain(value) {
+                let gap = String(repeating: " ", count: max(0, width - label.count))
+                text += "\(margin)\(style.dim(label))\(gap)  \(plain(value, name: name))\n"
+                continue
+            }
+            text += "\(margin)\(style.bold(label))\n"
+            switch value {
+            case .object(let inner): text += lines(inner, indent: indent + 2, style)
+            case .array(let elements): text += items(elements, indent: indent + 2, style)
+            default: break
+            }
+        }
+        return text
+    }
+
+    private static func items(_ elements: [JSONValue], indent: Int, _ style: TextStyle) -> String {
+        let margin = String(repeating: " ", count: indent)
+        return elements.map { element in
+            switch element {
+            case .object(let object) where !object.isEmpty:
+                "\(margin)- " + lines(object, indent: indent + 2, style).dropFirst(indent + 2)
+            default: "\(margin)- \(plain(element, name: nil))\n"
+            }
+        }.joined()
+    }
+
+    /// Whether a value stands on one line.
+    private static func isPlain(_ value: JSONValue) -> Bool {
+        switch value {
+        case .object(let object): object.isEmpty
+        case .array(let elements):
+            elements.allSatisfy { element in
+                switch element {
+                case .object, .array: false
+                default: true
+                }
+            }
+        default: true
+        }
+    }
+
+    /// A value on one line; the name says whether a number is of seconds or octets.
+    static func plain(_ value: JSONValue, name: String?) -> String {
+        switch value {
+        case .null: return "-"
+        case .bool(let flag): return flag ? "yes" : "no"
+        case .string(let text): return printable(text)
+        case .array(let elements):
+            return elements.isEmpty ? "none" : elements.map { plain($0, name: nil) }.joined(separator: ", ")
+        case .object: return "none"
+        case .number(let number):
+            let name = name ?? ""
+            if let seconds = value.double, name.hasSuffix("Seconds") || ["age", "ttl"].contains(name) {
+                return seconds < 0 ? "-" + Quantity.seconds(-seconds) : Quantity.seconds(seconds)
+            }
+            if let bytes = value.int, name.hasSuffix("bytes") || name.hasSuffix("Bytes") || name == "size" {
+                return Quantity.bytes(bytes)
+            }
+            if let ratio = value.double, name.hasSuffix("Ratio") { return Quantity.percent(ratio) }
+            return number.text
+        }
+    }
+
+    /// Text from elsewhere may hold codes that a terminal obeys; they are shown instead.
+    static func printable(_ text: String) -> String {
+        var result = ""
+        for scalar in text.unicodeScalars {
+            let isControl = scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
+            result += isControl ? "\\u{\(String(scalar.value, radix: 16))}" : String(scalar)
+        }
+        return result
+    }
+
+    /// `uptimeSeconds` as `uptime`, `lastModified` as `last modified`.
+    private static func words(_ name: String) -> String {
+        var text = ""
+        let stem = name.hasSuffix("Seconds") ? name.dropLast(7) : name[...]
+        for character in printable(String(stem)) {
+            if character.isUppercase, text.last?.isLowercase == true {
+                text += " " + character.lowercased()
+            } else {
+                text.append(character)
+            }
+        }
+        return text
+    }
+}

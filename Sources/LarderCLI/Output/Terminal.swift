@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// Writing for people: to standard output and error, in colour where that is a terminal.
+enum Terminal {
+    static func write(_ text: String) { write(text, to: STDOUT_FILENO) }
+
+    /// Writes a line to standard error.
+    static func writeError(_ line: String) { write(line + "\n", to: STDERR_FILENO) }
+
+    /// The styles for standard output: none when it is not a terminal or `NO_COLOR` is set.
+    static func style(environment: [String: String]) -> TextStyle {
+        let wantsColour = environment["NO_COLOR"]?.isEmpty ?? true && environment["TERM"] != "dumb"
+        return wantsColour && isatty(STDOUT_FILENO) == 1 ? .coloured : .plain
+    }
+
+    /// Writes all of `text`; a reader that has gone (`larder list | head`) is no error.
+    private static func write(_ text: String, to descriptor: Int32) {
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return }
+            rest = rest.dropFirst(count)
+        }
+    }
+}
+
+/// How parts of a text stand out.
+struct TextStyle: Sendable {
+    var isColoured: Bool
+
+    static let plain = TextStyle(isColoured: false)
+    static let coloured = TextStyle(isColoured: true)
+
+    func bold(_ text: String) -> String { wrap(text, "1") }
+    func dim(_ text: String) -> String { wrap(text, "2") }
+    func good(_ text: String) -> String { wrap(text, "32") }
+    func bad(_ text: String) -> String { wrap(text, "31") }
+
+    private func wrap(_ text: String, _ code: String) -> String {
+        isColoured && !text.isEmpty ? "\u{1B}[\(code)m\(text)\u{1B}[0m" : text
+    }
+}
+
+/// Why a command could not do what it says; it exits with status 1.
+struct CommandFailure: Error, CustomStringConvertible {
+    var problem: String
+    var advice: String?
+
+    init(_ problem: String, advice: String? = nil) {
+        self.problem = problem
+        self.advice = advice
+    }
+
+    var description: String { problem + (advice.map { "; \($0)" } ?? "") }
+}

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Which Larder this is.
+package enum LarderVersion {
+    /// As in the changelog (semantic versioning).
+    package static let current = "0.1.0"
+}
