@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One module per kind of client or behaviour; every function marked with @case runs against a daemon of its own."""
+
+MODULES = [
+    "curl",
+    "clients",
+    "packages",
+    "framing",
+    "upgrade",
+    "tls",
+    "page",
+    "configuration",
+    "reload",
+    "large",
+    "kill",
+]

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Package managers against local repositories: each runs twice from nothing, the second time out of the cache."""
+
+import base64
+import gzip
+import hashlib
+import io
+import shutil
+import sys
+import zipfile
+
+from harness.case import Skipped, case, expect, expect_equal
+from harness.origin import fresh
+
+
+def sha256(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+# apt
+
+CONTROL = """Package: larder-demo
+Version: 1.{number}
+Architecture: all
+Maintainer: nobody <nobody@example.org>
+Description: a package that is only there to be fetched
+"""
+
+
+def debian_package(context, number):
+    root = context.directory / f"demo-{number}"
+    (root / "DEBIAN").mkdir(parents=True)
+    (root / "DEBIAN/control").write_text(CONTROL.format(number=number))
+    (root / "usr/share/larder-demo").mkdir(parents=True)
+    (root / "usr/share/larder-demo/payload").write_bytes(hashlib.sha256(b"demo").digest() * 4096)
+    file = context.directory / f"larder-demo_1.{number}_all.deb"
+    context.run([context.command("dpkg-deb"), "--root-owner-group", "--build", root, file])
+    return file.name, file.read_bytes()
+
+
+def debian_repository(context):
+    """A flat repository: the routes of an origin that serves it."""
+    name, content = debian_package(context, 0)
+    packages = (
+        CONTROL.format(number=0) + f"Filename: ./{name}\nSize: {len(content)}\nSHA256: {sha256(content)}\n\n"
+    ).encode()
+    indexes = {"Packages": packages, "Packages.gz": gzip.compress(packages, mtime=0)}
+    listed = "".join(f" {sha256(index)} {len(index)} {name}\n" for name, index in indexes.items())
+    release = f"Origin: demo\nDate: Thu, 01 Jan 2026 00:00:00 UTC\nAcquire-By-Hash: no\nSHA256:\n{listed}".encode()
+    files = {"Release": release, name: content, **indexes}
+    return {f"/debian/{name}": fresh(file, ETag=f'"{sha256(file)[:16]}"') for name, file in files.items()}
+
+
+def apt(context, origin, daemon, run, *more):
+    """`apt-get update` and a download, with every directory and list of its own; what it asked the origin."""
+    program = context.command("apt-get")
+    root = context.directory / f"apt-{run}"
+    for part in ("lists/partial", "cache/archives/partial", "etc/apt.conf.d", "etc/preferences.d"):
+        (root / part).mkdir(parents=True)
+    (root / "sources.list").write_text(f"deb [trusted=yes] {origin.url}/debian ./\n")
+    (root / "status").touch()
+    (root / "apt.conf").touch()
+    options = {
+        "Dir::State": root, "Dir::State::lists": root / "lists", "Dir::State::status": root / "status",
+        "Dir::Cache": root / "cache", "Dir::Etc": root / "etc", "Dir::Etc::SourceList": root / "sources.list",
+        "Dir::Etc::SourceParts": "-", "Dir::Etc::Parts": root / "etc/apt.conf.d", "Dir::Log": root,
+        "APT::Sandbox::User": "root", "APT::Architecture": "amd64", "APT::Update::Error-Mode": "any",
+        "APT::Get::List-Cleanup": "false", "Acquire::http::Proxy": daemon.url, "Acquire::Languages": "none",
+        "Acquire::Retries": "0",
+    }
+    flags = [f"-o{name}={value}" for name, value in options.items()] + list(more)
+    origin.forget()
+    environment = context.environment(APT_CONFIG=root / "apt.conf")
+    context.run([program, *flags, "update"], environment=environment)
+    target = root / "got"
+    target.mkdir()
+    context.run(["sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", target, program, *flags, "download", "larder-demo"],
+                environment=environment)
+    downloaded = list(target.glob("*.deb"))
+    expect_equal(len(downloaded), 1, "packages that apt-get downloaded")
+    expect_equal(downloaded[0].read_bytes(), origin.routes[f"/debian/{downloaded[0].name}"].content, "the package")
+    return list(origin.asked)
+
+
+@case("apt", "apt-get update and download from a local repository: the second run is all hits")
+def apt_twice(context):
+    if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
+        raise Skipped("apt-get and dpkg-deb are not installed")
+    origin = context.origin(debian_repository(context))
+    daemon = context.daemon()
+    # apt demands that indexes are validated each time, unless it is told how old they may be.
+    first = apt(context, origin, daemon, 1, "-oAcquire::http::Max-Age=600")
+    expect(any(asked.path.endswith(".deb") for asked in first), "the first run did not reach the origin")
+    second = apt(context, origin, daemon, 2, "-oAcquire::http::Max-Age=600")
+    expect_equal([asked.path for asked in second], [], "what the second run asked the origin")
+    third = apt(context, origin, daemon, 3)
+    for asked in third:
+        expect(asked.status in (304, 404), f"as it is, apt made the origin send {asked.path} again")
+
+
+# pip
+
+def wheel():
+    """The smallest wheel that pip takes."""
+    files = {
+        "larder_demo.py": b"answer = 42\n",
+        "larder_demo-1.0.dist-info/METADATA": b"Metadata-Version: 2.1\nName: larder-demo\nVersion: 1.0\n",
+        "larder_demo-1.0.dist-info/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = ""
+    for name, content in files.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+        record += f"{name},sha256={digest},{len(content)}\n"
+    files["larder_demo-1.0.dist-info/RECORD"] = record.encode() + b"larder_demo-1.0.dist-info/RECORD,,\n"
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(zipfile.ZipInfo(name), content)
+    return "larder_demo-1.0-py3-none-any.whl", packed.getvalue()
+
+
+def pip(context, origin, daemon, run):
+    """Downloads the wheel with nothing kept from before; what pip asked the origin."""
+    target = context.directory / f"pip-{run}"
+    origin.forget()
+    context.run(
+        [sys.executable, "-m", "pip", "--isolated", "download", "--quiet", "--disable-pip-version-check",
+         "--no-cache-dir", "--no-deps", "--proxy", daemon.url, "--trusted-host", "127.0.0.1",
+         "--index-url", f"{origin.url}/simple/", "--dest", target, "larder-demo"],
+        timeout=120, environment=context.environment(PIP_CONFIG_FILE="/dev/null"),
+    )
+    return target, list(origin.asked)
+
+
+@case("pip", "pip download from a local index: the second run sends nothing but a validation of the index")
+def pip_twice(context):
+    if context.run([sys.executable, "-m", "pip", "--version"], check=False).returncode != 0:
+        raise Skipped("pip is not installed")
+    name, content = wheel()
+    index = f'<!DOCTYPE html><a href="/files/{name}#sha256={sha256(content)}">{name}</a>\n'
+    origin = context.origin({
+        "/simple/larder-demo/": fresh(index, "text/html", ETag='"index"'),
+        f"/files/{name}": fresh(content, "application/octet-stream", ETag='"wheel"'),
+    })
+    daemon = context.daemon()
+    _, first = pip(context, origin, daemon, 1)
+    expect_equal([asked.path for asked in first], ["/simple/larder-demo/", f"/files/{name}"], "the first run")
+    target, second = pip(context, origin, daemon, 2)
+    expect_equal((target / name).read_bytes(), content, "the wheel")
+    # pip sends `Cache-Control: max-age=0` for the index page, and a cache obeys that (RFC 9111 §5.2.1.1).
+    expect_equal(
+        [(asked.path, asked.status) for asked in second], [("/simple/larder-demo/", 304)],
+        "what the second run asked the origin",
+    )
