@@ -108,8 +108,11 @@ def not_served(context):
 def shipped(context):
     file = pathlib.Path(__file__).resolve().parents[3] / "etc/larder.yaml"
     context.run([context.program, "check", "--config", file])
-    # What is commented out there is an example of what may be said, so it must be right as well.
+    # What is commented out there (`#key`, unlike `# prose`) shows what may be said, so it must be right as well.
+    text = re.sub(r"(?m)^( *)#(?=[a-z]|  +[a-z-])", r"\1", file.read_text())
+    expect("\n    configure:" in text, "the example of a service was not found")
+    # These name files that are only there on a machine that has them.
+    text = re.sub(r"(?m)^  (token|caFile): .*$", "", text)
     uncommented = context.directory / "uncommented.yaml"
-    uncommented.write_text(re.sub(r"(?m)^( *)#(?=[ a-z-])(?!  *[A-Z`(])", r"\1", file.read_text()))
-    context.run([context.program, "check", "--config", uncommented],
-                environment=context.environment(GITHUB_TOKEN="x", LARDER_TOKEN="y" * 32))
+    uncommented.write_text(text)
+    context.run([context.program, "check", "--config", uncommented])
