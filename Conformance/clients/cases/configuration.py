@@ -83,7 +83,7 @@ def refused(context):
     for number, malformed in enumerate(MALFORMED):
         file = context.directory / f"malformed-{number}.yaml"
         file.write_text(malformed.text)
-        done = context.run([context.program, "check", "--config", file], check=False)
+        done = context.run([context.program, "check", file], check=False)
         said = done.stderr.decode() + done.stdout.decode()
         if done.returncode == 0:
             complaints.append(f"{malformed.kind}: accepted: {said.strip()}")
@@ -107,7 +107,7 @@ def not_served(context):
 @case("configuration", "the configuration that Larder ships and documents is accepted")
 def shipped(context):
     file = pathlib.Path(__file__).resolve().parents[3] / "etc/larder.yaml"
-    context.run([context.program, "check", "--config", file])
+    context.run([context.program, "check", file])
     # What is commented out there (`#key`, unlike `# prose`) shows what may be said, so it must be right as well.
     text = re.sub(r"(?m)^( *)#(?=[a-z]|  +[a-z-])", r"\1", file.read_text())
     expect("\n    configure:" in text, "the example of a service was not found")
@@ -115,4 +115,11 @@ def shipped(context):
     text = re.sub(r"(?m)^  (token|caFile): .*$", "", text)
     uncommented = context.directory / "uncommented.yaml"
     uncommented.write_text(text)
-    context.run([context.program, "check", "--config", uncommented])
+    context.run([context.program, "check", uncommented])
+
+
+@case("configuration", "the reference page lists what the program knows")
+def documented(context):
+    page = context.run([context.program, "settings", "--markdown"]).stdout.decode()
+    file = pathlib.Path(__file__).resolve().parents[3] / "docs/configuration.md"
+    expect(page == file.read_text(), f"{file.name} differs; write it anew with: larder settings --markdown")
