@@ -59,7 +59,9 @@ let package = Package(
             swiftSettings: swiftSettings),
         .target(
             name: "LarderUpstream",
-            dependencies: ["Larder", "LarderHTTP", "LarderIO"],
+            dependencies: [
+                "Larder", "LarderHTTP", "LarderIO", .product(name: "DequeModule", package: "swift-collections"),
+            ],
             swiftSettings: swiftSettings),
         .target(
             name: "LarderStores",

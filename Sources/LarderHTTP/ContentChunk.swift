@@ -26,6 +26,63 @@ public final class ContentChunk: Sendable {
 
     deinit { base.deallocate() }
 
+    /// The octets from `offset` on, as a chunk of their own.
+    package func suffix(from offset: Int) -> ContentChunk {
+        withBytes { ContentChunk(copying: UnsafeRawBufferPointer(rebasing: $0[offset...])) }
+    }
+
+    /// Up to `count` octets from `offset` of the content that `chunks` are together, sharing whole chunks; nil when
+    /// there are none.
+    package static func slice(of chunks: [ContentChunk], from offset: Int64, count: Int) -> [ContentChunk]? {
+        var result: [ContentChunk] = []
+        var position: Int64 = 0
+        var left = count
+        for chunk in chunks where left > 0 && result.count < 16 {
+            let start = Int(max(0, min(Int64(chunk.count), offset - position)))
+            position += Int64(chunk.count)
+            let taken = min(chunk.count - start, left)
+            guard taken > 0 else { continue }
+            left -= taken
+            result.append(
+                taken == chunk.count
+                    ? chunk : chunk.withBytes { ContentChunk(copying: UnsafeRawBufferPointer(rebasing: $0[start..<start + taken])) })
+        }
+        return result.isEmpty ? nil : result
+    }
+
+    /// The same content in fewer, larger chunks, as many as one gathered write takes.
+    package static func coalesced(_ chunks: [ContentChunk], size: Int = 256 << 10) -> [ContentChunk] {
+        let total = chunks.reduce(0) { $0 + $1.count }
+        if chunks.count <= 1 || chunks.count <= total / size { return chunks.filter { $0.count > 0 } }
+        var result: [ContentChunk] = []
+        var offset: Int64 = 0
+        var index = 0
+        var skipped = 0
+        while offset < Int64(total) {
+            let count = min(size, total - Int(offset))
+            result.append(
+                ContentChunk(count: count) { target in
+                    var filled = 0
+                    while filled < count {
+                        let source = chunks[index]
+                        let taken = min(source.count - skipped, count - filled)
+                        source.withBytes { bytes in
+                            UnsafeMutableRawBufferPointer(rebasing: target[filled..<filled + taken])
+                                .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[skipped..<skipped + taken]))
+                        }
+                        filled += taken
+                        skipped += taken
+                        if skipped == source.count {
+                            index += 1
+                            skipped = 0
+                        }
+                    }
+                })
+            offset += Int64(count)
+        }
+        return result
+    }
+
     package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
 
     /// Calls `body` with the octets.

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderIO
+import Synchronization
+
+/// The Resources in memory, one for each key, bounded in octets.
+///
+/// Sixty-four shards, each a lock over an index and a queue. Eviction is SIEVE: Resources stand in the order they
+/// came, a hit marks one visited, and a hand that walks from old to new drops the first that was not visited since
+/// it last came by. A scan's Resources are never visited, so the hand takes them first. A Resource that anybody
+/// still holds is passed over: its identity is being relied on.
+package final class Registry: Sendable {
+    private let shards: [Lock<Shard>]
+    private let total = Atomic<Int>(0)
+    private let population = Atomic<Int>(0)
+    private let limitBytes: Atomic<Int>
+    private let evictions = Atomic<Int>(0)
+
+    /// - Parameter limit: octets the Resources may take together; a soft limit, as what is in use always stays.
+    package init(limit: Int) {
+        shards = (0..<64).map { _ in Lock(Shard()) }
+        limitBytes = Atomic(limit)
+    }
+
+    /// Octets taken by all Resources, as charged.
+    package var bytes: Int { total.load(ordering: .relaxed) }
+    /// How many Resources are in memory.
+    package var count: Int { population.load(ordering: .relaxed) }
+    /// How many Resources were dropped for room since the start.
+    package var evicted: Int { evictions.load(ordering: .relaxed) }
+
+    package var limit: Int {
+        get { limitBytes.load(ordering: .relaxed) }
+        set { limitBytes.store(newValue, ordering: .relaxed) }
+    }
+
+    /// The Resource of `key`, if it is in memory.
+    package func resource(for key: borrowing ResourceKey) -> Resource? {
+        shards[Registry.shard(key.hash)].withLock { shard in
+            guard let slot = shard.find(key) else { return nil }
+            return shard.slots[slot].resource
+        }
+    }
+
+    /// The Resource of `key`; `make` is called, under the shard's lock, when there is none.
+    package func resource(for key: borrowing ResourceKey, make: (ResourceKey) -> Resource) -> Resource {
+        let copy = copy key
+        let (resource, isNew) = shards[Registry.shard(copy.hash)].withLock { shard -> (Resource, Bool) in
+            if let slot = shard.find(copy), let resource = shard.slots[slot].resource { return (resource, false) }
+            let resource = make(copy)
+            shard.insert(resource, cost: Registry.overhead + copy.bytes.count)
+            return (resource, true)
+        }
+        if isNew {
+            population.add(1, ordering: .relaxed)
+            charged(Registry.overhead + copy.bytes.count, startingAt: Registry.shard(copy.hash))
+        }
+        return resource
+    }
+
+    /// Says what a Resource's variants take now, and makes room when that is too much. Nothing happens for a
+    /// Resource that was dropped in the meantime.
+    package func charge(_ resource: Resource, content bytes: Int) {
+        let cost = Registry.overhead + resource.key.bytes.count + bytes
+        let difference = shards[Registry.shard(resource.key.hash)].withLock { shard -> Int in
+            guard let slot = shard.find(resource.key), shard.slots[slot].resource === resource else { return 0 }
+            defer { shard.slots[slot].cost = cost }
+            return cost - shard.slots[slot].cost
+        }
+        charged(difference, startingAt: Registry.shard(resource.key.hash))
+    }
+
+    /// Drops every Resource that nobody holds and, if given, that `isRemovable` accepts.
+    package func flushUnused(where isRemovable: (Resource) -> Bool = { _ in true }) {
+        for shard in shards {
+            // The dropped Resources are released after the lock.
+            let dropped = shard.withLock { shard in
+                shard.occupied.compactMap { slot in
+                    guard isKnownUniquelyReferenced(&shard.slots[slot].resource!) else { return nil }
+                    guard isRemovable(shard.slots[slot].resource!) else { return nil }
+                    return shard.remove(slot)
+                } as [Removed]
+            }
+            settle(dropped)
+        }
+    }
+
+    /// All Resources at this moment, shard by shard.
+    package func forEach(_ body: (Resource) -> Void) {
+        for shard in shards {
+            let resources = shard.withLock { shard in shard.occupied.compactMap { shard.slots[$0].resource } }
+            resources.forEach(body)
+        }
+    }
+
+    /// What a Resource costs besides its content: the object, its lock, its place here.
+    static let overhead = 512
+
+    private static func shard(_ hash: UInt64) -> Int { Int(hash >> 58) }
+
+    private func charged(_ difference: Int, startingAt first: Int) {
+        let now = total.add(difference, ordering: .relaxed).newValue
+        guard difference > 0, now > limit else { return }
+        for step in 0..<shards.count {
+            let dropped = shards[(first + step) % shards.count].withLock { shard in
+                shard.evict(excess: total.load(ordering: .relaxed) - limit)
+            }
+            settle(dropped)
+            evictions.add(dropped.count, ordering: .relaxed)
+            if total.load(ordering: .relaxed) <= limit { return }
+        }
+    }
+
+    private func settle(_ dropped: [Removed]) {
+        guard !dropped.isEmpty else { return }
+        total.subtract(dropped.reduce(0) { $0 + $1.cost }, ordering: .relaxed)
+        population.subtract(dropped.count, ordering: .relaxed)
+    }
+}
+
+/// A Resource taken out of its shard, to be released once the lock is.
+private struct Removed {
+    let resource: Resource
+    let cost: Int
+}
+
+/// One shard: slots in a doubly linked queue (old at `tail`, new at `head`) and chains of equal hashes.
+private struct Shard {
+    struct Slot {
+        var resource: Resource?
+        var cost = 0
+        var newer = -1
+        var older = -1
+        /// The next slot whose key has the same hash.
+        var chain = -1
+    }
+
+    var slots: [Slot] = []
+    private var index: [UInt64: Int] = [:]
+    private var free: [Int] = []
+    private var head = -1
+    private var tail = -1
+    private var hand = -1
+
+    var occupied: [Int] { slots.indices.filter { slots[$0].resource != nil } }
+
+    func find(_ key: borrowing ResourceKey) -> Int? {
+        guard var slot = index[key.hash] else { return nil }
+        while slot >= 0 {
+            if slots[slot].resource?.key.bytes == key.bytes { return slot }
+            slot = slots[slot].chain
+        }
+        return nil
+    }
+
+    mutating func insert(_ resource: Resource, cost: Int) {
+        var slot = Slot(resource: resource, cost: cost)
+        slot.older = head
+        slot.chain = index[resource.key.hash] ?? -1
+        let place = free.popLast() ?? slots.count
+        if place == slots.count { slots.append(slot) } else { slots[place] = slot }
+        if head >= 0 { slots[head].newer = place }
+        head = place
+        if tail < 0 { tail = place }
+        index[resource.key.hash] = place
+    }
+
+    mutating func remove(_ slot: Int) -> Removed {
+        let gone = slots[slot]
+        if gone.newer >= 0 { slots[gone.newer].older = gone.older } else { head = gone.older }
+        if gone.older >= 0 { slots[gone.older].newer = gone.newer } else { tail = gone.newer }
+        if hand == slot { hand = gone.newer }
+        unchain(slot, hash: gone.resource!.key.hash)
+        slots[slot] = Slot()
+        free.append(slot)
+        return Removed(resource: gone.resource!, cost: gone.cost)
+    }
+
+    /// Drops unvisited, unused Resources until `excess` octets are gone or the hand has been round twice: once
+    /// to clear the marks, once to use them.
+    mutating func evict(excess: Int) -> [Removed] {
+        var dropped: [Removed] = []
+        var freed = 0
+        var steps = 2 * (slots.count - free.count)
+        while freed < excess, steps > 0 {
+            steps -= 1
+            if hand < 0 { hand = tail }
+            guard hand >= 0 else { break }
+            let slot = hand
+            if slots[slot].resource!.memory.takeVisited() || !isKnownUniquelyReferenced(&slots[slot].resource!) {
+                hand = slots[slot].newer
+                continue
+            }
+            let removed = remove(slot)
+            freed += removed.cost
+            dropped.append(removed)
+        }
+        return dropped
+    }
+
+    private mutating func unchain(_ slot: Int, hash: UInt64) {
+        guard let first = index[hash] else { return }
+        if first == slot {
+            index[hash] = slots[slot].chain >= 0 ? slots[slot].chain : nil
+            return
+        }
+        var before = first
+        while slots[before].chain != slot { before = slots[before].chain }
+        slots[before].chain = slots[slot].chain
+    }
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+import LarderIO
+package import LarderRules
+import Synchronization
+
+/// What a Resource keeps in memory for those who read it over HTTP: its stored variants, the loads under way, the
+/// last failure, and whether the store was asked.
+///
+/// Everything changes under one short lock; readers take an immutable snapshot and answer from that.
+package final class ResourceMemory: Sendable {
+    /// What a reader sees, and what stays as it was while the Resource moves on.
+    package final class Snapshot: Sendable {
+        /// The variants, newest first.
+        package let variants: [Variant]
+        /// `variants[n].stored` at index n: what the rules choose among.
+        package let candidates: [StoredResponse]
+        /// The last failure of a load, until a load succeeds.
+        package let failure: LoadFailure?
+        /// Whether the store was asked for variants since the Resource came to memory.
+        package let isStoreRead: Bool
+
+        init(variants: [Variant] = [], failure: LoadFailure? = nil, isStoreRead: Bool = false) {
+            self.variants = variants
+            self.failure = failure
+            self.isStoreRead = isStoreRead
+            candidates = variants.map(\.stored)
+        }
+    }
+
+    private struct State {
+        var snapshot = Snapshot()
+        var flights: [Flight] = []
+        /// Those who wait for a read of the store, while one is under way.
+        var readers: [UnsafeContinuation<Void, Never>]?
+        /// Counts wipes, so that what was begun before one does not land after it (B-12).
+        var epoch: UInt64 = 0
+        var configuration: (version: UInt64, value: any AnyObject & Sendable)?
+    }
+
+    private let state = Lock(State())
+    private let visited = Atomic<Bool>(false)
+
+    package init() {}
+
+    /// Octets that the variants take.
+    package var cost: Int { snapshot.variants.reduce(0) { $0 + $1.cost } }
+
+    package var snapshot: Snapshot { state.withLock { $0.snapshot } }
+
+    /// How many variants a Resource keeps; the oldest goes first, so that a `Vary` on something wild stays cheap.
+    package static let variantLimit = 16
+
+    // MARK: Being used
+
+    /// Notes a hit for the registry's eviction. Written only when it changes something, as a hot Resource is read
+    /// from every loop.
+    @inlinable
+    package func touch() {
+        if !isVisited { markVisited() }
+    }
+
+    @usableFromInline var isVisited: Bool { visited.load(ordering: .relaxed) }
+    @usableFromInline func markVisited() { visited.store(true, ordering: .relaxed) }
+
+    /// Whether there was a hit since the last call.
+    func takeVisited() -> Bool {
+        visited.load(ordering: .relaxed) && visited.exchange(false, ordering: .relaxed)
+    }
+
+    // MARK: Configuration
+
+    /// What the configuration says about this Resource, computed by `make` once for each `version`. Variants whose
+    /// facts were computed under an older one are made anew by whoever reads them.
+    package func configuration<Value: AnyObject & Sendable>(version: UInt64, make: () -> Value) -> Value {
+        if let known = state.withLock({ $0.configuration }), known.version == version, let value = known.value as? Value {
+            return value
+        }
+        let value = make()
+        state.withLock { $0.configuration = (version, value) }
+        return value
+    }
+
+    // MARK: Variants
+
+    package enum Landing: Sendable {
+        /// The variant is in; these were pushed out by it or replaced.
+        case landed(replaced: [Variant])
+        /// The Resource was wiped after the load began; nothing changed.
+        case superseded
+    }
+
+    /// The number to give back to `land`: a wipe in between makes the landing void.
+    package var epoch: UInt64 { state.withLock { $0.epoch } }
+
+    /// Puts `variant` first, in place of those that answer the same requests.
+    @discardableResult
+    package func land(_ variant: Variant, epoch: UInt64? = nil) -> Landing {
+        state.withLock { state in
+            if let epoch, epoch != state.epoch { return .superseded }
+            var kept: [Variant] = []
+            var replaced: [Variant] = []
+            for other in state.snapshot.variants {
+                let isSame = other.stored.variance == variant.stored.variance
+                if isSame || kept.count >= ResourceMemory.variantLimit - 1 { replaced.append(other) } else { kept.append(other) }
+            }
+            state.snapshot = Snapshot(variants: [variant] + kept, isStoreRead: state.snapshot.isStoreRead)
+            return .landed(replaced: replaced)
+        }
+    }
+
+    /// Replaces `old`, if it is still there, by `new`: freshening, or content that moved between memory and store.
+    package func replace(_ old: Variant, by new: Variant) -> Bool {
+        state.withLock { state in
+            guard let index = state.snapshot.variants.firstIndex(where: { $0 === old }) else { return false }
+            var variants = state.snapshot.variants
+            variants[index] = new
+            state.snapshot = Snapshot(variants: variants, isStoreRead: state.snapshot.isStoreRead)
+            return true
+        }
+    }
+
+    /// Drops the variants for which `isRemoved` is true; they are returned.
+    @discardableResult
+    package func removeVariants(where isRemoved: (Variant) -> Bool) -> [Variant] {
+        state.withLock { state in
+            let gone = state.snapshot.variants.filter(isRemoved)
+            guard !gone.isEmpty else { return [] }
+            state.snapshot = Snapshot(
+                variants: state.snapshot.variants.filter { variant in !gone.contains { $0 === variant } },
+                failure: state.snapshot.failure, isStoreRead: state.snapshot.isStoreRead)
+            return gone
+        }
+    }
+
+    /// Back to nothing: variants and failure go, loads under way no longer land, and the store counts as read
+    /// only when it was emptied too.
+    @discardableResult
+    package func wipe(storeIsEmpty: Bool) -> [Variant] {
+        state.withLock { state in
+            let gone = state.snapshot.variants
+            state.snapshot = Snapshot(isStoreRead: storeIsEmpty)
+            state.epoch += 1
+            state.flights.removeAll()
+            return gone
+        }
+    }
+
+    /// Remembers why the last load failed, for as long as `retryTime` says.
+    package func remember(_ failure: LoadFailure) {
+        state.withLock { state in
+            state.snapshot = Snapshot(
+                variants: state.snapshot.variants, failure: failure, isStoreRead: state.snapshot.isStoreRead)
+        }
+    }
+
+    // MARK: Loads under way
+
+    package enum Joining: Sendable {
+        /// This load is under way already; the caller reads along.
+        case joined(Flight)
+        /// There was none that fits; the caller has to run this one.
+        case started(Flight)
+    }
+
+    /// Joins a load that `isJoinable` accepts, or registers the one that `make` returns.
+    package func join(where isJoinable: (Flight) -> Bool, orStart make: () -> Flight) -> Joining {
+        state.withLock { state in
+            if let flight = state.flights.first(where: isJoinable), flight.retain() { return .joined(flight) }
+            let flight = make()
+            state.flights.append(flight)
+            return .started(flight)
+        }
+    }
+
+    /// Takes a load off the list: nobody joins it any more.
+    package func retire(_ flight: Flight) {
+        state.withLock { state in state.flights.removeAll { $0 === flight } }
+    }
+
+    package var flights: [Flight] { state.withLock { $0.flights } }
+
+    // MARK: Reading the store
+
+    /// Notes that the store was found to hold nothing.
+    package func storeHasNothing(epoch: UInt64) {
+        state.withLock { state in
+            guard epoch == state.epoch else { return }
+            state.snapshot = Snapshot(
+                variants: state.snapshot.variants, failure: state.snapshot.failure, isStoreRead: true)
+        }
+    }
+
+    /// Lets the store be read again: a variant that is too large for memory is there now, in place of the one with
+    /// the same variance.
+    package func forgetStoreRead(variance: Variance) {
+        state.withLock { state in
+            state.snapshot = Snapshot(
+                variants: state.snapshot.variants.filter { $0.stored.variance != variance }, isStoreRead: false)
+        }
+    }
+
+    package enum StoreRead: Sendable {
+        /// The caller reads the store and then calls `storeWasRead`.
+        case begin
+        /// Somebody did while the caller waited, or before.
+        case done
+    }
+
+    /// Makes sure the store is read once, however many ask at the same time.
+    package func beginStoreRead() async -> StoreRead {
+        let isMine = state.withLock { state -> Bool? in
+            if state.snapshot.isStoreRead { return false }
+            if state.readers == nil {
+                state.readers = []
+                return true
+            }
+            return nil
+        }
+        if let isMine { return isMine ? .begin : .done }
+        await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+            let isDone = state.withLock { state in
+                guard state.readers != nil else { return true }
+                state.readers!.append(continuation)
+                return false
+            }
+            if isDone { continuation.resume() }
+        }
+        return .done
+    }
+
+    /// Ends the read that `beginStoreRead` began: `found`, newest first, joins what is in memory already, which is
+    /// newer.
+    package func storeWasRead(_ found: [Variant], epoch: UInt64) {
+        let waiting = state.withLock { state -> [UnsafeContinuation<Void, Never>] in
+            defer { state.readers = nil }
+            let current = state.snapshot
+            let isCurrent = epoch == state.epoch
+            let added = !isCurrent ? [] : found.filter { variant in
+                !current.variants.contains { $0.stored.variance == variant.stored.variance }
+            }
+            state.snapshot = Snapshot(
+                variants: Array((current.variants + added).prefix(ResourceMemory.variantLimit)),
+                failure: current.failure, isStoreRead: isCurrent || current.isStoreRead)
+            return state.readers ?? []
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+}
+
+/// The last failure of a load, and until when it stands in for asking again (T-06).
+package struct LoadFailure: Sendable {
+    package let at: Timestamp
+    /// Until when requests are answered with it instead of asking the upstream again.
+    package let retryAt: Timestamp
+    package let error: any Error
+
+    package init(at: Timestamp, retryAt: Timestamp, error: any Error) {
+        self.at = at
+        self.retryAt = retryAt
+        self.error = error
+    }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+package import LarderRules
+
+/// One stored representation of a Resource, ready to be answered with: what the rules look at, where its content
+/// is, and its head as it goes out.
+package final class Variant: Sendable {
+    package let stored: StoredResponse
+    package let content: StoredContent
+    /// When this variant was put into the store, which tells it from a later one under the same key.
+    package let storedAt: Timestamp
+    /// The head as octets, from the status line to the last stored field. Age, Cache-Status and the connection's
+    /// own fields follow for each request.
+    package let head: [UInt8]
+    /// Whether the head holds fields that name URLs or hosts, which gateway clients get mapped.
+    package let namesLocations: Bool
+
+    package init(stored: StoredResponse, content: StoredContent, storedAt: Timestamp, via: String) {
+        self.stored = stored
+        self.content = content
+        self.storedAt = storedAt
+        namesLocations = Variant.locating.contains { stored.fields.contains($0) }
+        head = PreparedHead.make(status: stored.status, fields: stored.fields, length: content.length, via: via)
+    }
+
+    /// The same content under a newer head.
+    package func with(_ stored: StoredResponse, via: String) -> Variant {
+        Variant(stored: stored, content: content, storedAt: storedAt, via: via)
+    }
+
+    private static let locating: [FieldName] = [.location, .contentLocation, .link, .setCookie]
+
+    /// Octets of memory this variant takes: content, head and fields.
+    package var cost: Int { content.bytesInMemory + 2 * head.count + 512 }
+}
+
+/// Where a stored response's content is.
+package enum StoredContent: Sendable {
+    /// Whole and in memory.
+    case memory([ContentChunk], length: Int)
+    /// In the store, read piece by piece.
+    case store(any ContentSource)
+
+    package static let empty = StoredContent.memory([], length: 0)
+
+    /// Octets of content.
+    package var length: Int64 {
+        switch self {
+        case .memory(_, let length): Int64(length)
+        case .store(let source): source.length
+        }
+    }
+
+    package var bytesInMemory: Int {
+        switch self {
+        case .memory(_, let length): length
+        case .store: 0
+        }
+    }
+}
+
+/// Content that rests in a store.
+package protocol ContentSource: Sendable {
+    /// Octets of content.
+    var length: Int64 { get }
+
+    /// Opens the content for reading, or nil when it is gone or damaged: a miss.
+    func open() async -> (any ContentReader)?
+}
+
+/// Stored content, opened.
+package protocol ContentReader: Sendable {
+    /// Up to `count` octets from `offset` on; nil when they cannot be had or are not what was stored.
+    func read(at offset: Int64, count: Int) async -> ContentChunk?
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+package import LarderIO
+
+/// A request on its way inbound. Confined to the loop that sends it.
+package struct UpstreamRequest {
+    /// The content to send.
+    package enum Content {
+        case none
+        /// Read piece by piece from whoever has it; nil ends it.
+        case stream(BodyFraming, next: () async throws -> ContentChunk?, trailers: () -> Fields)
+
+        var framing: BodyFraming {
+            switch self {
+            case .none: .none
+            case .stream(let framing, _, _): framing
+            }
+        }
+    }
+
+    package let origin: Origin
+    /// Final but for framing: origin-form target, `Host`, no hop-by-hop fields.
+    package var head: RequestHead
+    package var content = Content.none
+    /// Through which proxy; nil for none.
+    package var parent: ParentAddress?
+    /// Which addresses may be connected to.
+    package var allowsAddress: (SocketAddress) -> Bool = { _ in true }
+    package var onInterim: (ResponseHead) async throws -> Void = { _ in }
+    package let abort: UpstreamAbort
+
+    package init(origin: Origin, head: RequestHead, parent: ParentAddress? = nil, abort: UpstreamAbort = UpstreamAbort()) {
+        self.origin = origin
+        self.head = head
+        self.parent = parent
+        self.abort = abort
+    }
+
+    /// Whether the same request may be sent on another connection after it failed on one (RFC 9110 §9.2.2).
+    var isReplayable: Bool {
+        guard case .none = content else { return false }
+        return head.method.isIdempotent && !head.fields.contains(.upgrade)
+    }
+}
+
+/// A way to end an exchange from outside: the client left, or an operator cancelled. Confined to its loop.
+package final class UpstreamAbort {
+    package private(set) var isAborted = false
+    private var action: (() -> Void)?
+
+    package init() {}
+
+    /// Ends whatever the exchange waits for; it fails soon after.
+    package func abort() {
+        guard !isAborted else { return }
+        isAborted = true
+        action?()
+        action = nil
+    }
+
+    func onAbort(_ action: (() -> Void)?) {
+        self.action = action
+        if isAborted { action?() }
+    }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+package import LarderIO
+
+/// How upstreams are reached.
+package struct UpstreamSettings: Sendable {
+    /// Name resolution, connection and TLS handshake together.
+    package var connectTimeout = Duration.seconds(10)
+    /// Silence of an origin, before its head or inside its content.
+    package var silenceTimeout = Duration.seconds(60)
+    /// How long a connection waits in the pool.
+    package var idleTimeout = Duration.seconds(60)
+    /// How long a client that expects `100 Continue` waits for the origin's word.
+    package var continueTimeout = Duration.seconds(1)
+    /// Connections to one origin, in use and idle, of one loop.
+    package var connectionLimit = 256
+    /// Requests that wait for a connection to one origin.
+    package var waiterLimit = 1024
+    package var parseLimits = ParseLimits()
+    package var tls: TLSClientContext
+
+    package init(tls: TLSClientContext) { self.tls = tls }
+}
+
+/// What a loop knows about one origin, for the status.
+package struct UpstreamStatistics: Sendable {
+    package let origin: String
+    package let active, idle, waiting: Int
+    package let requests, failures: UInt64
+    package let lastError: String?
+}
