@@ -5,6 +5,10 @@ int csqlite_bind_copy(sqlite3_stmt *statement, int index, const void *octets, sq
     return sqlite3_bind_blob64(statement, index, count ? octets : "", count, SQLITE_TRANSIENT);
 }
 
+int csqlite_bind_text_copy(sqlite3_stmt *statement, int index, const void *octets, sqlite3_uint64 count) {
+    return sqlite3_bind_text64(statement, index, count ? octets : "", count, SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
 int csqlite_bind_in_place(sqlite3_stmt *statement, int index, const void *octets, sqlite3_uint64 count) {
     return sqlite3_bind_blob64(statement, index, count ? octets : "", count, SQLITE_STATIC);
 }

@@ -8,6 +8,9 @@
 /* Binds a copy of `count` octets; an empty blob, never NULL, when there are none. */
 int csqlite_bind_copy(sqlite3_stmt *statement, int index, const void *octets, sqlite3_uint64 count);
 
+/* Binds a copy of `count` octets as UTF-8. */
+int csqlite_bind_text_copy(sqlite3_stmt *statement, int index, const void *octets, sqlite3_uint64 count);
+
 /* Binds `count` octets in place; they must stay where they are until the statement is reset. */
 int csqlite_bind_in_place(sqlite3_stmt *statement, int index, const void *octets, sqlite3_uint64 count);
 

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+import LarderHTTP
+import Synchronization
+
+/// A file that is being written, and that becomes content when it is renamed to its digest.
+///
+/// Readers use it while it grows and after it was renamed; it is deleted when it is let go without.
+final class SpoolFile: Sendable {
+    private let descriptor: Int32
+    let path: String
+    private let isKept = Atomic<Bool>(false)
+
+    init(creating path: String) throws(DiskFailure) {
+        descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw .last("create \(path)") }
+        self.path = path
+    }
+
+    deinit {
+        close(descriptor)
+        if !isKept.load(ordering: .acquiring) { unlink(path) }
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(DiskFailure) {
+        var done = 0
+        while done < bytes.count {
+            let count = pwrite(
+                descriptor, bytes.baseAddress.map { $0 + done }, bytes.count - done, Int(offset) + done)
+            if count > 0 {
+                done += count
+            } else if count == 0 || errno != EINTR {
+                throw .last("write \(path)")
+            }
+        }
+    }
+
+    func synchronize() throws(DiskFailure) {
+        guard fdatasync(descriptor) == 0 else { throw .last("sync \(path)") }
+    }
+
+    /// Gives the file its final name; it outlives this object from then on.
+    func rename(to final: String) throws(DiskFailure) {
+        guard Glibc.rename(path, final) == 0 else { throw .last("rename \(path) to \(final)") }
+        isKept.store(true, ordering: .releasing)
+    }
+
+    func read(at offset: Int64, count: Int) -> ContentChunk? {
+        readChunk(descriptor, at: offset, count: count)
+    }
+}
+
+/// Reads exactly `count` octets; nil if they are not there.
+func readChunk(_ descriptor: Int32, at offset: Int64, count: Int) -> ContentChunk? {
+    var done = 0
+    let chunk = ContentChunk(count: count) { bytes in
+        while done < count {
+            let result = pread(descriptor, bytes.baseAddress.map { $0 + done }, count - done, Int(offset) + done)
+            if result > 0 {
+                done += result
+            } else if result == 0 || errno != EINTR {
+                // Never hand out memory that was not written, not even to be thrown away.
+                UnsafeMutableRawBufferPointer(rebasing: bytes[done...]).initializeMemory(as: UInt8.self, repeating: 0)
+                return
+            }
+        }
+    }
+    return done == count ? chunk : nil
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+package import LarderHTTP
+
+/// Stored content, open for reading; each block is checked against its digest before any of it is handed out.
+package final class StoredContent: ContentReading {
+    private enum Source {
+        case chunk(ContentChunk)
+        case file(descriptor: Int32, blocks: BlockDigests)
+        case nothing
+    }
+
+    /// In octets.
+    package let length: Int64
+    private let digest: ContentDigest
+    private let source: Source
+    private let core: StoreCore
+    /// The block that was checked last, for readers who want less than a block at a time.
+    private let last = Monitor<(block: Int, chunk: ContentChunk)?>(nil)
+
+    /// Reads at multiples of this, of this many octets, are handed out without being copied.
+    package static let blockLength = BlockDigests.blockLength
+
+    init(_ chunk: ContentChunk?, digest: ContentDigest, core: StoreCore) {
+        length = Int64(chunk?.count ?? 0)
+        self.digest = digest
+        self.core = core
+        source = chunk.map { .chunk($0) } ?? .nothing
+    }
+
+    /// Takes over the descriptor of a file that has `length` octets.
+    init(descriptor: Int32, length: Int64, blocks: BlockDigests, digest: ContentDigest, core: StoreCore) {
+        self.length = length
+        self.digest = digest
+        self.core = core
+        source = .file(descriptor: descriptor, blocks: blocks)
+    }
+
+    deinit {
+        if case .file(let descriptor, _) = source { close(descriptor) }
+    }
+
+    package func read(at offset: Int64, count: Int) async -> ContentChunk? {
+        guard offset >= 0, offset < length, count > 0 else { return nil }
+        switch source {
+        case .nothing: return nil
+        case .chunk(let chunk): return slice(chunk, from: Int(offset), count: count)
+        case .file(let descriptor, let blocks):
+            let block = Int(offset / Int64(Self.blockLength))
+            let start = Int(offset % Int64(Self.blockLength))
+            if let chunk = last.withLock({ $0?.block == block ? $0?.chunk : nil }) {
+                return slice(chunk, from: start, count: count)
+            }
+            let chunk = await core.onReadingThread { [self] in
+                check(block, of: descriptor, blocks: blocks)
+            }
+            guard let chunk, let chunk else { return nil }
+            if start + count < chunk.count { last.withLock { $0 = (block, chunk) } }
+            return slice(chunk, from: start, count: count)
+        }
+    }
+
+    private func check(_ block: Int, of descriptor: Int32, blocks: BlockDigests) -> ContentChunk? {
+        let start = Int64(block) * Int64(Self.blockLength)
+        let count = Int(min(Int64(Self.blockLength), length - start))
+        let chunk = readChunk(descriptor, at: start, count: count)
+        if let chunk, blocks.matches(ContentDigest.Hashing().digest(of: chunk.bytes), block: block) { return chunk }
+        core.emit(
+            .damagedContent(
+                digest: digest,
+                reason: chunk == nil
+                    ? "the file is cut or unreadable" : "the file was altered in block \(block)"))
+        core.queue.post(.discardContent(digest))
+        return nil
+    }
+}
+
+/// A part of a chunk; the chunk itself if that is what is wanted.
+func slice(_ chunk: ContentChunk, from start: Int, count: Int) -> ContentChunk {
+    let end = min(chunk.count, start + min(count, chunk.count))
+    if start == 0, end == chunk.count { return chunk }
+    return chunk.withBytes { ContentChunk(copying: UnsafeRawBufferPointer(rebasing: $0[start..<end])) }
+}
+
+extension StoreCore {
+    /// Opens a file of content on a reading thread. Nil if there is no such content any more, or, with a report, if
+    /// it is not what the database says.
+    func open(
+        _ digest: ContentDigest, length: Int64, with reader: EntityReader
+    ) throws(SQLiteFailure) -> StoredContent? {
+        do {
+            // What is claimed may not have its row yet.
+            if let claim = files.claim(on: digest) {
+                return try open(digest, length: length, blocks: claim.blocks)
+            }
+            guard let blocks = try reader.blocks(of: digest, length: length) else { return nil }
+            if let content = try open(digest, length: length, blocks: blocks) { return content }
+        } catch let failure as SQLiteFailure {
+            throw failure
+        } catch {
+            // Too many open files, say: nothing that speaks against the content.
+            emit(.readFailed("\(error)"))
+            return nil
+        }
+        // It may have been removed just now, first its row and then the file; that is no damage.
+        guard try reader.blocks(of: digest, length: length) != nil else { return nil }
+        emit(.damagedContent(digest: digest, reason: "the file is gone, or its length or its row is wrong"))
+        queue.post(.discardContent(digest))
+        return nil
+    }
+
+    private func open(
+        _ digest: ContentDigest, length: Int64, blocks: BlockDigests?
+    ) throws(DiskFailure) -> StoredContent? {
+        guard let blocks, let file = try files.open(digest) else { return nil }
+        let content = StoredContent(
+            descriptor: file.descriptor, length: length, blocks: blocks, digest: digest, core: self)
+        return file.length == length ? content : nil
+    }
+}

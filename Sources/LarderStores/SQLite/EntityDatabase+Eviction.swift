@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderHTTP
+
+/// Making room: which entities go, and what is done about the pages they leave.
+///
+/// A hand goes round through the rows in the order of writing. A key that was read since the hand last came by is
+/// passed over, once; everything else goes. New rows lie far ahead of the hand, and a crowd of rows that nobody
+/// reads a second time only pushes out itself: what is in use outlives it. (This is the SIEVE policy, with the
+/// coarsest of marks.) An entity that has expired is not passed over, as it cannot be used without its origin.
+extension EntityDatabase {
+    struct EvictionSlice {
+        var examined = 0
+        var evicted = 0
+    }
+
+    private struct Candidate {
+        var id: Int64
+        var keyHash: UInt64
+        var content: Int64?
+        var expires: Int64?
+    }
+
+    /// Looks at up to `limit` rows.
+    func evict(atMost limit: Int, index: KeyIndex, now: Timestamp) throws(SQLiteFailure) -> EvictionSlice {
+        var candidates = try candidates(limit)
+        if candidates.count < limit {
+            evictionID = 0
+            if candidates.isEmpty { candidates = try self.candidates(limit) }
+        }
+        var slice = EvictionSlice()
+        for candidate in candidates {
+            slice.examined += 1
+            evictionID = candidate.id
+            let hasExpired = candidate.expires.map { $0 <= now.nanoseconds } ?? false
+            if index.clearMark(candidate.keyHash) {
+                removeMark.bind(1, hash: candidate.keyHash)
+                try removeMark.run()
+                if !hasExpired { continue }
+            }
+            try removeRow(id: candidate.id, keyHash: candidate.keyHash, content: candidate.content)
+            countEviction()
+            slice.evicted += 1
+        }
+        try writeEvictionID()
+        return slice
+    }
+
+    /// Writes what need not be written, to see whether writing works.
+    func probe() throws(SQLiteFailure) { try writeEvictionID() }
+
+    private func writeEvictionID() throws(SQLiteFailure) {
+        setState.bind(1, "evictionID")
+        setState.bind(2, evictionID)
+        try setState.run()
+    }
+
+    private func candidates(_ limit: Int) throws(SQLiteFailure) -> [Candidate] {
+        var candidates: [Candidate] = []
+        evictionCandidates.bind(1, evictionID)
+        evictionCandidates.bind(2, Int64(limit))
+        defer { evictionCandidates.reset() }
+        while try evictionCandidates.step() {
+            candidates.append(
+                Candidate(
+                    id: evictionCandidates.integer(0), keyHash: evictionCandidates.hash(1),
+                    content: evictionCandidates.optionalInteger(2), expires: evictionCandidates.optionalInteger(3)))
+        }
+        return candidates
+    }
+
+    /// Writes down which keys were used, so that a restart does not make all alike.
+    func writeMarks(_ hashes: some Sequence<UInt64>) throws(SQLiteFailure) {
+        for hash in hashes {
+            addMark.bind(1, hash: hash)
+            try addMark.run()
+        }
+    }
+
+    /// Removes up to `limit` rows of a removal. Returns whether there may be more, and how many were removed.
+    func continueRemoval(_ removal: Removal, lastID: Int64, limit: Int) throws(SQLiteFailure) -> (Bool, Int) {
+        var rows: [(id: Int64, keyHash: UInt64, content: Int64?)] = []
+        var examined = 0
+        entitiesInRange.bind(1, removal.nextID)
+        entitiesInRange.bind(2, lastID)
+        entitiesInRange.bind(3, Int64(limit))
+        do {
+            defer { entitiesInRange.reset() }
+            while try entitiesInRange.step() {
+                examined += 1
+                removal.nextID = entitiesInRange.integer(0)
+                // What is not even a key can be meant by nobody, and is of no use to anybody.
+                guard let key = EntityKey(bytes: entitiesInRange.bytes(3)), !removal.match.accepts(key) else {
+                    rows.append(
+                        (removal.nextID, entitiesInRange.hash(1), entitiesInRange.optionalInteger(2)))
+                    continue
+                }
+            }
+        }
+        for row in rows { try removeRow(id: row.id, keyHash: row.keyHash, content: row.content) }
+        return (examined == limit, rows.count)
+    }
+
+    /// Gives up to `pages` free pages back to the file system. Outside of transactions.
+    func vacuum(pages: Int64) throws(SQLiteFailure) {
+        try connection.execute("PRAGMA incremental_vacuum(\(pages))")
+    }
+}

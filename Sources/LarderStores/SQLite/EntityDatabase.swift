@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderHTTP
+
+/// The database as its one writer sees it: rows of entities and of content, and what follows from changing them.
+/// Belongs to the writing thread. All changes are made within `transaction`.
+final class EntityDatabase {
+    /// What the transaction in progress has brought about and others must know once it is committed.
+    struct Effects {
+        var entries = 0
+        var evictions = 0
+        /// Octets of files that rows refer to.
+        var fileBytes: Int64 = 0
+        /// Keys that lost a row, by hash.
+        var shrunkKeys: Set<UInt64> = []
+        /// Content in files that lost its row.
+        var freedFiles: Set<ContentDigest> = []
+    }
+
+    let connection: Connection
+    private(set) var effects = Effects()
+    /// The last row that was ever written by this object; rows are numbered upward.
+    private(set) var lastEntityID: Int64
+    private var lastContentID: Int64
+    /// Eviction goes on behind this row.
+    var evictionID: Int64
+    let hashing = ContentDigest.Hashing()
+
+    private let begin, commit, rollback: Statement
+    private let insertEntity, findEntity, entitiesOfKey, entityByID, deleteEntity, updateEntity: Statement
+    private let insertContent, findContent, contentByID, setUsers, deleteContent, anyOfKey: Statement
+    let entitiesInRange, evictionCandidates, pageCount, freePageCount, addMark, removeMark, setState: Statement
+
+    init(_ connection: Connection) throws(SQLiteFailure) {
+        self.connection = connection
+        lastEntityID = try connection.integer("SELECT max(id) FROM entity")
+        lastContentID = try connection.integer("SELECT max(id) FROM content")
+        evictionID = try connection.integer("SELECT value FROM state WHERE name = 'evictionID'")
+        begin = try connection.prepare("BEGIN IMMEDIATE")
+        commit = try connection.prepare("COMMIT")
+        rollback = try connection.prepare("ROLLBACK")
+        insertEntity = try connection.prepare(
+            """
+            INSERT INTO entity (id, keyHash, variantHash, content, requestTime, responseTime, storedAt, expires, seal,
+                key, variant, head)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+            """)
+        findEntity = try connection.prepare(
+            """
+            SELECT id, content, key, variant, storedAt FROM entity WHERE keyHash = ?1 AND variantHash = ?2
+            """)
+        entitiesOfKey = try connection.prepare("SELECT id, content, key FROM entity WHERE keyHash = ?1")
+        entityByID = try connection.prepare("SELECT keyHash, content FROM entity WHERE id = ?1")
+        deleteEntity = try connection.prepare("DELETE FROM entity WHERE id = ?1")
+        updateEntity = try connection.prepare(
+            """
+            UPDATE entity SET requestTime = ?2, responseTime = ?3, expires = ?4, seal = ?5, head = ?6 WHERE id = ?1
+            """)
+        insertContent = try connection.prepare(
+            """
+            INSERT INTO content (id, digestHash, users, length, digest, blocks, octets)
+            VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6)
+            """)
+        findContent = try connection.prepare(
+            "SELECT id, digest, length, users, blocks IS NOT NULL FROM content WHERE digestHash = ?1")
+        contentByID = try connection.prepare(
+            "SELECT users, length, blocks IS NOT NULL, digest FROM content WHERE id = ?1")
+        setUsers = try connection.prepare("UPDATE content SET users = ?2 WHERE id = ?1")
+        deleteContent = try connection.prepare("DELETE FROM content WHERE id = ?1")
+        anyOfKey = try connection.prepare("SELECT 1 FROM entity WHERE keyHash = ?1 LIMIT 1")
+        entitiesInRange = try connection.prepare(
+            "SELECT id, keyHash, content, key FROM entity WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3")
+        evictionCandidates = try connection.prepare(
+            "SELECT id, keyHash, content, expires FROM entity WHERE id > ?1 ORDER BY id LIMIT ?2")
+        pageCount = try connection.prepare("PRAGMA page_count")
+        freePageCount = try connection.prepare("PRAGMA freelist_count")
+        addMark = try connection.prepare("INSERT OR IGNORE INTO recentlyUsed (keyHash) VALUES (?1)")
+        removeMark = try connection.prepare("DELETE FROM recentlyUsed WHERE keyHash = ?1")
+        setState = try connection.prepare("INSERT OR REPLACE INTO state (name, value) VALUES (?1, ?2)")
+    }
+
+    func countEntities() throws(SQLiteFailure) -> Int {
+        Int(try connection.integer("SELECT count(*) FROM entity"))
+    }
+
+    func sumOfFiles() throws(SQLiteFailure) -> Int64 {
+        try connection.integer("SELECT total(length) FROM content WHERE blocks IS NOT NULL")
+    }
+
+    // MARK: Transactions
+
+    /// Runs `body` so that all of its changes are made or none; returns what they brought about.
+    func transaction(_ body: () throws(SQLiteFailure) -> Void) throws(SQLiteFailure) -> Effects {
+        effects = Effects()
+        let evictionIDBefore = evictionID
+        try begin.run()
+        do {
+            try body()
+            try commit.run()
+        } catch {
+            evictionID = evictionIDBefore
+            // Some failures have rolled back already. One that cannot be is noticed at the next beginning.
+            if connection.isInTransaction { try? rollback.run() }
+            throw error
+        }
+        return effects
+    }
+
+    // MARK: Entities
+
+    /// Stores an entity in place of the one of the same key and variant.
+    ///
+    /// - Parameter blocks: there if its content is a file.
+    func insert(_ record: EntityRecord, for key: EntityKey, blocks: BlockDigests?) throws(SQLiteFailure) {
+        guard let (content, digest) = try storeContent(record.content, blocks: blocks) else { return }
+        let variantHash = hashing.digest(of: record.variant).prefix
+        lastEntityID += 1
+        let seal = EntitySeal(
+            requestTime: record.requestTime, responseTime: record.responseTime, storedAt: record.storedAt,
+            expires: record.expires, digest: digest, length: record.content.length)
+        insertEntity.bind(1, lastEntityID)
+        insertEntity.bind(2, hash: key.hash)
+        insertEntity.bind(3, hash: variantHash)
+        insertEntity.bind(4, content)
+        insertEntity.bind(5, record.requestTime.nanoseconds)
+        insertEntity.bind(6, record.responseTime.nanoseconds)
+        insertEntity.bind(7, record.storedAt.nanoseconds)
+        insertEntity.bind(8, record.expires?.nanoseconds)
+        insertEntity.bind(9, seal.value(key: key.bytes, variant: record.variant, head: record.head, using: hashing))
+        insertEntity.bind(10, key.bytes)
+        insertEntity.bind(11, record.variant)
+        insertEntity.bind(12, record.head)
+        do {
+            try insertEntity.run()
+        } catch where error.kind == .constraint {
+            // Looking first would cost more than failing: most entities are new.
+            try removeEntity(keyHash: key.hash, variantHash: variantHash)
+            try insertEntity.run()
+        }
+        effects.entries += 1
+    }
+
+    func updateHead(_ update: HeadUpdate, of key: EntityKey) throws(SQLiteFailure) {
+        let variantHash = hashing.digest(of: update.variant).prefix
+        guard let row = try find(keyHash: key.hash, variantHash: variantHash) else { return }
+        guard row.key == key.bytes, row.variant == update.variant, row.storedAt == update.storedAt.nanoseconds
+        else { return }
+        var digest = ContentReference.empty.digest
+        var length: Int64 = 0
+        if let content = row.content {
+            // Content that is gone makes the seal worthless; the next read will see that.
+            guard let found = try contentOf(id: content), let itsDigest = found.digest else { return }
+            digest = itsDigest
+            length = found.length
+        }
+        let seal = EntitySeal(
+            requestTime: update.requestTime, responseTime: update.responseTime, storedAt: update.storedAt,
+            expires: update.expires, digest: digest, length: length)
+        updateEntity.bind(1, row.id)
+        updateEntity.bind(2, update.requestTime.nanoseconds)
+        updateEntity.bind(3, update.responseTime.nanoseconds)
+        updateEntity.bind(4, update.expires?.nanoseconds)
+        updateEntity.bind(5, seal.value(key: key.bytes, variant: update.variant, head: update.head, using: hashing))
+        updateEntity.bind(6, update.head)
+        try updateEntity.run()
+    }
+
+    /// Removes one variant of a key, or all.
+    func remove(_ key: EntityKey, variant: [UInt8]?) throws(SQLiteFailure) {
+        if let variant {
+            let variantHash = hashing.digest(of: variant).prefix
+            guard let row = try find(keyHash: key.hash, variantHash: variantHash) else { return }
+            guard row.key == key.bytes, row.variant == variant else { return }
+            try removeRow(id: row.id, keyHash: key.hash, content: row.content)
+        } else {
+            var rows: [(id: Int64, content: Int64?)] = []
+            entitiesOfKey.bind(1, hash: key.hash)
+            do {
+                defer { entitiesOfKey.reset() }
+                while try entitiesOfKey.step() {
+                    guard entitiesOfKey.bytes(2) == key.bytes else { continue }
+                    rows.append((entitiesOfKey.integer(0), entitiesOfKey.optionalInteger(1)))
+                }
+            }
+            for row in rows { try removeRow(id: row.id, keyHash: key.hash, content: row.content) }
+        }
+    }
+
+    /// Removes a row that a reader found damaged; it may be gone.
+    func discardEntity(id: Int64) throws(SQLiteFailure) {
+        entityByID.bind(1, id)
+        let row: (keyHash: UInt64, content: Int64?)
+        do {
+            defer { entityByID.reset() }
+            guard try entityByID.step() else { return }
+            row = (entityByID.hash(0), entityByID.optionalInteger(1))
+        }
+        try removeRow(id: id, keyHash: row.keyHash, content: row.content)
+    }
+
+    func removeRow(id: Int64, keyHash: UInt64, content: Int64?) throws(SQLiteFailure) {
+        deleteEntity.bind(1, id)
+        try deleteEntity.run()
+        effects.entries -= connection.changes
+        effects.shrunkKeys.insert(keyHash)
+        if let content { try releaseContent(id: content) }
+    }
+
+    func hasKey(_ hash: UInt64) throws(SQLiteFailure) -> Bool {
+        anyOfKey.bind(1, hash: hash)
+        defer { anyOfKey.reset() }
+        return try anyOfKey.step()
+    }
+
+    private func removeEntity(keyHash: UInt64, variantHash: UInt64) throws(SQLiteFailure) {
+        guard let row = try find(keyHash: keyHash, variantHash: variantHash) else { return }
+        try removeRow(id: row.id, keyHash: keyHash, content: row.content)
+    }
+
+    private struct FoundEntity {
+        var id: Int64
+        var content: Int64?
+        var key: [UInt8]
+        var variant: [UInt8]
+        var storedAt: Int64
+    }
+
+    private func find(keyHash: UInt64, variantHash: UInt64) throws(SQLiteFailure) -> FoundEntity? {
+        findEntity.bind(1, hash: keyHash)
+        findEntity.bind(2, hash: variantHash)
+        defer { findEntity.reset() }
+        guard try findEntity.step() else { return nil }
+        return FoundEntity(
+            id: findEntity.integer(0), content: findEntity.optionalInteger(1), key: findEntity.bytes(2),
+            variant: findEntity.bytes(3), storedAt: findEntity.integer(4))
+    }
+
+    // MARK: Content
+
+    /// Whether a row refers to the file of this digest.
+    func hasContentFile(_ digest: ContentDigest) throws(SQLiteFailure) -> Bool {
+        guard let found = try findContent(digest) else { return false }
+        return found.isSame && found.isFile
+    }
+
+    /// Removes content that is not what it should be. The entities that have it find out when they are read.
+    func discardContent(_ digest: ContentDigest) throws(SQLiteFailure) {
+        guard let found = try findContent(digest), found.isSame else { return }
+        try deleteContentRow(id: found.id, length: found.length, file: found.isFile ? digest : nil)
+    }
+
+    private struct FoundContent {
+        var id: Int64 = 0
+        var digest: ContentDigest?
+        var length: Int64
+        var users: Int64
+        var isFile: Bool
+        /// Whether it has the digest that was asked for, not only its first octets.
+        var isSame = true
+    }
+
+    private func findContent(_ digest: ContentDigest) throws(SQLiteFailure) -> FoundContent? {
+        findContent.bind(1, hash: digest.prefix)
+        defer { findContent.reset() }
+        guard try findContent.step() else { return nil }
+        let found = findContent.withBytes(1) { ContentDigest($0) }
+        return FoundContent(
+            id: findContent.integer(0), digest: found, length: findContent.integer(2), users: findContent.integer(3),
+            isFile: findContent.integer(4) != 0, isSame: found == digest)
+    }
+
+    private func contentOf(id: Int64) throws(SQLiteFailure) -> FoundContent? {
+        contentByID.bind(1, id)
+        defer { contentByID.reset() }
+        guard try contentByID.step() else { return nil }
+        return FoundContent(
+            id: id, digest: contentByID.withBytes(3) { ContentDigest($0) }, length: contentByID.integer(1),
+            users: contentByID.integer(0), isFile: contentByID.integer(2) != 0)
+    }
+
+    /// Stores content once, however many entities have it. Nil if it cannot be stored beside other content whose
+    /// digest begins alike, which takes intent to happen.
+    private func storeContent(
+        _ content: ContentReference, blocks: BlockDigests?
+    ) throws(SQLiteFailure) -> (id: Int64?, digest: ContentDigest)? {
+        let digest: ContentDigest
+        switch content.location {
+        case .empty: return (nil, ContentReference.empty.digest)
+        case .inline(let chunk): digest = hashing.digest(of: chunk.bytes)
+        case .file: digest = content.digest
+        }
+        insertContent.bind(1, lastContentID + 1)
+        insertContent.bind(2, hash: digest.prefix)
+        insertContent.bind(3, content.length)
+        insertContent.bind(4, digest.bytes)
+        insertContent.bindNull(5)
+        insertContent.bindNull(6)
+        if let blocks { insertContent.bind(5, blocks.bytes) }
+        if case .inline(let chunk) = content.location { insertContent.bindInPlace(6, chunk.bytes) }
+        defer { insertContent.bindNull(6) }
+        do {
+            try withExtendedLifetime(content) { () throws(SQLiteFailure) in try insertContent.run() }
+            lastContentID += 1
+            if blocks != nil { effects.fileBytes += content.length }
+            return (lastContentID, digest)
+        } catch where error.kind == .constraint {
+            guard let found = try findContent(digest), found.isSame, found.length == content.length else {
+                return nil
+            }
+            try set(users: found.users + 1, of: found.id)
+            if blocks != nil, !found.isFile { effects.freedFiles.insert(digest) }
+            return (found.id, digest)
+        }
+    }
+
+    private func releaseContent(id: Int64) throws(SQLiteFailure) {
+        guard let found = try contentOf(id: id) else { return }
+        if found.users > 1 {
+            try set(users: found.users - 1, of: id)
+        } else {
+            try deleteContentRow(id: id, length: found.length, file: found.isFile ? found.digest : nil)
+        }
+    }
+
+    private func set(users: Int64, of id: Int64) throws(SQLiteFailure) {
+        setUsers.bind(1, id)
+        setUsers.bind(2, users)
+        try setUsers.run()
+    }
+
+    private func deleteContentRow(id: Int64, length: Int64, file: ContentDigest?) throws(SQLiteFailure) {
+        deleteContent.bind(1, id)
+        try deleteContent.run()
+        guard let file else { return }
+        effects.fileBytes -= length
+        effects.freedFiles.insert(file)
+    }
+
+    // MARK: Room
+
+    /// The pages of the file, and those of them that hold nothing.
+    func pages() throws(SQLiteFailure) -> (all: Int64, free: Int64) {
+        try (number(pageCount), number(freePageCount))
+    }
+
+    private func number(_ statement: borrowing Statement) throws(SQLiteFailure) -> Int64 {
+        defer { statement.reset() }
+        return try statement.step() ? statement.integer(0) : 0
+    }
+
+    func countEviction() { effects.evictions += 1 }
+}
+
+extension ContentDigest.Hashing {
+    func digest(of bytes: [UInt8]) -> ContentDigest { bytes.withUnsafeBytes { digest(of: $0) } }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderHTTP
+
+/// The database as one of its readers sees it. Belongs to one reading thread.
+final class EntityReader {
+    /// What was found under a key.
+    struct Found {
+        struct Row {
+            var id: Int64
+            var record: EntityRecord
+        }
+
+        var rows: [Row] = []
+        /// Rows that are not what had been written, and why.
+        var damaged: [(id: Int64, reason: String)] = []
+        /// Content that is not what had been written.
+        var damagedContent: [ContentDigest] = []
+        /// Rows beyond the number that is kept.
+        var surplus: [Int64] = []
+    }
+
+    /// Which database this is; a new one has another number.
+    let generation: Int
+    private let connection: Connection
+    private let hashing = ContentDigest.Hashing()
+    private let entities, content, listing: Statement
+
+    init(path: String, generation: Int, mappedBytes: Int64) throws(SQLiteFailure) {
+        self.generation = generation
+        connection = try Connection(path: path, isWriter: false)
+        connection.leaveLogOnClose()
+        try connection.execute(
+            """
+            PRAGMA mmap_size = \(mappedBytes);
+            PRAGMA cache_size = -4096;
+            PRAGMA query_only = 1;
+            """)
+        entities = try connection.prepare(
+            """
+            SELECT entity.id, key, variant, head, requestTime, responseTime, storedAt, expires, seal,
+                entity.content, digest, length, octets
+            FROM entity LEFT JOIN content ON content.id = entity.content WHERE keyHash = ?1
+            """)
+        content = try connection.prepare("SELECT digest, length, blocks FROM content WHERE digestHash = ?1")
+        listing = try connection.prepare(
+            """
+            SELECT entity.id, keyHash, key, variant, requestTime, responseTime, storedAt, expires, length
+            FROM entity LEFT JOIN content ON content.id = entity.content
+            WHERE entity.id > ?1 ORDER BY entity.id LIMIT ?2
+            """)
+    }
+
+    /// All rows of a key, the latest first, at most `limit`.
+    func read(_ key: EntityKey, limit: Int) throws(SQLiteFailure) -> Found {
+        var found = Found()
+        entities.bind(1, hash: key.hash)
+        defer { entities.reset() }
+        // Many more rows than the limit take more than one read to clear away.
+        let most = limit * 4
+        while found.rows.count < most, try entities.step() {
+            let isMeant = entities.withBytes(1) { stored in
+                key.bytes.withUnsafeBytes { stored.elementsEqual($0) }
+            }
+            if isMeant { readRow(of: key, into: &found) }
+        }
+        if found.rows.count > 1 { found.rows.sort { $0.id > $1.id } }
+        if found.rows.count > limit {
+            found.surplus = found.rows[limit...].map(\.id)
+            found.rows.removeLast(found.rows.count - limit)
+        }
+        return found
+    }
+
+    private func readRow(of key: EntityKey, into found: inout Found) {
+        let id = entities.integer(0)
+        var digest = ContentReference.empty.digest
+        var length: Int64 = 0
+        var location = ContentReference.Location.empty
+        if !entities.isNull(9) {
+            guard let itsDigest = entities.withBytes(10, { ContentDigest($0) }) else {
+                found.damaged.append((id, "its content is gone"))
+                return
+            }
+            digest = itsDigest
+            length = entities.integer(11)
+            location = .file
+        }
+        let seal = EntitySeal(
+            requestTime: Timestamp(nanoseconds: entities.integer(4)),
+            responseTime: Timestamp(nanoseconds: entities.integer(5)),
+            storedAt: Timestamp(nanoseconds: entities.integer(6)),
+            expires: entities.optionalInteger(7).map(Timestamp.init(nanoseconds:)), digest: digest, length: length)
+        let variant = entities.bytes(2)
+        let head = entities.bytes(3)
+        guard seal.value(key: key.bytes, variant: variant, head: head, using: hashing) == entities.integer(8) else {
+            found.damaged.append((id, "its row does not match its seal"))
+            return
+        }
+        if !entities.isNull(12) {
+            let octets = entities.withBytes(12) { ContentChunk(copying: $0) }
+            guard Int64(octets.count) == length, hashing.digest(of: octets.bytes) == digest else {
+                found.damaged.append((id, "its content does not match its digest"))
+                found.damagedContent.append(digest)
+                return
+            }
+            location = .inline(octets)
+        }
+        let record = EntityRecord(
+            variant: variant, head: head, requestTime: seal.requestTime, responseTime: seal.responseTime,
+            storedAt: seal.storedAt, expires: seal.expires,
+            content: ContentReference(digest: digest, length: length, location: location))
+        found.rows.append(Found.Row(id: id, record: record))
+    }
+
+    /// What is known about content in a file: nil if there is no such content, `.some(nil)` if that is damaged.
+    func blocks(of digest: ContentDigest, length: Int64) throws(SQLiteFailure) -> BlockDigests?? {
+        content.bind(1, hash: digest.prefix)
+        defer { content.reset() }
+        guard try content.step(), content.withBytes(0, { ContentDigest($0) }) == digest else { return .none }
+        guard content.integer(1) == length else { return .some(nil) }
+        return .some(BlockDigests(content.bytes(2), length: length))
+    }
+
+    func hasContent(_ digest: ContentDigest) throws(SQLiteFailure) -> Bool {
+        content.bind(1, hash: digest.prefix)
+        defer { content.reset() }
+        return try content.step() && content.withBytes(0, { ContentDigest($0) }) == digest
+    }
+
+    /// Examines up to `examine` rows behind `row` and returns those that match, at most `limit`, and the last row
+    /// that was examined, nil at the end.
+    func list(
+        after row: Int64, examine: Int, limit: Int, match: EntityMatch, index: KeyIndex
+    ) throws(SQLiteFailure) -> (lines: [EntityListing], last: Int64?) {
+        var lines: [EntityListing] = []
+        var examined = 0
+        var last: Int64?
+        listing.bind(1, row)
+        listing.bind(2, Int64(examine))
+        defer { listing.reset() }
+        while lines.count < limit, try listing.step() {
+            examined += 1
+            last = listing.integer(0)
+            guard let key = EntityKey(bytes: listing.bytes(2)), match.accepts(key) else { continue }
+            lines.append(
+                EntityListing(
+                    row: listing.integer(0), key: key, variant: listing.bytes(3), length: listing.integer(8),
+                    requestTime: Timestamp(nanoseconds: listing.integer(4)),
+                    responseTime: Timestamp(nanoseconds: listing.integer(5)),
+                    storedAt: Timestamp(nanoseconds: listing.integer(6)),
+                    expires: listing.optionalInteger(7).map(Timestamp.init(nanoseconds:)),
+                    isRecentlyUsed: index.isMarked(listing.hash(1))))
+        }
+        return (lines, examined == examine || lines.count == limit ? last : nil)
+    }
+
+    /// Calls `body` with the hash of every key, in no order, until it returns false.
+    func forEachKeyHash(_ body: (UInt64) -> Bool) throws(SQLiteFailure) {
+        let statement = try connection.prepare("SELECT keyHash FROM entity INDEXED BY entityByKey")
+        while try statement.step(), body(statement.hash(0)) {}
+    }
+
+    func forEachMark(_ body: (UInt64) -> Bool) throws(SQLiteFailure) {
+        let statement = try connection.prepare("SELECT keyHash FROM recentlyUsed")
+        while try statement.step(), body(statement.hash(0)) {}
+    }
+}

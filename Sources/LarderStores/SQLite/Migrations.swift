@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A step of the schema, taken once, in order, each in a transaction of its own.
+struct Migration {
+    let name: String
+    let sql: String
+
+    /// Never change a step that was released; add one.
+    static let all: [Migration] = [
+        Migration(
+            name: "entities and content",
+            sql: """
+                CREATE TABLE entity (
+                    id INTEGER PRIMARY KEY,
+                    keyHash INTEGER NOT NULL,
+                    variantHash INTEGER NOT NULL,
+                    content INTEGER,
+                    requestTime INTEGER NOT NULL,
+                    responseTime INTEGER NOT NULL,
+                    storedAt INTEGER NOT NULL,
+                    expires INTEGER,
+                    seal INTEGER NOT NULL,
+                    key BLOB NOT NULL,
+                    variant BLOB NOT NULL,
+                    head BLOB NOT NULL
+                );
+                CREATE UNIQUE INDEX entityByKey ON entity (keyHash, variantHash);
+                CREATE TABLE content (
+                    id INTEGER PRIMARY KEY,
+                    digestHash INTEGER NOT NULL,
+                    users INTEGER NOT NULL,
+                    length INTEGER NOT NULL,
+                    digest BLOB NOT NULL,
+                    blocks BLOB,
+                    octets BLOB
+                );
+                CREATE UNIQUE INDEX contentByDigest ON content (digestHash);
+                CREATE INDEX contentInFiles ON content (digestHash, length) WHERE blocks IS NOT NULL;
+                """),
+        Migration(
+            name: "eviction remembers what was read",
+            sql: """
+                CREATE TABLE recentlyUsed (keyHash INTEGER PRIMARY KEY);
+                CREATE TABLE state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+                """),
+    ]
+}
+
+/// What the schema means.
+///
+/// - `entity`: a stored entity. Rows are only ever appended, so `id` is the order of writing and names a version;
+///   a newer entity of the same key and variant is a new row. `keyHash` and `variantHash` find it, `key` and
+///   `variant` say whether it is the one that was meant. Times are nanoseconds since the epoch. `content` is null
+///   if there is none. `seal` guards everything in the row and the digest of the content against damage.
+/// - `content`: what entities with equal content share; `users` counts them. Either `octets`, or, for a file named
+///   by its digest, `blocks`: the digests of its parts of 256 KiB.
+/// - `recentlyUsed`: the keys that eviction will pass over once. `state`: where it is.
+enum Schema {
+    /// "Lrdr", so that `file` and others can tell what the database is.
+    static let applicationID: Int64 = 0x4c72_6472
+    static let pageSize: Int64 = 16 << 10
+
+    enum Finding {
+        /// Ready for use; these steps had to be taken.
+        case ready(migrated: [String])
+        /// Of no use to this version.
+        case foreign(String)
+    }
+
+    /// Brings the database up to `migrations`. A failure may mean that the file is damaged.
+    static func prepare(
+        _ connection: Connection, migrations: [Migration] = Migration.all
+    ) throws(SQLiteFailure) -> Finding {
+        let isNew = try connection.integer("SELECT count(*) FROM sqlite_schema") == 0
+        if isNew {
+            // These three only count before the first table is made.
+            try connection.execute(
+                """
+                PRAGMA page_size = \(pageSize);
+                PRAGMA auto_vacuum = INCREMENTAL;
+                PRAGMA application_id = \(applicationID);
+                """)
+        } else if try connection.integer("PRAGMA application_id") != applicationID {
+            return .foreign("it is not a database of Larder")
+        }
+        let version = Int(try connection.integer("PRAGMA user_version"))
+        guard version <= migrations.count, version >= 0 else {
+            return .foreign("its schema has version \(version), this Larder knows \(migrations.count)")
+        }
+        guard try connection.text("PRAGMA journal_mode = WAL") == "wal" else {
+            return .foreign("it cannot keep a write-ahead log")
+        }
+        var migrated: [String] = []
+        for (index, migration) in migrations.enumerated().dropFirst(version) {
+            try connection.execute(
+                "BEGIN IMMEDIATE; \(migration.sql); PRAGMA user_version = \(index + 1); COMMIT;")
+            migrated.append(migration.name)
+        }
+        return .ready(migrated: isNew ? [] : migrated)
+    }
+}

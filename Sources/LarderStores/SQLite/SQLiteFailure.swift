@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+import CSQLite
+
+/// What SQLite said when it could not do something.
+struct SQLiteFailure: Error, Sendable {
+    /// What a store can do about it.
+    enum Kind: Sendable {
+        /// The file is not a sound database.
+        case corrupt
+        /// The disk, a quota or a limit is full.
+        case full
+        /// Reading, writing or opening failed for a reason outside the database.
+        case disk
+        /// A rule of the schema was broken, for example that something is unique.
+        case constraint
+        /// Anything else: busy, out of memory, misuse.
+        case other
+    }
+
+    /// The extended result code.
+    let code: Int32
+    let message: String
+
+    var kind: Kind {
+        switch code & 0xff {
+        case SQLITE_CORRUPT, SQLITE_NOTADB: .corrupt
+        case SQLITE_FULL: .full
+        case SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH: .disk
+        case SQLITE_CONSTRAINT: .constraint
+        default: .other
+        }
+    }
+}
+
+extension SQLiteFailure: CustomStringConvertible {
+    var description: String { "SQLite: \(message) (\(code))" }
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+package import LarderHTTP
+
+/// The store of the daemon: entities in a SQLite database, long content in files beside it.
+///
+/// One thread writes, in groups of a few milliseconds or a few megabytes; a few threads read; two write long content
+/// to files. What was accepted is seen by readers at once and is on disk with the next group. What the disk refuses
+/// is dropped, what it lost or altered is a miss, and either is reported as an event.
+package final class SQLiteStore: EntityStore {
+    private let core: StoreCore
+    private let lock: DirectoryLock
+    private let writer: StoreThread
+
+    private init(core: StoreCore, lock: DirectoryLock, writer: StoreThread) {
+        self.core = core
+        self.lock = lock
+        self.writer = writer
+    }
+
+    /// Opens the store in a directory, which is made if it is missing. Which keys are stored is learnt in the
+    /// background; a damaged or foreign database is set aside, and a full disk only keeps the store from writing.
+    ///
+    /// - Parameter events: is called on the store's own threads, and must not block.
+    package static func open(
+        _ settings: StoreSettings, events: @escaping @Sendable (StoreEvent) -> Void
+    ) throws(StoreError) -> SQLiteStore {
+        try check(settings)
+        try makeDirectories(settings.path)
+        let lock = try DirectoryLock(directory: settings.path)
+        let core = StoreCore(settings: settings, report: events)
+        do {
+            try core.files.prepare()
+            try core.files.discardSpool()
+        } catch where error.errno != ENOSPC && error.errno != EDQUOT {
+            core.dismissThreads()
+            throw StoreError(code: .unusableDirectory, message: error.description)
+        } catch {
+            core.degrade(error.description)
+        }
+        let isOpen = Monitor(false)
+        let writer = StoreThread.start(name: "larder-write") {
+            let writer = StoreWriter(core: core)
+            writer.begin()
+            isOpen.change { $0 = true }
+            writer.run()
+        }
+        guard let writer else {
+            core.dismissThreads()
+            throw StoreError(code: .unusableDirectory, message: "The system gives the store no thread to write on.")
+        }
+        isOpen.wait { $0 ? .done(()) : .wait(until: nil) }
+        core.loadInBackground()
+        return SQLiteStore(core: core, lock: lock, writer: writer)
+    }
+
+    deinit {
+        guard core.beginClosing() else { return }
+        let (core, lock, writer) = (core, lock, writer)
+        _ = StoreThread.start(name: "larder-close") { withExtendedLifetime(lock) { core.close(writer) } }
+    }
+
+    private static func check(_ settings: StoreSettings) throws(StoreError) {
+        func demand(_ condition: Bool, _ message: String) throws(StoreError) {
+            if !condition { throw StoreError(code: .invalidSettings, message: message) }
+        }
+        try demand(
+            settings.diskLimit >= StoreSettings.smallestDiskLimit,
+            "The disk limit is \(settings.diskLimit) octets; it must be at least "
+                + "\(StoreSettings.smallestDiskLimit >> 20) MiB.")
+        try demand((0...1 << 20).contains(settings.inlineLimit), "The inline limit must be between 0 and 1 MiB.")
+        try demand((1...64).contains(settings.readers), "There must be between 1 and 64 reading threads.")
+        try demand(settings.variantLimit > 0, "At least one variant of a key must be kept.")
+        try demand(settings.coolDown > .zero, "The cool-down must be longer than nothing.")
+    }
+
+    private static func makeDirectories(_ path: String) throws(StoreError) {
+        var made = path.hasPrefix("/") ? "" : "."
+        for part in path.split(separator: "/") {
+            made += "/" + part
+            // What is above may exist without being ours to make.
+            if access(made, F_OK) == 0 { continue }
+            do {
+                try makeDirectory(made)
+            } catch {
+                throw StoreError(
+                    code: .unusableDirectory,
+                    message: "\(error). Make the directory, or give the cache another one (cache.path).")
+            }
+        }
+    }
+
+    // MARK: Reading
+
+    package func mayContain(_ key: EntityKey) -> Bool {
+        core.state != .closed && core.index.mayContain(key.hash)
+    }
+
+    package func read(_ key: EntityKey) async -> [EntityRecord] {
+        guard mayContain(key) else { return [] }
+        while true {
+            switch core.queue.view(of: key) {
+            case .wait(let operation): await core.queue.waitForContent(of: operation)
+            case .database: return await rows(of: key).map(\.record)
+            case .merge(let overlay):
+                var stored: [EntityRecord] = []
+                if !overlay.hidesRows {
+                    stored = await rows(of: key).filter { !overlay.hides(row: $0.id) }.map(\.record)
+                }
+                return await withDigests(overlay.applied(to: stored))
+            }
+        }
+    }
+
+    private func rows(of key: EntityKey) async -> [EntityReader.Found.Row] {
+        let limit = core.settings.variantLimit
+        let found = await core.reading { (reader) throws(SQLiteFailure) in try reader.read(key, limit: limit) }
+        guard let found else { return [] }
+        for (id, reason) in found.damaged {
+            core.emit(.damagedEntity(url: key.url, reason: reason))
+            core.queue.post(.discardEntity(id: id))
+        }
+        for digest in found.damagedContent { core.queue.post(.discardContent(digest)) }
+        for id in found.surplus { core.queue.post(.discardEntity(id: id)) }
+        if !found.rows.isEmpty { core.index.touch(key.hash) }
+        return found.rows
+    }
+
+    /// Content that is not committed yet has not been digested; that is not done on the thread of the caller.
+    private func withDigests(_ records: [EntityRecord]) async -> [EntityRecord] {
+        let digested = await core.onReadingThread {
+            let hashing = ContentDigest.Hashing()
+            return records.map { record in
+                guard case .inline(let chunk) = record.content.location else { return record }
+                var record = record
+                record.content.digest = hashing.digest(of: chunk.bytes)
+                return record
+            }
+        }
+        return digested ?? []
+    }
+
+    package func openContent(_ reference: ContentReference) async -> StoredContent? {
+        let (digest, length) = (reference.digest, reference.length)
+        switch reference.location {
+        case .empty: return StoredContent(nil, digest: digest, core: core)
+        case .inline(let chunk): return StoredContent(chunk, digest: digest, core: core)
+        case .file: break
+        }
+        let core = core
+        let opened = await core.reading { (reader) throws(SQLiteFailure) in
+            try core.open(digest, length: length, with: reader)
+        }
+        return opened ?? nil
+    }
+
+    package func list(after row: Int64?, limit: Int, where match: EntityMatch) async -> [EntityListing] {
+        var lines: [EntityListing] = []
+        var after = row ?? 0
+        let core = core
+        while lines.count < limit {
+            let (start, wanted) = (after, limit - lines.count)
+            // In slices, so that a long search does not keep the log from being written back.
+            let slice = await core.reading { (reader) throws(SQLiteFailure) in
+                try reader.list(after: start, examine: 1000, limit: wanted, match: match, index: core.index)
+            }
+            guard let slice else { break }
+            lines += slice.lines
+            guard let last = slice.last else { break }
+            after = last
+        }
+        return lines
+    }
+
+    // MARK: Writing
+
+    package func beginWrite(
+        _ key: EntityKey, variant: [UInt8], head: [UInt8], requestTime: Timestamp, responseTime: Timestamp,
+        storedAt: Timestamp, expires: Timestamp?, expectedLength: Int64?
+    ) -> EntityWriter {
+        let record = EntityRecord(
+            variant: variant, head: head, requestTime: requestTime, responseTime: responseTime, storedAt: storedAt,
+            expires: expires, content: .empty)
+        return EntityWriter(core: core, key: key, record: record, expectedLength: expectedLength)
+    }
+
+    package func updateHead(
+        _ key: EntityKey, variant: [UInt8], head: [UInt8], requestTime: Timestamp, responseTime: Timestamp,
+        expires: Timestamp?, ifStoredAt: Timestamp
+    ) {
+        let update = HeadUpdate(
+            variant: variant, head: head, requestTime: requestTime, responseTime: responseTime, expires: expires,
+            storedAt: ifStoredAt)
+        _ = core.queue.accept(Operation(key: key, change: .updateHead(update)))
+    }
+
+    package func touch(_ key: EntityKey) { core.index.touch(key.hash) }
+
+    package func remove(_ key: EntityKey) {
+        _ = core.queue.accept(Operation(key: key, change: .remove(variant: nil)))
+    }
+
+    package func remove(_ key: EntityKey, variant: [UInt8]) {
+        _ = core.queue.accept(Operation(key: key, change: .remove(variant: variant)))
+    }
+
+    @discardableResult
+    package func removeAll(where match: EntityMatch) async -> Int {
+        await withUnsafeContinuation { continuation in
+            let removal = Removal(match: match, removed: 0, continuation: continuation)
+            if !core.queue.post(.removeAll(removal)) { continuation.resume(returning: 0) }
+        }
+    }
+
+    package func wipe() async {
+        _ = await withUnsafeContinuation { continuation in
+            let removal = Removal(match: EntityMatch(), removed: 0, continuation: continuation)
+            if !core.queue.post(.wipe(removal)) { continuation.resume(returning: 0) }
+        }
+    }
+
+    package func flush() async {
+        for operation in core.queue.spooling { await core.queue.waitForContent(of: operation) }
+        await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+            if !core.queue.post(.flush(continuation)) { continuation.resume() }
+        }
+    }
+
+    package func close() async {
+        let (core, lock, writer) = (core, lock, writer)
+        guard core.beginClosing() else { return }
+        await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+            let thread = StoreThread.start(name: "larder-close") {
+                core.close(writer)
+                lock.release()
+                continuation.resume()
+            }
+            if thread == nil { continuation.resume() }
+        }
+    }
+
+    package var statistics: StoreStatistics {
+        let counts = core.currentCounts
+        return StoreStatistics(
+            state: core.state, entries: counts.entries, bytesOnDisk: core.bytesOnDisk, limit: core.settings.diskLimit,
+            pendingOperations: core.queue.pendingOperations, pendingBytes: core.queue.heldOctets,
+            evictions: counts.evictions, droppedWrites: counts.droppedWrites, damaged: counts.damaged)
+    }
+}

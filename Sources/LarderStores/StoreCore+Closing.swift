@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension StoreCore {
+    /// Commits what was accepted, writes the log back, and ends all threads. Blocks; not from one of the threads.
+    func close(_ writer: StoreThread) {
+        queue.refuse()
+        // Content that is complete gets its file and its row.
+        spoolers.dismiss()
+        queue.beginClosing()
+        writer.join()
+        set(.closed)
+        readers.dismiss()
+        queue.close()
+    }
+
+    /// Ends the threads of a store that could not be opened.
+    func dismissThreads() {
+        spoolers.dismiss()
+        readers.dismiss()
+    }
+}

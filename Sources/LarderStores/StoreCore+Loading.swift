@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderHTTP
+
+/// What is done in the background after a store was opened.
+extension StoreCore {
+    /// Begins both, after a database was opened.
+    func loadInBackground() {
+        // If there is no thread for it now, the store works all the same: it asks the disk more often.
+        _ = spoolers.submit { [self] _ in
+            loadKeys()
+            removeOrphans()
+        }
+    }
+
+    /// Learns which keys are stored, so that from then on a miss is known without asking the disk.
+    func loadKeys() {
+        let generation = generation
+        do {
+            let reader = try EntityReader(path: databasePath, generation: generation, mappedBytes: 0)
+            var count = 0
+            try reader.forEachKeyHash { hash in
+                index.insert(hash)
+                count += 1
+                return self.generation == generation && !isClosing
+            }
+            try reader.forEachMark { hash in
+                index.restoreMark(hash)
+                return self.generation == generation && !isClosing
+            }
+            guard self.generation == generation, !isClosing else { return }
+            index.isLoaded = true
+            emit(.keysLoaded(count: count))
+        } catch {
+            failed(error, generation: generation)
+        }
+    }
+
+    /// Deletes files that no row refers to: what an earlier run was writing when it ended, and what belonged to
+    /// a database that is gone.
+    func removeOrphans() {
+        var removed = files.removeLeftOvers()
+        let generation = generation
+        do throws(SQLiteFailure) {
+            let reader = try EntityReader(path: databasePath, generation: generation, mappedBytes: 0)
+            var failure: SQLiteFailure?
+            removed += files.forEachFile { digest in
+                guard failure == nil, !isClosing, self.generation == generation, files.claim(on: digest) == nil
+                else { return }
+                do throws(SQLiteFailure) {
+                    guard try !reader.hasContent(digest) else { return }
+                    // The writer looks again: a row may just have been committed.
+                    if queue.post(.checkOrphan(digest)) { removed += 1 }
+                } catch {
+                    failure = error
+                }
+            }
+            if let failure { throw failure }
+        } catch {
+            failed(error, generation: generation)
+        }
+        if removed > 0 { emit(.orphansRemoved(files: removed)) }
+    }
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+import LarderHTTP
+import Synchronization
+
+/// What the parts of a store share: its settings, its queues, its threads and how it is doing.
+final class StoreCore: Sendable {
+    private struct Health {
+        var state = StoreStatistics.State.open
+        /// Number of the database in use; counts up when it is replaced.
+        var generation = 0
+        var isClosing = false
+        /// When writing is tried again, by the monotonic clock, and how long to wait if that fails too.
+        var retryAt: Int64?
+        var coolDown: Duration
+        /// What everything on disk may take now: less than was set if the disk turned out to be smaller.
+        var limit: Int64
+    }
+
+    struct Counts {
+        var entries = 0
+        var evictions = 0
+        var droppedWrites = 0
+        var damaged = 0
+        /// The database, its log and index, and what was set aside; as of the last commit.
+        var databaseBytes: Int64 = 0
+        /// Files that rows refer to.
+        var fileBytes: Int64 = 0
+    }
+
+    let settings: StoreSettings
+    let index: KeyIndex
+    let queue: WriteQueue
+    let files: ContentFiles
+    /// Threads that write content to files, and digest it.
+    let spoolers: ThreadTeam<Never>
+    /// Threads that read, each with a connection of its own.
+    let readers: ThreadTeam<EntityReader>
+    private let report: @Sendable (StoreEvent) -> Void
+    private let health: Monitor<Health>
+    private let counts = Monitor(Counts())
+
+    init(settings: StoreSettings, report: @escaping @Sendable (StoreEvent) -> Void) {
+        self.settings = settings
+        self.report = report
+        health = Monitor(Health(coolDown: settings.coolDown, limit: settings.diskLimit))
+        index = KeyIndex()
+        queue = WriteQueue(settings: settings, index: index)
+        files = ContentFiles(directory: settings.path)
+        spoolers = ThreadTeam(name: "larder-spool", threads: 2, queueLimit: 4096)
+        readers = ThreadTeam(name: "larder-read", threads: settings.readers, queueLimit: settings.readQueueLimit)
+    }
+
+    var databasePath: String { settings.path + "/larder.db" }
+
+    var state: StoreStatistics.State { health.withLock { $0.state } }
+    var generation: Int { health.withLock { $0.generation } }
+
+    func set(_ state: StoreStatistics.State) { health.withLock { $0.state = state } }
+
+    /// Whether the store is about to close, and long work should end.
+    var isClosing: Bool { health.withLock { $0.isClosing } }
+
+    /// False if someone has begun before.
+    func beginClosing() -> Bool {
+        health.withLock { health in
+            defer { health.isClosing = true }
+            return !health.isClosing
+        }
+    }
+
+    func beginGeneration() { health.withLock { $0.generation += 1 } }
+
+    func count(_ body: (inout Counts) -> Void) { counts.withLock(body) }
+    var currentCounts: Counts { counts.withLock { $0 } }
+
+    func emit(_ event: StoreEvent) {
+        switch event {
+        case .damagedEntity, .damagedContent: count { $0.damaged += 1 }
+        case .writeDropped: count { $0.droppedWrites += 1 }
+        default: break
+        }
+        report(event)
+    }
+
+    /// Everything on disk, as far as is known without asking the disk.
+    var bytesOnDisk: Int64 {
+        let counts = currentCounts
+        return counts.databaseBytes + counts.fileBytes + files.spooledBytes
+    }
+
+    // MARK: Reading
+
+    /// Runs `body` with a connection on a reading thread. Nil if it failed, if there is no database now, or if too
+    /// much waits to be read already.
+    func reading<Result: Sendable>(
+        _ body: @escaping @Sendable (EntityReader) throws(SQLiteFailure) -> Result
+    ) async -> Result? {
+        await withUnsafeContinuation { (continuation: UnsafeContinuation<Result?, Never>) in
+            let isTaken = readers.submit { [self] reader in
+                continuation.resume(returning: attempt(body, with: &reader))
+            }
+            if !isTaken { continuation.resume(returning: nil) }
+        }
+    }
+
+    private func attempt<Result>(
+        _ body: (EntityReader) throws(SQLiteFailure) -> Result, with reader: inout EntityReader?
+    ) -> Result? {
+        do {
+            return try body(current(&reader))
+        } catch {
+            failed(error, generation: reader?.generation ?? generation)
+            // The next read begins afresh.
+            reader = nil
+            return nil
+        }
+    }
+
+    /// The reader of a thread, opened anew if there is none or another database has come.
+    private func current(_ reader: inout EntityReader?) throws(SQLiteFailure) -> EntityReader {
+        let generation = generation
+        if let reader, reader.generation == generation { return reader }
+        reader = nil
+        let opened = try EntityReader(
+            path: databasePath, generation: generation, mappedBytes: settings.mappedBytes)
+        reader = opened
+        return opened
+    }
+
+    func failed(_ failure: SQLiteFailure, generation: Int) {
+        guard state != .closed else { return }
+        emit(.readFailed(failure.description))
+        if failure.kind == .corrupt {
+            queue.post(.reportCorruption(generation: generation, message: failure.message))
+        }
+    }
+
+    /// Runs blocking work on a reading thread that needs no connection; nil if too much waits already.
+    func onReadingThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result? {
+        await withUnsafeContinuation { (continuation: UnsafeContinuation<Result?, Never>) in
+            let isTaken = readers.submit { _ in continuation.resume(returning: body()) }
+            if !isTaken { continuation.resume(returning: nil) }
+        }
+    }
+
+    // MARK: Failing
+
+    /// When writing is to be tried again; nil if nothing failed.
+    var retryAt: Int64? { health.withLock { $0.retryAt } }
+
+    /// What everything on disk may take.
+    var limit: Int64 { health.withLock { $0.limit } }
+
+    /// A file could not be written. When that is not about this file alone, all writing pauses.
+    func failed(_ failure: DiskFailure) {
+        guard failure.concernsTheDisk else { return }
+        if failure.errno == ENOSPC || failure.errno == EDQUOT { fitToDisk() }
+        degrade(failure.description)
+        queue.hurry()
+    }
+
+    /// The disk is full before the limit was reached: the limit becomes what there was, less a little.
+    func fitToDisk() {
+        let used = bytesOnDisk
+        health.withLock { $0.limit = min($0.limit, max(used - used / 8, StoreSettings.smallestDiskLimit)) }
+    }
+
+    /// Stops writing until a later attempt succeeds.
+    func degrade(_ reason: String) {
+        let isNew = health.withLock { health in
+            guard case .open = health.state else { return false }
+            health.state = .degraded(reason)
+            health.retryAt = monotonicNow() + health.coolDown.wholeNanoseconds
+            return true
+        }
+        queue.suspend()
+        if isNew { emit(.degraded(reason)) }
+    }
+
+    /// The attempt failed; the next one comes later.
+    func postponeRetry() {
+        health.withLock { health in
+            health.coolDown = min(health.coolDown * 2, settings.coolDown * 64)
+            health.retryAt = monotonicNow() + health.coolDown.wholeNanoseconds
+        }
+    }
+
+    func recovered() {
+        let wasDegraded = health.withLock { health in
+            guard case .degraded = health.state else { return false }
+            health.state = .open
+            health.retryAt = nil
+            health.coolDown = settings.coolDown
+            return true
+        }
+        queue.resume()
+        if wasDegraded { emit(.recovered) }
+    }
+}

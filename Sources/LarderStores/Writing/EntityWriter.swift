@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+package import LarderHTTP
+
+/// An entity on its way into the store.
+///
+/// Content of up to `inlineLimit` stays in memory and is committed with its row. Longer content goes to a file as it
+/// arrives, on other threads, and its row is committed when the file is complete, synced and named.
+package final class EntityWriter: EntityWriting {
+    private enum Phase {
+        /// In memory, while it may stay there.
+        case gathering
+        /// To a file.
+        case spooling
+        case finished
+        case abandoned(EntityWriterState.AbandonReason)
+    }
+
+    private struct State {
+        var phase = Phase.gathering
+        /// What was appended.
+        var length: Int64 = 0
+        /// What is in memory, in order: all of it, or what follows the octets in the file.
+        var chunks: [ContentChunk] = []
+        /// How many of `chunks` are being written at this moment.
+        var writing = 0
+        /// The octets in the file.
+        var written: Int64 = 0
+        var file: SpoolFile?
+        /// Made and used by the one job that is scheduled.
+        var hashing: ContentHashing?
+        var isScheduled = false
+        /// What becomes possible when the file is complete.
+        var operation: Operation?
+        /// Octets in memory that are counted against the limit of the queue.
+        var held = 0
+    }
+
+    private enum Step {
+        case write([ContentChunk], at: Int64)
+        case complete(Operation, SpoolFile, ContentHashing)
+        case rest
+    }
+
+    private let core: StoreCore
+    private let key: EntityKey
+    private let record: EntityRecord
+    private let expectedLength: Int64?
+    private let monitor = Monitor(State())
+
+    init(core: StoreCore, key: EntityKey, record: EntityRecord, expectedLength: Int64?) {
+        self.core = core
+        self.key = key
+        self.record = record
+        self.expectedLength = expectedLength
+        if !core.queue.acceptsWrites {
+            abandon(.unavailable)
+        } else if let expectedLength, expectedLength > core.settings.longestContent {
+            abandon(.tooLarge)
+        } else if let expectedLength, expectedLength > Int64(core.settings.inlineLimit) {
+            monitor.withLock { $0.phase = .spooling }
+        }
+    }
+
+    deinit { abort() }
+
+    package var state: EntityWriterState {
+        monitor.withLock { state in
+            switch state.phase {
+            case .gathering, .spooling: state.operation == nil ? .open : .finished
+            case .finished: .finished
+            case .abandoned(let reason): .abandoned(reason)
+            }
+        }
+    }
+
+    // MARK: Writing
+
+    package func append(_ chunk: ContentChunk) {
+        guard chunk.count > 0, state == .open else { return }
+        let length = monitor.withLock { $0.length } + Int64(chunk.count)
+        if length > core.settings.longestContent { return abandon(.tooLarge) }
+        if let expectedLength, length > expectedLength { return abandon(.wrongLength) }
+        guard core.queue.hold(chunk.count) else { return abandon(.queueFull) }
+        let mustSchedule = monitor.withLock { state in
+            state.chunks.append(chunk)
+            state.length = length
+            state.held += chunk.count
+            if case .gathering = state.phase, length > Int64(core.settings.inlineLimit) { state.phase = .spooling }
+            return needsJob(&state)
+        }
+        if mustSchedule { schedule() }
+    }
+
+    @discardableResult
+    package func finish(head: [UInt8]?, expires: Timestamp??) -> Bool {
+        if let expectedLength, case .open = state, monitor.withLock({ $0.length }) != expectedLength {
+            abandon(.wrongLength)
+        }
+        var record = record
+        if let head { record.head = head }
+        if let expires { record.expires = expires }
+        switch monitor.withLock({ $0.operation == nil ? $0.phase : .finished }) {
+        case .finished: return true
+        case .gathering: return finishInline(record)
+        case .spooling: return finishFile(record)
+        case .abandoned(let reason):
+            // The new content cannot be kept; the old is out of date all the same.
+            if reason != .aborted, reason != .wrongLength {
+                core.emit(.writeDropped(url: key.url, reason: "\(reason)"))
+                _ = core.queue.accept(Operation(key: key, change: .remove(variant: record.variant)))
+            }
+            return false
+        }
+    }
+
+    package func abort() { abandon(.aborted) }
+
+    private func finishInline(_ record: EntityRecord) -> Bool {
+        var record = record
+        let held = monitor.withLock { state in
+            // The operation answers for what is in memory from here on.
+            defer { state.held = 0 }
+            if state.chunks.count > 1 { state.chunks = [joined(state.chunks, length: Int(state.length))] }
+            if let chunk = state.chunks.first {
+                // Its digest is computed where it is needed, on the writing thread.
+                record.content = ContentReference(
+                    digest: ContentReference.empty.digest, length: Int64(chunk.count), location: .inline(chunk))
+            }
+            state.phase = .finished
+            return state.held
+        }
+        let operation = Operation(key: key, change: .write(record, blocks: nil), cost: held)
+        if core.queue.accept(operation) { return true }
+        core.queue.release(held)
+        abandon(.unavailable)
+        return finish(head: nil, expires: nil)
+    }
+
+    private func finishFile(_ record: EntityRecord) -> Bool {
+        let operation = Operation(key: key, change: .write(record, blocks: nil), progress: .spooling)
+        guard core.queue.accept(operation) else {
+            abandon(.unavailable)
+            return finish(head: nil, expires: nil)
+        }
+        let (mustSchedule, isAbandoned) = monitor.withLock { state in
+            if case .abandoned = state.phase { return (false, true) }
+            state.operation = operation
+            return (needsJob(&state), false)
+        }
+        if isAbandoned {
+            core.queue.contentFailed(operation)
+            return false
+        }
+        if mustSchedule { schedule() }
+        return true
+    }
+
+    /// Stops, lets go of all memory, and forgets the file.
+    private func abandon(_ reason: EntityWriterState.AbandonReason) {
+        let (operation, held, written): (Operation?, Int, Int64) = monitor.withLock { state in
+            switch state.phase {
+            case .abandoned: return (nil, 0, 0)
+            // A file that is being completed is, unless it fails, stored whatever its owner does.
+            case .finished where reason == .aborted: return (nil, 0, 0)
+            case .spooling where state.operation != nil && reason == .aborted: return (nil, 0, 0)
+            case .gathering, .spooling, .finished: break
+            }
+            state.phase = .abandoned(reason)
+            defer {
+                state.operation = nil
+                state.held = 0
+                state.chunks = []
+                // A job that is writing gives up its own.
+                if !state.isScheduled { state.file = nil }
+            }
+            return (state.operation, state.held, state.isScheduled ? 0 : state.written)
+        }
+        core.queue.release(held)
+        core.files.addSpooled(-written)
+        if let operation { core.queue.contentFailed(operation) }
+    }
+
+    // MARK: Spooling
+
+    /// Whether a job must be started: at most one is at work for a writer.
+    private func needsJob(_ state: inout State) -> Bool {
+        guard case .spooling = state.phase, !state.isScheduled else { return false }
+        state.isScheduled = true
+        return true
+    }
+
+    private func schedule() {
+        // The job keeps the writer until the content is in its file, even if its owner lets go of it after `finish`.
+        guard !core.spoolers.submit({ [self] _ in spool() }) else { return }
+        monitor.withLock { $0.isScheduled = false }
+        abandon(.queueFull)
+    }
+
+    private func spool() {
+        while true {
+            switch nextStep() {
+            case .rest: return
+            case .write(let chunks, let offset):
+                do {
+                    try write(chunks, at: offset)
+                } catch {
+                    core.failed(error)
+                    abandon(.diskFailed(error.description))
+                }
+            case .complete(let operation, let file, let hashing):
+                complete(operation, file, hashing)
+                return
+            }
+        }
+    }
+
+    private func nextStep() -> Step {
+        let (step, dropped): (Step, Int64) = monitor.withLock { state in
+            if case .abandoned = state.phase {
+                state.isScheduled = false
+                defer {
+                    state.file = nil
+                    state.hashing = nil
+                    state.written = 0
+                }
+                return (.rest, state.written)
+            }
+            state.chunks.removeFirst(state.writing)
+            state.writing = state.chunks.count
+            if state.writing > 0 { return (.write(state.chunks, at: state.written), 0) }
+            if let operation = state.operation, let file = state.file, let hashing = state.hashing {
+                return (.complete(operation, file, hashing), 0)
+            }
+            state.isScheduled = false
+            return (.rest, 0)
+        }
+        core.files.addSpooled(-dropped)
+        return step
+    }
+
+    private func write(_ chunks: [ContentChunk], at offset: Int64) throws(DiskFailure) {
+        let (file, hashing) = try tools()
+        var end = offset
+        for chunk in chunks {
+            try file.write(chunk.bytes, at: end)
+            hashing.update(chunk.bytes)
+            end += Int64(chunk.count)
+        }
+        let count = Int(end - offset)
+        core.files.addSpooled(Int64(count))
+        let held = monitor.withLock { state in
+            state.written = end
+            defer { state.held = max(state.held - count, 0) }
+            return min(count, state.held)
+        }
+        core.queue.release(held)
+        if core.files.spooledBytes > core.settings.diskLimit / 2 { abandon(.queueFull) }
+        if core.bytesOnDisk > core.settings.diskLimit - core.settings.reserve { core.queue.hurry() }
+    }
+
+    /// The file and what digests it, made when they are first needed.
+    private func tools() throws(DiskFailure) -> (SpoolFile, ContentHashing) {
+        let made = monitor.withLock { state in state.file.flatMap { file in state.hashing.map { (file, $0) } } }
+        if let made { return made }
+        let file = try core.files.makeSpoolFile()
+        let hashing = ContentHashing()
+        monitor.withLock { state in
+            state.file = file
+            state.hashing = hashing
+        }
+        return (file, hashing)
+    }
+
+    private func complete(_ operation: Operation, _ file: SpoolFile, _ hashing: ContentHashing) {
+        let (digest, blocks) = hashing.finish()
+        let length = monitor.withLock { $0.length }
+        do {
+            try core.files.adopt(file, digest: digest, length: length, blocks: blocks)
+        } catch {
+            monitor.withLock { state in
+                state.isScheduled = false
+                state.operation = nil
+            }
+            core.failed(error)
+            abandon(.diskFailed(error.description))
+            core.queue.contentFailed(operation)
+            core.queue.post(.checkOrphan(digest))
+            return
+        }
+        let content = ContentReference(digest: digest, length: length, location: .file)
+        monitor.withLock { state in
+            state.isScheduled = false
+            state.operation = nil
+            state.phase = .finished
+        }
+        if !core.queue.contentReady(operation, content: content, blocks: blocks) {
+            core.files.release(digest)
+            core.files.addSpooled(-length)
+            core.queue.post(.checkOrphan(digest))
+        }
+    }
+
+    // MARK: Reading back
+
+    package func readBack(at offset: Int64, count: Int) async -> ContentChunk? {
+        let (chunk, file, limit): (ContentChunk?, SpoolFile?, Int64) = monitor.withLock { state in
+            guard offset >= 0, offset < state.length, count > 0 else { return (nil, nil, 0) }
+            if offset < state.written { return (nil, state.file, state.written - offset) }
+            var start = state.written
+            for chunk in state.chunks {
+                if offset < start + Int64(chunk.count) {
+                    return (slice(chunk, from: Int(offset - start), count: count), nil, 0)
+                }
+                start += Int64(chunk.count)
+            }
+            return (nil, nil, 0)
+        }
+        if let chunk { return chunk }
+        guard let file else { return nil }
+        let result = await core.onReadingThread { file.read(at: offset, count: Int(min(Int64(count), limit))) }
+        return result ?? nil
+    }
+}
+
+private func joined(_ chunks: [ContentChunk], length: Int) -> ContentChunk {
+    ContentChunk(count: length) { bytes in
+        var offset = 0
+        for chunk in chunks {
+            UnsafeMutableRawBufferPointer(rebasing: bytes[offset...]).copyMemory(from: chunk.bytes)
+            offset += chunk.count
+        }
+    }
+}

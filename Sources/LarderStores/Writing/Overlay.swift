@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What was accepted for a key and is not committed yet: laid over what the database holds, it gives what a reader
+/// must see.
+struct Overlay: Sendable {
+    var operations: [Operation.Change] = []
+    /// Removals of many entities that the key meets: up to which row; nil for all that are committed.
+    var hiddenThrough: [Int64?] = []
+
+    /// Whether the rows in the database do not matter.
+    var hidesRows: Bool {
+        hiddenThrough.contains { $0 == nil }
+            || operations.contains { if case .remove(variant: nil) = $0 { true } else { false } }
+    }
+
+    func hides(row: Int64) -> Bool {
+        hiddenThrough.contains { $0 == nil || row <= $0! }
+    }
+
+    /// The records a reader sees, given those of the rows it may see, latest first.
+    func applied(to rows: [EntityRecord]) -> [EntityRecord] {
+        var records = rows
+        for operation in operations {
+            switch operation {
+            case .write(let record, _):
+                records.removeAll { $0.variant == record.variant }
+                records.insert(record, at: 0)
+            case .updateHead(let update):
+                guard
+                    let index = records.firstIndex(where: {
+                        $0.variant == update.variant && $0.storedAt == update.storedAt
+                    })
+                else { continue }
+                update.apply(to: &records[index])
+            case .remove(variant: nil): records.removeAll()
+            case .remove(let variant?): records.removeAll { $0.variant == variant }
+            }
+        }
+        return records
+    }
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+import LarderHTTP
+
+/// Opening the database, and replacing it when it is of no use or not wanted any more.
+extension StoreWriter {
+    /// Which file a path leads to.
+    struct FileIdentity: Equatable {
+        var device: dev_t
+        var number: ino_t
+
+        init?(_ path: String) {
+            var status = stat()
+            guard lstat(path, &status) == 0 else { return nil }
+            device = status.st_dev
+            number = status.st_ino
+        }
+    }
+
+    /// Opens the database, or a new one if there is none or only a useless one.
+    func open() throws {
+        try createFile(core.databasePath)
+        do {
+            try openExisting()
+        } catch where error.kind == .corrupt {
+            // Still closed: nobody else has it open either.
+            putAside(reason: error.message)
+            try createFile(core.databasePath)
+            try openExisting()
+        }
+        identity = FileIdentity(core.databasePath)
+    }
+
+    private func openExisting() throws(SQLiteFailure) {
+        let settings = core.settings
+        let connection = try Connection(path: core.databasePath, isWriter: true)
+        let finding = try Schema.prepare(connection)
+        guard case .ready(let migrated) = finding else {
+            if case .foreign(let reason) = finding { throw SQLiteFailure(code: 26, message: reason) }
+            return
+        }
+        try connection.execute(
+            """
+            PRAGMA synchronous = NORMAL;
+            PRAGMA wal_autocheckpoint = \(max(settings.checkpointBytes / Schema.pageSize, 8));
+            PRAGMA journal_size_limit = \(settings.checkpointBytes);
+            PRAGMA mmap_size = \(settings.mappedBytes);
+            PRAGMA cache_size = -8192;
+            PRAGMA temp_store = MEMORY;
+            PRAGMA secure_delete = FAST;
+            """)
+        if let limit = settings.pageLimit { try connection.execute("PRAGMA max_page_count = \(limit)") }
+        try checkLength(connection)
+        let opened = try EntityDatabase(connection)
+        let entries = try opened.countEntities()
+        let fileBytes = try opened.sumOfFiles()
+        core.count { counts in
+            counts.entries = entries
+            counts.fileBytes = fileBytes
+        }
+        database = opened
+        if !migrated.isEmpty { core.emit(.migrated(migrated)) }
+    }
+
+    /// A file that was cut is found at once, not when someone asks for what is missing.
+    private func checkLength(_ connection: Connection) throws(SQLiteFailure) {
+        do {
+            // Pages that are only in the log are no loss; with all of it written back, the length must be right.
+            guard try connection.checkpoint(.passive) == 0 else { return }
+        } catch where error.kind != .corrupt {
+            // The disk may be full, and reading can go on all the same.
+            return
+        }
+        let pages = try connection.integer("PRAGMA page_count")
+        guard fileLength(core.databasePath) < pages * Schema.pageSize else { return }
+        throw SQLiteFailure(code: 11, message: "the file is shorter than it says")
+    }
+
+    private func createFile(_ path: String) throws(DiskFailure) {
+        let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw .last("create \(path)") }
+        Glibc.close(descriptor)
+    }
+
+    /// Notices that someone took the database away. What is written to it then would be lost.
+    func checkIdentity() {
+        guard database != nil, identity != FileIdentity(core.databasePath) else { return }
+        replaceDatabase { core.emit(.setAside(path: "", reason: "the database was deleted or replaced")) }
+    }
+
+    /// The database is damaged: keeps it for whoever wants to know why, and begins another.
+    func setAside(reason: String) {
+        replaceDatabase { putAside(reason: reason) }
+    }
+
+    func wipe(_ removal: Removal) {
+        core.queue.count(core.currentCounts.entries, for: removal)
+        core.queue.begin(removal, lastID: .max)
+        replaceDatabase {
+            removeSetAside()
+            for suffix in ["", "-wal", "-shm"] { unlink(core.databasePath + suffix) }
+        }
+        // Not left to the sweep in the background: whoever wipes wants it gone.
+        _ = core.files.forEachFile { core.files.removeUnlessClaimed($0) }
+        _ = core.files.removeLeftOvers()
+        core.queue.end(removal)
+    }
+
+    /// Closes the database everywhere, lets `body` do what it will with the files, and opens what is there then.
+    private func replaceDatabase(_ body: () -> Void) {
+        database = nil
+        // A reader that kept the old file open under the old name would meddle with the log of the new one.
+        core.readers.withoutTools {
+            body()
+            core.beginGeneration()
+        }
+        core.count { counts in
+            counts.entries = 0
+            counts.fileBytes = 0
+        }
+        endRemovals()
+        core.index.isLoaded = false
+        core.queue.forgetAllKeys()
+        do {
+            try core.files.prepare()
+            try open()
+        } catch {
+            core.degrade("\(error)")
+        }
+        core.loadInBackground()
+    }
+
+    private func putAside(reason: String) {
+        removeSetAside()
+        let target = "\(core.databasePath).corrupt-\(core.settings.now().seconds)"
+        rename(core.databasePath, target)
+        // Without its database the log means nothing; beside the next database it would do harm.
+        for suffix in ["-wal", "-shm"] { unlink(core.databasePath + suffix) }
+        setAsideBytes = fileLength(target)
+        core.emit(.setAside(path: target, reason: reason))
+    }
+
+    /// Deletes databases that were set aside earlier.
+    func removeSetAside() {
+        for name in entries(of: core.settings.path) where name.hasPrefix("larder.db.corrupt-") {
+            unlink(core.settings.path + "/" + name)
+        }
+        setAsideBytes = 0
+    }
+
+    func measureSetAside() {
+        setAsideBytes = entries(of: core.settings.path).filter { $0.hasPrefix("larder.db.corrupt-") }
+            .reduce(0) { $0 + fileLength(core.settings.path + "/" + $1) }
+    }
+}

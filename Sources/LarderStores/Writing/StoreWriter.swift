@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+import LarderHTTP
+
+/// Performs what the `WriteQueue` decides: groups of operations in one transaction each, and between them whatever
+/// keeps the house in order. Everything here happens on the one writing thread.
+final class StoreWriter {
+    let core: StoreCore
+    /// Nil while there is none that could be used.
+    var database: EntityDatabase?
+    /// Removals of many entities that have begun and are not done.
+    private var removals: [Removal] = []
+    /// Which file the database is, to notice when someone takes it away.
+    var identity: FileIdentity?
+    private var marksWrittenAt = monotonicNow()
+    /// Octets in databases that were set aside.
+    var setAsideBytes: Int64 = 0
+    /// Marks that were taken from the index and could not be written yet.
+    private var marks: [UInt64] = []
+
+    private static let idleInterval: Int64 = 5_000_000_000
+    private static let marksInterval: Int64 = 30_000_000_000
+    private static let removalSlice = 1000
+    private static let evictionSlice = 512
+    private static let vacuumSlice: Int64 = 256
+
+    init(core: StoreCore) { self.core = core }
+
+    // MARK: The thread
+
+    /// Opens the database, or leaves that to a later attempt.
+    func begin() {
+        do {
+            measureSetAside()
+            try open()
+        } catch {
+            core.degrade("\(error)")
+        }
+        publish()
+    }
+
+    /// Serves the queue until the store is closed.
+    func run() {
+        var idleDeadline: Int64 = 0
+        while true {
+            let work = core.queue.next(idleDeadline: core.retryAt ?? (removals.isEmpty ? idleDeadline : 0))
+            switch work {
+            case .batch(let batch): commit(batch)
+            case .wipe(let removal): wipe(removal)
+            case .idle:
+                let mayGoOn = core.retryAt == nil ? maintain() : tryAgain()
+                idleDeadline = mayGoOn ? 0 : monotonicNow() + Self.idleInterval
+            case .close:
+                close()
+                return
+            }
+            publish()
+        }
+    }
+
+    private func close() {
+        if let database {
+            marks += core.index.takeMarks()
+            _ = try? database.transaction { () throws(SQLiteFailure) in try database.writeMarks(marks) }
+            core.readers.withoutTools { _ = try? database.connection.checkpoint(.truncate) }
+        }
+        database = nil
+    }
+
+    // MARK: Committing
+
+    private func commit(_ batch: WriteQueue.Batch) {
+        checkIdentity()
+        do {
+            try write(batch)
+        } catch where error.kind == .corrupt {
+            // What was to be written is sound; it goes into the database that takes the place of this one.
+            setAside(reason: error.message)
+            do {
+                try write(batch)
+            } catch {
+                fail(batch, error)
+            }
+        } catch {
+            fail(batch, error)
+        }
+    }
+
+    private func write(_ batch: WriteQueue.Batch) throws(SQLiteFailure) {
+        guard let database else { throw SQLiteFailure(code: 14, message: "there is no database") }
+        let hasRoom = try makeRoom(for: Int64(batch.bytes))
+        var begun: [Removal] = []
+        var flushes: [UnsafeContinuation<Void, Never>] = []
+        var corruption: (generation: Int, message: String)?
+        let effects = try database.transaction { () throws(SQLiteFailure) in
+            for entry in batch.entries {
+                switch entry {
+                case .step(let step): try perform(step, in: database, hasRoom: hasRoom)
+                case .command(.discardEntity(let id)): try database.discardEntity(id: id)
+                case .command(.discardContent(let digest)): try database.discardContent(digest)
+                case .command(.removeAll(let removal)):
+                    core.queue.begin(removal, lastID: database.lastEntityID)
+                    begun.append(removal)
+                case .command(.flush(let continuation)): flushes.append(continuation)
+                case .command(.reportCorruption(let generation, let message)): corruption = (generation, message)
+                case .command(.checkOrphan), .command(.wipe): break
+                }
+            }
+        }
+        removals += begun
+        settle(batch, effects)
+        for flush in flushes { flush.resume() }
+        if let corruption, corruption.generation == core.generation { setAside(reason: corruption.message) }
+    }
+
+    private func perform(
+        _ step: WriteQueue.Batch.Step, in database: EntityDatabase, hasRoom: Bool
+    ) throws(SQLiteFailure) {
+        let key = step.operation.key
+        switch step.change {
+        case .write(let record, let blocks):
+            if hasRoom {
+                try database.insert(record, for: key, blocks: blocks)
+            } else {
+                try database.remove(key, variant: record.variant)
+            }
+        case .updateHead(let update): try database.updateHead(update, of: key)
+        case .remove(let variant): try database.remove(key, variant: variant)
+        }
+    }
+
+    /// Does outside of the database what follows from a batch that is in it.
+    private func settle(_ batch: WriteQueue.Batch, _ effects: EntityDatabase.Effects) {
+        core.queue.committed(batch)
+        for step in batch.steps {
+            guard case .write(let record, .some) = step.change else { continue }
+            core.files.release(record.content.digest)
+            core.files.addSpooled(-record.content.length)
+        }
+        settle(effects)
+        for step in batch.steps {
+            // Whether the write was done or not, the row decides whether the file stays.
+            if case .write(let record, .some) = step.change { removeIfOrphan(record.content.digest) }
+        }
+        for case .command(.checkOrphan(let digest)) in batch.entries { removeIfOrphan(digest) }
+    }
+
+    func settle(_ effects: EntityDatabase.Effects) {
+        core.count { counts in
+            counts.entries += effects.entries
+            counts.evictions += effects.evictions
+            counts.fileBytes += effects.fileBytes
+        }
+        for digest in effects.freedFiles { removeIfOrphan(digest) }
+        guard let database else { return }
+        // On an error the hash stays, which is only a wasted look later.
+        core.queue.forgetKeys(effects.shrunkKeys.filter { (try? database.hasKey($0)) == false })
+    }
+
+    private func removeIfOrphan(_ digest: ContentDigest) {
+        guard let database, (try? database.hasContentFile(digest)) == false else { return }
+        core.files.removeUnlessClaimed(digest)
+    }
+
+    /// A slice of every removal of many entities that is under way.
+    private func continueRemovals() throws(SQLiteFailure) {
+        guard let database else { return }
+        for removal in removals {
+            guard let lastID = removal.lastID else { continue }
+            let before = removal.nextID
+            var result = (mayBeMore: false, removed: 0)
+            do {
+                let effects = try database.transaction { () throws(SQLiteFailure) in
+                    result = try database.continueRemoval(removal, lastID: lastID, limit: Self.removalSlice)
+                }
+                settle(effects)
+            } catch {
+                removal.nextID = before
+                throw error
+            }
+            core.queue.count(result.removed, for: removal)
+            if !result.mayBeMore {
+                removals.removeAll { $0 === removal }
+                core.queue.end(removal)
+            }
+        }
+    }
+
+    // MARK: Room
+
+    /// Octets on disk that cannot be used for something else: pages with something in them, the log at its
+    /// longest, files.
+    private func occupied(_ database: EntityDatabase) throws(SQLiteFailure) -> Int64 {
+        let pages = try database.pages()
+        return (pages.all - pages.free) * Schema.pageSize + besidePages
+    }
+
+    private var besidePages: Int64 {
+        let log = max(fileLength(core.databasePath + "-wal"), core.settings.checkpointBytes * 2)
+        return log + fileLength(core.databasePath + "-shm") + core.currentCounts.fileBytes + core.files.spooledBytes
+            + setAsideBytes
+    }
+
+    private var budget: Int64 { core.limit - core.settings.reserve }
+
+    /// Evicts, a slice at a time, until `bytes` more have room. False if even that does not help.
+    private func makeRoom(for bytes: Int64) throws(SQLiteFailure) -> Bool {
+        guard let database else { return false }
+        var fruitless = 0
+        while try occupied(database) + bytes > budget {
+            if setAsideBytes > 0 {
+                removeSetAside()
+                continue
+            }
+            var slice = EntityDatabase.EvictionSlice()
+            let now = core.settings.now()
+            let effects = try database.transaction { () throws(SQLiteFailure) in
+                slice = try database.evict(atMost: Self.evictionSlice, index: core.index, now: now)
+            }
+            settle(effects)
+            // Everything may be marked; one round takes all marks away, the next evicts.
+            fruitless = slice.evicted > 0 ? 0 : fruitless + slice.examined
+            if slice.examined == 0 || fruitless > core.currentCounts.entries * 2 { return false }
+        }
+        return true
+    }
+
+    /// Gives free pages back while the files are too large for the limit, or mostly air. Returns whether there may
+    /// be more to give.
+    private func vacuum(_ database: EntityDatabase) throws(SQLiteFailure) -> Bool {
+        let pages = try database.pages()
+        let excess = pages.all * Schema.pageSize + besidePages - budget
+        let isMostlyAir = pages.free > pages.all / 4 && pages.free > Self.vacuumSlice
+        guard pages.free > 0, excess > 0 || isMostlyAir else { return false }
+        let count = min(pages.free, Self.vacuumSlice)
+        try database.vacuum(pages: count)
+        let left = try database.pages()
+        // The file itself shrinks when the log is written back.
+        if left.free == 0 || left.all == pages.all { try database.connection.checkpoint(.passive) }
+        return left.all < pages.all
+    }
+
+    // MARK: Looking after the house
+
+    /// A slice of whatever is to be done when there is nothing to commit. Returns whether there is more.
+    private func maintain() -> Bool {
+        checkIdentity()
+        guard let database else {
+            core.degrade("there is no database")
+            return false
+        }
+        do {
+            try continueRemovals()
+            _ = try makeRoom(for: 0)
+            try writeMarks(database)
+            let mayVacuum = try vacuum(database)
+            if fileLength(core.databasePath + "-wal") > core.settings.checkpointBytes * 3 {
+                try database.connection.checkpoint(.truncate)
+            }
+            return mayVacuum || !removals.isEmpty
+        } catch where error.kind == .corrupt {
+            setAside(reason: error.message)
+            return true
+        } catch {
+            fail(WriteQueue.Batch(), error)
+            return false
+        }
+    }
+
+    /// Which keys were used is written down now and then: losing it costs a few evictions that could be better.
+    private func writeMarks(_ database: EntityDatabase) throws(SQLiteFailure) {
+        let now = monotonicNow()
+        guard now - marksWrittenAt > Self.marksInterval || core.index.waitingMarks > 10_000 else { return }
+        marksWrittenAt = now
+        marks += core.index.takeMarks()
+        guard !marks.isEmpty else { return }
+        let slice = marks.suffix(4096)
+        let effects = try database.transaction { () throws(SQLiteFailure) in try database.writeMarks(slice) }
+        marks.removeLast(slice.count)
+        settle(effects)
+    }
+
+    /// Tells the others how large everything is.
+    private func publish() {
+        let bytes =
+            fileLength(core.databasePath) + fileLength(core.databasePath + "-wal")
+            + fileLength(core.databasePath + "-shm") + setAsideBytes
+        core.count { $0.databaseBytes = bytes }
+    }
+
+    // MARK: Failing and recovering
+
+    private func fail(_ batch: WriteQueue.Batch, _ failure: SQLiteFailure) {
+        core.degrade(failure.description)
+        for step in batch.steps {
+            guard case .write(let record, let blocks) = step.change else { continue }
+            core.emit(.writeDropped(url: step.operation.key.url, reason: failure.description))
+            guard blocks != nil else { continue }
+            core.files.release(record.content.digest)
+            core.files.addSpooled(-record.content.length)
+            removeIfOrphan(record.content.digest)
+        }
+        core.queue.failed(batch)
+        // A log that is written back may make room; if that fails as well, nothing is lost.
+        _ = try? database?.connection.checkpoint(.truncate)
+    }
+
+    /// After a failure: makes sure that everything needed is there and can be written. Returns whether it is.
+    private func tryAgain() -> Bool {
+        do {
+            checkIdentity()
+            try core.files.prepare()
+            if database == nil { try open() }
+            if let database {
+                _ = try makeRoom(for: 0)
+                try probe(database)
+            }
+            core.recovered()
+            return true
+        } catch {
+            if let failure = error as? SQLiteFailure, failure.kind == .corrupt { setAside(reason: failure.message) }
+            core.postponeRetry()
+            core.queue.letGoOfWaiting()
+            return false
+        }
+    }
+
+    /// The rows that removals were about are gone with their database.
+    func endRemovals() {
+        for removal in removals { core.queue.end(removal) }
+        removals = []
+    }
+
+    /// Writes something, to see whether that works.
+    private func probe(_ database: EntityDatabase) throws {
+        let effects = try database.transaction { () throws(SQLiteFailure) in try database.probe() }
+        settle(effects)
+        let file = try core.files.makeSpoolFile()
+        try [UInt8](repeating: 0, count: 64 << 10).withUnsafeBytes { try file.write($0, at: 0) }
+    }
+}

@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderHTTP
+import Synchronization
+
+/// The operations between their acceptance and their commit: in which order they are done, which of them no longer
+/// matter, and what readers see meanwhile. It decides; `StoreWriter` performs.
+final class WriteQueue: Sendable {
+    enum Item {
+        case operation(Operation)
+        case command(Command)
+    }
+
+    /// A group of items to be committed together.
+    struct Batch {
+        struct Step {
+            let operation: Operation
+            /// Taken under the lock; nothing changes it any more.
+            let change: Operation.Change
+        }
+
+        enum Entry {
+            case step(Step)
+            case command(Command)
+        }
+
+        var entries: [Entry] = []
+        /// The octets it will add to the database, roughly.
+        var bytes = 0
+
+        var steps: some Sequence<Step> {
+            entries.lazy.compactMap { if case .step(let step) = $0 { step } else { nil } }
+        }
+    }
+
+    enum Work {
+        case batch(Batch)
+        case wipe(Removal)
+        /// Nothing to commit; look after the house, or, if writing failed before, try again.
+        case idle
+        case close
+    }
+
+    private struct Queued {
+        let item: Item
+        let bytes: Int
+    }
+
+    private struct State {
+        var items: [Queued] = []
+        /// Index of the first item that was not taken.
+        var head = 0
+        /// Visible operations by the hash of their key, in order.
+        var pending: [UInt64: [Operation]] = [:]
+        var pendingCount = 0
+        var removals: [Removal] = []
+        /// Octets of the queued items, and when the first of them came.
+        var bytes = 0
+        var firstArrival: Int64?
+        var isHurried = false
+        var acceptsWrites = true
+        var isRefusing = false
+        var isClosing = false
+        var isClosed = false
+
+        var waiting: Int { items.count - head }
+    }
+
+    private let monitor = Monitor(State())
+    private let index: KeyIndex
+    private let commitInterval: Int64
+    private let groupBytes: Int
+    /// Octets of content in memory, of operations and of writers that are not finished.
+    private let heldBytes = Atomic<Int>(0)
+    private let heldLimit: Int
+
+    private static let groupCount = 4000
+    private static let discardLimit = 10_000
+    /// What an operation weighs beside its content: key, head, and pages touched.
+    private static let overhead = 1024
+
+    init(settings: StoreSettings, index: KeyIndex) {
+        self.index = index
+        commitInterval = settings.commitInterval.wholeNanoseconds
+        groupBytes = settings.groupBytes
+        heldLimit = settings.queueLimit
+    }
+
+    // MARK: Content in memory
+
+    var heldOctets: Int { heldBytes.load(ordering: .relaxed) }
+
+    /// Counts octets that will stay in memory until they are written; false if there are too many.
+    func hold(_ count: Int) -> Bool {
+        if heldBytes.add(count, ordering: .relaxed).newValue <= heldLimit { return true }
+        heldBytes.subtract(count, ordering: .relaxed)
+        return false
+    }
+
+    func release(_ count: Int) {
+        if count != 0 { heldBytes.subtract(count, ordering: .relaxed) }
+    }
+
+    // MARK: Accepting
+
+    var acceptsWrites: Bool { monitor.withLock { $0.acceptsWrites && !$0.isRefusing } }
+
+    var pendingOperations: Int { monitor.withLock { $0.pendingCount } }
+
+    /// Takes an operation; from now on readers see its effect. False if it was not taken: a write while none can
+    /// be done, or anything that would make no difference.
+    func accept(_ operation: Operation) -> Bool {
+        monitor.withLock { state in
+            guard !state.isRefusing else { return false }
+            switch operation.change {
+            case .write:
+                guard state.acceptsWrites else { return false }
+                overtake(by: operation, in: &state)
+                index.insert(operation.key.hash)
+            case .remove:
+                guard index.mayContain(operation.key.hash) else { return false }
+                overtake(by: operation, in: &state)
+            case .updateHead(let update):
+                guard index.mayContain(operation.key.hash) else { return false }
+                if let merged = merge(update, of: operation.key, in: &state) { return merged }
+            }
+            state.pending[operation.key.hash, default: []].append(operation)
+            state.pendingCount += 1
+            if operation.progress == .queued { enqueue(.operation(operation), bytes: operation.cost, in: &state) }
+            return true
+        }
+    }
+
+    /// The content of a large write is complete, in a file named by its digest. False if it no longer matters.
+    func contentReady(_ operation: Operation, content: ContentReference, blocks: BlockDigests) -> Bool {
+        let (isWanted, readers) = monitor.withLock { state in
+            defer { operation.readers = [] }
+            guard operation.progress == .spooling, case .write(var record, _) = operation.change else {
+                return (false, operation.readers)
+            }
+            record.content = content
+            operation.change = .write(record, blocks: blocks)
+            operation.progress = .queued
+            enqueue(.operation(operation), bytes: 0, in: &state)
+            return (true, operation.readers)
+        }
+        for reader in readers { reader.resume() }
+        return isWanted
+    }
+
+    /// The content of a large write could not be written.
+    func contentFailed(_ operation: Operation) {
+        let readers = monitor.withLock { state in
+            defer { operation.readers = [] }
+            if operation.progress == .spooling { give(up: operation, in: &state) }
+            return operation.readers
+        }
+        for reader in readers { reader.resume() }
+    }
+
+    /// False if too much is asked, or the store is closed; what must not be lost is always taken until then.
+    @discardableResult
+    func post(_ command: Command) -> Bool {
+        monitor.withLock { state in
+            guard !state.isClosed else { return false }
+            switch command {
+            case .discardEntity, .discardContent, .checkOrphan, .reportCorruption:
+                guard state.waiting < Self.discardLimit else { return false }
+            case .removeAll(let removal), .wipe(let removal):
+                hideAll(for: removal, in: &state)
+                state.isHurried = true
+            case .flush:
+                state.isHurried = true
+            }
+            enqueue(.command(command), bytes: 0, in: &state)
+            return true
+        }
+    }
+
+    private func enqueue(_ item: Item, bytes: Int, in state: inout State) {
+        let weight = bytes + Self.overhead
+        state.items.append(Queued(item: item, bytes: weight))
+        state.bytes += weight
+        let isFirst = state.firstArrival == nil
+        if isFirst { state.firstArrival = monotonicNow() }
+        // The writer waits for the first item, or for the end of the interval; others need not wake it.
+        if isFirst || state.isHurried || state.bytes >= groupBytes { monitor.notify() }
+    }
+
+    /// Drops what a write or removal makes pointless. What is being committed already stays.
+    private func overtake(by operation: Operation, in state: inout State) {
+        guard let earlier = state.pending[operation.key.hash] else { return }
+        let variant = operation.variant
+        for other in earlier where other.progress != .committing && other.key == operation.key {
+            if variant == nil || other.variant == variant { drop(other, in: &state) }
+        }
+    }
+
+    /// Puts a new head on a write that is not committed yet. Nil if the update must take its turn instead.
+    private func merge(_ update: HeadUpdate, of key: EntityKey, in state: inout State) -> Bool? {
+        guard
+            let last = state.pending[key.hash]?.last(where: {
+                $0.key == key && ($0.variant == nil || $0.variant == update.variant)
+            })
+        else { return nil }
+        switch last.change {
+        case .remove: return false
+        case .updateHead: return nil
+        case .write(var record, let blocks):
+            guard record.storedAt == update.storedAt else { return false }
+            guard last.progress != .committing else { return nil }
+            update.apply(to: &record)
+            last.change = .write(record, blocks: blocks)
+            return true
+        }
+    }
+
+    private func hideAll(for removal: Removal, in state: inout State) {
+        for operations in state.pending.values {
+            for operation in operations where removal.match.accepts(operation.key) {
+                if operation.progress == .committing {
+                    operation.isHidden = true
+                } else {
+                    if operation.isWrite { removal.removed += 1 }
+                    drop(operation, in: &state)
+                }
+            }
+        }
+        state.removals.append(removal)
+    }
+
+    /// Takes an operation out of sight; whoever holds it finds it `dropped`.
+    private func drop(_ operation: Operation, in state: inout State) {
+        operation.progress = .dropped
+        forget(operation, in: &state)
+    }
+
+    private func forget(_ operation: Operation, in state: inout State) {
+        let hash = operation.key.hash
+        guard let place = state.pending[hash]?.firstIndex(where: { $0 === operation }) else { return }
+        state.pending[hash]?.remove(at: place)
+        if state.pending[hash]?.isEmpty == true { state.pending[hash] = nil }
+        state.pendingCount -= 1
+        release(operation.cost)
+        operation.cost = 0
+    }
+
+    /// Gives up an operation. A write that cannot be kept still removes what it was to replace, as that is out of
+    /// date; a removal is kept until it can be done.
+    private func give(up operation: Operation, in state: inout State) {
+        switch operation.change {
+        case .updateHead: drop(operation, in: &state)
+        case .remove: operation.progress = .queued
+        case .write(let record, _):
+            let isOvertaken = operation.isHidden
+            drop(operation, in: &state)
+            guard !isOvertaken else { return }
+            let removal = Operation(key: operation.key, change: .remove(variant: record.variant))
+            state.pending[operation.key.hash, default: []].append(removal)
+            state.pendingCount += 1
+            enqueue(.operation(removal), bytes: 0, in: &state)
+        }
+    }
+
+    // MARK: Reading
+
+    enum View {
+        /// Only the database knows.
+        case database
+        case merge(Overlay)
+        /// Look again when the content of this write is complete.
+        case wait(Operation)
+    }
+
+    func view(of key: EntityKey) -> View {
+        monitor.withLock { state in
+            guard state.pendingCount > 0 || !state.removals.isEmpty else { return .database }
+            var overlay = Overlay()
+            for operation in state.pending[key.hash] ?? [] where operation.key == key && !operation.isHidden {
+                if operation.progress == .spooling { return .wait(operation) }
+                overlay.operations.append(operation.change)
+            }
+            for removal in state.removals where removal.match.accepts(key) {
+                overlay.hiddenThrough.append(removal.lastID)
+            }
+            return overlay.operations.isEmpty && overlay.hiddenThrough.isEmpty ? .database : .merge(overlay)
+        }
+    }
+
+    /// The writes whose content is on its way to a file.
+    var spooling: [Operation] {
+        monitor.withLock { state in
+            state.pending.values.flatMap { $0.filter { $0.progress == .spooling } }
+        }
+    }
+
+    func waitForContent(of operation: Operation) async {
+        await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+            let isWaiting = monitor.withLock { _ in
+                guard operation.progress == .spooling else { return false }
+                operation.readers.append(continuation)
+                return true
+            }
+            if !isWaiting { continuation.resume() }
+        }
+    }
+
+    // MARK: Performing
+
+    /// What to do next; waits until a group is worth committing, or until `idleDeadline`.
+    func next(idleDeadline: Int64) -> Work {
+        monitor.wait { state in
+            let now = monotonicNow()
+            if state.acceptsWrites, state.waiting > 0 {
+                let due = (state.firstArrival ?? now) + commitInterval
+                if state.isHurried || state.isClosing || state.bytes >= groupBytes || now >= due {
+                    return .done(take(from: &state))
+                }
+                return .wait(until: min(due, idleDeadline))
+            }
+            if state.isClosing { return .done(.close) }
+            if now >= idleDeadline || state.isHurried {
+                state.isHurried = false
+                return .done(.idle)
+            }
+            return .wait(until: idleDeadline)
+        }
+    }
+
+    private func take(from state: inout State) -> Work {
+        var batch = Batch()
+        while state.head < state.items.count, batch.bytes < groupBytes, batch.entries.count < Self.groupCount {
+            let queued = state.items[state.head]
+            switch queued.item {
+            case .operation(let operation):
+                guard operation.progress == .queued else { break }
+                operation.progress = .committing
+                batch.bytes += queued.bytes
+                batch.entries.append(.step(.init(operation: operation, change: operation.change)))
+            case .command(.wipe(let removal)):
+                guard batch.entries.isEmpty else { return .batch(batch) }
+                advance(&state)
+                return .wipe(removal)
+            case .command(let command):
+                batch.entries.append(.command(command))
+            }
+            advance(&state)
+        }
+        return .batch(batch)
+    }
+
+    private func advance(_ state: inout State) {
+        state.bytes -= state.items[state.head].bytes
+        state.head += 1
+        if state.head == state.items.count {
+            state.items.removeAll(keepingCapacity: state.head <= Self.groupCount)
+            state.head = 0
+            state.firstArrival = nil
+            state.isHurried = false
+        } else if state.head >= Self.groupCount {
+            state.items.removeFirst(state.head)
+            state.head = 0
+        }
+    }
+
+    /// Everything in the batch is in the database.
+    func committed(_ batch: Batch) {
+        monitor.withLock { state in
+            for step in batch.steps { forget(step.operation, in: &state) }
+        }
+    }
+
+    /// Counts anew what waits, all of it from now.
+    private func restart(_ state: inout State) {
+        state.head = 0
+        state.bytes = state.items.reduce(0) { $0 + $1.bytes }
+        state.firstArrival = state.items.isEmpty ? nil : monotonicNow()
+    }
+
+    /// The batch could not be written. From now on no writes are accepted, until `resume`.
+    func failed(_ batch: Batch) {
+        monitor.withLock { state in
+            state.acceptsWrites = false
+            var kept: [Queued] = []
+            for entry in batch.entries {
+                switch entry {
+                case .step(let step):
+                    give(up: step.operation, in: &state)
+                    guard step.operation.progress == .queued else { continue }
+                    kept.append(Queued(item: .operation(step.operation), bytes: Self.overhead))
+                case .command(.flush(let continuation)):
+                    kept.append(Queued(item: .command(.flush(continuation)), bytes: Self.overhead))
+                case .command(.removeAll(let removal)):
+                    kept.append(Queued(item: .command(.removeAll(removal)), bytes: Self.overhead))
+                case .command: continue
+                }
+            }
+            for queued in state.items[state.head...] {
+                guard case .operation(let operation) = queued.item, operation.progress == .queued else { continue }
+                if operation.isWrite { give(up: operation, in: &state) }
+            }
+            state.items.replaceSubrange(0..<state.head, with: kept)
+            restart(&state)
+        }
+    }
+
+    func resume() { monitor.withLock { $0.acceptsWrites = true } }
+
+    /// Writing fails; nobody shall wait for it.
+    func suspend() { failed(Batch()) }
+
+    /// Writing fails: those who wait for it go on. What is to be removed stays hidden, and is removed in the end.
+    func letGoOfWaiting() {
+        let (flushes, removals) = monitor.withLock { state in
+            var flushes: [UnsafeContinuation<Void, Never>] = []
+            state.items = state.items[state.head...].filter { queued in
+                guard case .command(.flush(let continuation)) = queued.item else { return true }
+                flushes.append(continuation)
+                return false
+            }
+            restart(&state)
+            let removals = state.removals.map { removal in
+                defer { removal.continuation = nil }
+                return (removal.continuation, removal.removed)
+            }
+            return (flushes, removals)
+        }
+        for flush in flushes { flush.resume() }
+        for (continuation, removed) in removals { continuation?.resume(returning: removed) }
+    }
+
+    /// From here on rows up to `lastID` are what the removal is about.
+    func begin(_ removal: Removal, lastID: Int64) {
+        monitor.withLock { _ in removal.lastID = lastID }
+        removal.nextID = 0
+    }
+
+    /// Counts rows a removal deleted.
+    func count(_ rows: Int, for removal: Removal) {
+        monitor.withLock { _ in removal.removed += rows }
+    }
+
+    /// Readers need not look past the rows of a removal any more: they are gone.
+    func end(_ removal: Removal) {
+        let (continuation, removed) = monitor.withLock { state in
+            state.removals.removeAll { $0 === removal }
+            defer { removal.continuation = nil }
+            return (removal.continuation, removal.removed)
+        }
+        continuation?.resume(returning: removed)
+    }
+
+    /// Nothing with this hash is in the database any more; unless something is on its way, a miss is certain.
+    func forgetKeys(_ hashes: [UInt64]) {
+        guard !hashes.isEmpty else { return }
+        monitor.withLock { state in
+            for hash in hashes where state.pending[hash]?.contains(where: \.isWrite) != true { index.remove(hash) }
+        }
+    }
+
+    /// Nothing at all is in the database any more.
+    func forgetAllKeys() {
+        monitor.withLock { state in
+            index.removeAll()
+            for (hash, operations) in state.pending where operations.contains(where: \.isWrite) { index.insert(hash) }
+        }
+    }
+
+    /// Makes the writer look after the house soon.
+    func hurry() {
+        monitor.change { $0.isHurried = true }
+    }
+
+    // MARK: Closing
+
+    /// Takes no more operations.
+    func refuse() { monitor.withLock { $0.isRefusing = true } }
+
+    /// The writer does what there is, and then closes.
+    func beginClosing() {
+        monitor.change { $0.isClosing = true }
+    }
+
+    /// After the writer has ended: nobody shall wait for it.
+    func close() {
+        monitor.withLock { $0.isClosed = true }
+        letGoOfWaiting()
+    }
+}

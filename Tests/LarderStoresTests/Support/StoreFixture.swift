@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderHTTP
+import Testing
+
+@testable import LarderStores
+
+/// Collects what a store reports.
+final class EventLog: Sendable {
+    private let monitor = Monitor<[StoreEvent]>([])
+
+    var events: [StoreEvent] { monitor.withLock { $0 } }
+
+    func record(_ event: StoreEvent) { monitor.withLock { $0.append(event) } }
+}
+
+func key(_ url: String, service: String = "api", partition: String = "", stage: String = "rawData") -> EntityKey {
+    EntityKey(service: service, partition: partition, stage: stage, url: "http://origin.example/" + url)
+}
+
+/// The right content for a name: anyone can compute it again.
+func content(_ name: String, _ count: Int) -> [UInt8] {
+    let unit = Array("[\(name) \(ContentDigest(of: Array(name.utf8)).hexadecimal.prefix(12))]".utf8)
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(count + unit.count)
+    while bytes.count < count { bytes += unit }
+    return Array(bytes.prefix(count))
+}
+
+func settings(
+    _ directory: TemporaryDirectory, limit: Int64 = 256 << 20, _ change: (inout StoreSettings) -> Void = { _ in }
+) -> StoreSettings {
+    var settings = StoreSettings(path: directory.path, diskLimit: limit, now: { Timestamp(seconds: 1_000_000) })
+    settings.coolDown = .milliseconds(1)
+    change(&settings)
+    return settings
+}
+
+func openStore(
+    _ directory: TemporaryDirectory, limit: Int64 = 256 << 20, log: EventLog = EventLog(),
+    _ change: (inout StoreSettings) -> Void = { _ in }
+) throws -> SQLiteStore {
+    try SQLiteStore.open(settings(directory, limit: limit, change)) { log.record($0) }
+}
+
+extension EntityStore {
+    /// Stores an entity, its content in pieces of 16 KiB.
+    @discardableResult
+    func put(
+        _ key: EntityKey, variant: String = "", head: String = "head", at seconds: Int64 = 1000,
+        expires: Int64? = nil, _ bytes: [UInt8], expectedLength: Int64? = nil
+    ) -> Bool {
+        let writer = beginWrite(
+            key, variant: Array(variant.utf8), head: Array(head.utf8), requestTime: Timestamp(seconds: seconds - 1),
+            responseTime: Timestamp(seconds: seconds), storedAt: Timestamp(seconds: seconds),
+            expires: expires.map(Timestamp.init(seconds:)), expectedLength: expectedLength)
+        for start in stride(from: 0, to: bytes.count, by: 16 << 10) {
+            writer.append(ContentChunk(bytes[start..<min(start + 16 << 10, bytes.count)]))
+        }
+        return writer.finish()
+    }
+
+    /// What a client would get for each variant under a key; nil for content that cannot be read to the end.
+    func contents(_ key: EntityKey) async -> [[UInt8]?] {
+        var contents: [[UInt8]?] = []
+        for record in await read(key) { contents.append(await octets(of: record.content)) }
+        return contents
+    }
+
+    func octets(of reference: ContentReference) async -> [UInt8]? {
+        guard let reader = await openContent(reference) else { return nil }
+        var bytes: [UInt8] = []
+        while Int64(bytes.count) < reader.length {
+            guard let chunk = await reader.read(at: Int64(bytes.count), count: 100_000) else { return nil }
+            bytes += chunk.withBytes { Array($0) }
+        }
+        return bytes
+    }
+
+    func heads(_ key: EntityKey) async -> [String] {
+        await read(key).map { String(decoding: $0.head, as: UTF8.self) }
+    }
+}
