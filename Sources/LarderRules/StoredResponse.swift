@@ -115,3 +115,14 @@ package final class StoredResponse: Sendable {
         return .parts([range], completeLength: completeLength)
     }
 }
+
+extension StoredResponse {
+    /// The same response, now that all of its content is there.
+    package func complete(length: Int64, policy: CachePolicy) -> StoredResponse {
+        if contentLength == length { return self }
+        return StoredResponse(
+            requestMethod: requestMethod, requestedRange: requestedRange, requestWasAuthorized: requestWasAuthorized,
+            variance: variance, status: status, fields: fields, requestTime: requestTime, responseTime: responseTime,
+            contentLength: length, standing: standing, policy: policy)
+    }
+}

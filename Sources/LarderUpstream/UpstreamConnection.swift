@@ -104,7 +104,7 @@ final class UpstreamConnection {
         while true {
             if decoder.isComplete { return nil }
             if !leftover.isEmpty {
-                let (chunk, consumed) = try leftover.withUnsafeBytes { try Self.decode($0, &decoder) }
+                let (chunk, consumed) = try leftover.withUnsafeBytes { try decoder.decodeChunk($0) }
                 leftover.removeFirst(consumed)
                 if let chunk { return chunk }
                 continue
@@ -117,7 +117,7 @@ final class UpstreamConnection {
             }
             // The scratch buffer is shared by the loop: what is not consumed now is copied out before the next wait.
             let input = UnsafeRawBufferPointer(rebasing: scratch.memory[..<count])
-            let (chunk, consumed) = try Self.decode(input, &decoder)
+            let (chunk, consumed) = try decoder.decodeChunk(input)
             if consumed < count { leftover.append(contentsOf: input[consumed...]) }
             if let chunk { return chunk }
         }
@@ -134,24 +134,6 @@ final class UpstreamConnection {
         guard count > 0 else { return false }
         leftover.append(contentsOf: scratch.memory[..<count])
         return true
-    }
-
-    /// All content in `input` as one chunk.
-    private static func decode(
-        _ input: UnsafeRawBufferPointer, _ decoder: inout ContentDecoder
-    ) throws(ParseError) -> (chunk: ContentChunk?, consumed: Int) {
-        var runs: [UnsafeRawBufferPointer] = []
-        let consumed = try decoder.decode(input) { runs.append($0) }.consumed
-        let total = runs.reduce(0) { $0 + $1.count }
-        guard total > 0 else { return (nil, consumed) }
-        let chunk = ContentChunk(count: total) { target in
-            var offset = 0
-            for run in runs {
-                UnsafeMutableRawBufferPointer(rebasing: target[offset...]).copyMemory(from: run)
-                offset += run.count
-            }
-        }
-        return (chunk, consumed)
     }
 }
 

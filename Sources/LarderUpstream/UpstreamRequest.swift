@@ -26,11 +26,15 @@ package struct UpstreamRequest {
     /// Through which proxy; nil for none.
     package var parent: ParentAddress?
     /// Which addresses may be connected to.
-    package var allowsAddress: (SocketAddress) -> Bool = { _ in true }
+    package var allowsAddress: (SocketAddress) -> Bool
     package var onInterim: (ResponseHead) async throws -> Void = { _ in }
     package let abort: UpstreamAbort
 
-    package init(origin: Origin, head: RequestHead, parent: ParentAddress? = nil, abort: UpstreamAbort = UpstreamAbort()) {
+    package init(
+        origin: Origin, head: RequestHead, parent: ParentAddress? = nil,
+        allowsAddress: @escaping (SocketAddress) -> Bool = { _ in true }, abort: UpstreamAbort = UpstreamAbort()
+    ) {
+        self.allowsAddress = allowsAddress
         self.origin = origin
         self.head = head
         self.parent = parent

@@ -17,9 +17,7 @@ package final class Flight: Sendable {
         /// A response whose content follows. `stored` is set when it is being stored, and so may be shared.
         case response(ResponseHead, length: Int64?, stored: StoredResponse?)
         /// The stored response was still good, or was replaced by one that is: look at the Resource again.
-        case settled
-        /// The response is for the request that started the flight only; others ask for themselves (T-16).
-        case unshared
+        case settled(Variant)
         case failed(any Error)
     }
 

@@ -7,7 +7,7 @@ package import LarderRules
 /// is, and its head as it goes out.
 package final class Variant: Sendable {
     package let stored: StoredResponse
-    package let content: StoredContent
+    package let content: VariantContent
     /// When this variant was put into the store, which tells it from a later one under the same key.
     package let storedAt: Timestamp
     /// The head as octets, from the status line to the last stored field. Age, Cache-Status and the connection's
@@ -16,7 +16,7 @@ package final class Variant: Sendable {
     /// Whether the head holds fields that name URLs or hosts, which gateway clients get mapped.
     package let namesLocations: Bool
 
-    package init(stored: StoredResponse, content: StoredContent, storedAt: Timestamp, via: String) {
+    package init(stored: StoredResponse, content: VariantContent, storedAt: Timestamp, via: String) {
         self.stored = stored
         self.content = content
         self.storedAt = storedAt
@@ -36,13 +36,13 @@ package final class Variant: Sendable {
 }
 
 /// Where a stored response's content is.
-package enum StoredContent: Sendable {
+package enum VariantContent: Sendable {
     /// Whole and in memory.
     case memory([ContentChunk], length: Int)
     /// In the store, read piece by piece.
     case store(any ContentSource)
 
-    package static let empty = StoredContent.memory([], length: 0)
+    package static let empty = VariantContent.memory([], length: 0)
 
     /// Octets of content.
     package var length: Int64 {

@@ -19,9 +19,33 @@ extension EventLoop {
         return assumeIsolated { Confined($0.timer(after: delay, action.value)) }.value
     }
 
+    /// Accepts from `socket` and calls `accepted` for each connection.
+    package nonisolated func listenHere(
+        on socket: ListeningSocket, accepted: @escaping (ByteStream) -> Void
+    ) throws(IOError) -> Listener {
+        let accepted = Confined(accepted)
+        let listener: Confined<Result<Listener, IOError>> = assumeIsolated { loop in
+            do throws(IOError) {
+                return Confined(.success(try Listener(socket, on: loop, accepted: accepted.value)))
+            } catch {
+                return Confined(.failure(error))
+            }
+        }
+        return try listener.value.get()
+    }
+
     /// `spawnHere`: starts a task that runs up to its first suspension before this returns.
     package nonisolated func startHere(_ body: @escaping () async -> Void) {
         let body = Confined(body)
         assumeIsolated { loop in loop.spawnHere { _ in await body.value() } }
+    }
+}
+
+extension EventLoop {
+    /// Runs `body` on the loop and returns what it returns.
+    package func perform<Result: Sendable>(
+        _ body: @Sendable (isolated EventLoop) throws -> Result
+    ) rethrows -> Result {
+        try body(self)
     }
 }

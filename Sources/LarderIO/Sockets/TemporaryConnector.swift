@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
-package final class TLSClientContext: Sendable { package init() {} }
+package final class TLSClientContext: Sendable { package init(caFile: String? = nil) throws(IOError) {} }
 extension ByteStream {
     package func startTLS(client: TLSClientContext, serverName: String) async throws(IOError) { throw IOError(.tlsFailed, operation: "tls") }
     package var hasPendingInput: Bool { isReadable }

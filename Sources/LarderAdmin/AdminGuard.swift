@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+import LarderProxy
+import LarderRules
+
+/// Who may look, and who may change something (product: the status endpoints).
+///
+/// Looking is open to whoever can connect and names this machine as the host. Changing needs the Unix socket, whose
+/// permissions say who may, or the admin token. A browser on behalf of another site gets neither.
+struct AdminGuard {
+    let token: Secret?
+
+    enum Verdict: Equatable {
+        case allowed
+        case refused(Problem)
+    }
+
+    func judge(_ request: OwnRequest) -> Verdict {
+        if request.isOverSocket { return .allowed }
+        guard namesLoopbackHost(request.fields) else {
+            return .refused(
+                Problem(
+                    status: 421, title: "Misdirected request", proxyError: .httpRequestDenied,
+                    detail: "Larder's own pages answer only when the request's Host is a loopback name.",
+                    advice: "Use http://localhost with Larder's port."))
+        }
+        guard !isFromAnotherSite(request.fields) else {
+            return .refused(
+                Problem(
+                    status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
+                    detail: "The request was made by a page of another site.",
+                    advice: "Open Larder's own page, or use the command line."))
+        }
+        guard changes(request) else { return .allowed }
+        guard hasToken(request.fields) else {
+            var problem = Problem(
+                status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
+                detail: "Changing something over TCP needs the admin token.",
+                advice: "Use the `larder` command, which speaks over the Unix socket, or send "
+                    + "`Authorization: Bearer <admin.token>`.")
+            problem.fields["WWW-Authenticate"] = "Bearer realm=\"larder\""
+            return .refused(problem)
+        }
+        return .allowed
+    }
+
+    private func changes(_ request: OwnRequest) -> Bool { !request.method.isSafe }
+
+    private func namesLoopbackHost(_ fields: Fields) -> Bool {
+        guard fields.count(of: .host) == 1, let value = fields[first: .host] else { return false }
+        let octets = Array(value.utf8)
+        return octets.withUnsafeBytes { bytes in
+            guard let authority = try? Authority(bytes, defaultPort: 80) else { return false }
+            return Router.isLoopbackName(authority.host)
+        }
+    }
+
+    /// What browsers say about a request that another site caused. Clients that are no browsers say nothing.
+    private func isFromAnotherSite(_ fields: Fields) -> Bool {
+        if let site = fields[.secFetchSite], site != "same-origin", site != "none" { return true }
+        guard let origin = fields[.origin] else { return false }
+        return origin != "http://\(fields[first: .host] ?? "")"
+    }
+
+    private func hasToken(_ fields: Fields) -> Bool {
+        guard let token, let value = fields[first: .authorization] else { return false }
+        let scheme = "bearer "
+        guard value.lowercased().hasPrefix(scheme) else { return false }
+        return token.matches(Array(value.utf8.dropFirst(scheme.utf8.count)))
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderRules
+
+/// Everything a load needs that its first client knows, so that it can go on without that client.
+struct FlightLaunch {
+    let context: LoopContext
+    let service: RoutedService
+    let resource: Resource
+    let policy: CachePolicy
+    /// What the client sent; `Vary` is judged by it.
+    let clientHead: RequestHead
+    /// The request as it goes upstream.
+    let request: RequestHead
+    /// The stored variant this load validates.
+    let validating: Variant?
+    let isBackground: Bool
+    /// Whether others may read along: not when the request asks for what only its client can use.
+    let isJoinable: Bool
+    /// Which addresses the client may reach.
+    let allowsAddress: (SocketAddress) -> Bool
+
+    var uri: TargetURI { resource.url }
+
+    init(exchange: Exchange, _ retrieval: Retrieval, validating variant: Variant?, isBackground: Bool) {
+        context = exchange.context
+        service = retrieval.service
+        resource = retrieval.resource
+        policy = retrieval.policy
+        clientHead = exchange.head
+        validating = variant
+        self.isBackground = isBackground
+        allowsAddress = exchange.allowsAddress
+        isJoinable = !exchange.traits.has(.conditional) && !exchange.traits.has(.authorization)
+        var head = ForwardedRequest(
+            service: service, uri: retrieval.resource.url, way: retrieval.way, via: context.configuration.via,
+            configured: retrieval.configuration.fields
+        ).head(for: exchange.head)
+        if let variant { Validation.makeConditional(&head.fields, for: variant.stored) }
+        request = head
+    }
+
+    func makeFlight() -> Flight {
+        Flight(
+            request: clientHead, at: context.now(), isValidation: validating != nil, isJoinable: isJoinable,
+            window: 256 << 10, expecting: 1)
+    }
+
+    /// Starts the load on this loop, as a task of its own.
+    func run(_ flight: Flight) {
+        let runner = FlightRunner(launch: self, flight: flight)
+        context.spawn { await runner.run() }
+    }
+}

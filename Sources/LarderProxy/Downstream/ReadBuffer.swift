@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Octets that were received and not yet consumed, in memory that is lent by the loop's pool while there are any.
+///
+/// Confined to its connection's loop.
+final class ReadBuffer {
+    private let pool: BufferPool
+    private var memory: UnsafeMutableRawBufferPointer?
+    private var start = 0
+    private var end = 0
+
+    init(pool: BufferPool) { self.pool = pool }
+
+    deinit { release() }
+
+    /// What was received and not yet consumed. Valid until the next call that changes the buffer.
+    var readable: UnsafeRawBufferPointer {
+        guard let memory else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+        return UnsafeRawBufferPointer(rebasing: memory[start..<end])
+    }
+
+    var isEmpty: Bool { start == end }
+    var count: Int { end - start }
+
+    /// Room for at least `minimum` octets behind what is readable.
+    func writable(minimum: Int) -> UnsafeMutableRawBufferPointer {
+        reserve(minimum)
+        return UnsafeMutableRawBufferPointer(rebasing: memory![end...])
+    }
+
+    func wrote(_ count: Int) { end += count }
+
+    func consume(_ count: Int) {
+        start += count
+        if start == end {
+            start = 0
+            end = 0
+        }
+    }
+
+    /// Gives the memory back while there is nothing in it: an idle connection needs none.
+    func releaseIfEmpty() {
+        if isEmpty { release() }
+    }
+
+    private func release() {
+        guard let memory else { return }
+        pool.giveBack(memory)
+        self.memory = nil
+        start = 0
+        end = 0
+    }
+
+    private func reserve(_ minimum: Int) {
+        guard let current = memory else {
+            memory = pool.take(atLeast: minimum)
+            return
+        }
+        if current.count - end >= minimum { return }
+        if current.count - count >= minimum {
+            current.copyMemory(from: readable)
+        } else {
+            let larger = pool.take(atLeast: max(current.count * 2, count + minimum))
+            larger.copyMemory(from: readable)
+            pool.giveBack(current)
+            memory = larger
+        }
+        end -= start
+        start = 0
+    }
+}
+
+/// Read buffers of one loop that nobody uses at the moment.
+final class BufferPool {
+    /// What one receive may bring: the size of all pooled buffers.
+    static let size = 16 << 10
+    private var free: [UnsafeMutableRawBufferPointer] = []
+
+    deinit { free.forEach { $0.deallocate() } }
+
+    func take(atLeast minimum: Int) -> UnsafeMutableRawBufferPointer {
+        if minimum <= BufferPool.size, let buffer = free.popLast() { return buffer }
+        return .allocate(byteCount: max(minimum, BufferPool.size), alignment: 16)
+    }
+
+    func giveBack(_ buffer: UnsafeMutableRawBufferPointer) {
+        if buffer.count == BufferPool.size, free.count < 64 { free.append(buffer) } else { buffer.deallocate() }
+    }
+}

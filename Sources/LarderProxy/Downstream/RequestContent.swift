@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+import LarderIO
+
+/// The content of one request, read from the client as somebody asks for it.
+///
+/// Confined to its connection's loop.
+final class RequestContent {
+    private let connection: DownstreamConnection
+    private var decoder: ContentDecoder
+    /// The client waits for `100 Continue` before it sends content (RFC 9110 §10.1.1).
+    private var isContinueExpected: Bool
+    /// Octets of content read so far.
+    private(set) var received: Int64 = 0
+    private(set) var isComplete: Bool
+    private(set) var hasFailed = false
+    private let timeout: Duration
+
+    init(connection: DownstreamConnection, framing: BodyFraming, isContinueExpected: Bool, timeout: Duration) {
+        self.connection = connection
+        decoder = ContentDecoder(framing, limits: connection.context.configuration.parseLimits)
+        self.isContinueExpected = isContinueExpected
+        self.timeout = timeout
+        isComplete = decoder.isComplete
+    }
+
+    var framing: BodyFraming { decoder.framing }
+    var trailers: Fields { decoder.trailers }
+
+    /// The next piece of content, nil at its end.
+    ///
+    /// - Throws: `ParseError` for bad framing, `IOError` when the client is gone or too slow.
+    func next() async throws -> ContentChunk? {
+        guard !isComplete else { return nil }
+        if isContinueExpected, connection.buffer.isEmpty {
+            isContinueExpected = false
+            try await sendContinue()
+        }
+        connection.stream.setDeadline(after: timeout)
+        defer { connection.stream.setDeadline(after: nil) }
+        do {
+            while true {
+                if let chunk = try decodeBuffered() { return chunk }
+                if isComplete { return nil }
+                let count = try await connection.stream.read(into: connection.buffer.writable(minimum: 4096))
+                guard count > 0 else { throw IOError(.connectionReset, operation: "read a request's content") }
+                connection.buffer.wrote(count)
+            }
+        } catch {
+            hasFailed = true
+            throw error
+        }
+    }
+
+    /// Reads and drops what is left, up to `limit` octets; whether the connection can go on afterwards.
+    func discard(upTo limit: Int) async -> Bool {
+        // A client that still waits for 100 Continue will not send: nothing can be said about what comes next.
+        guard !isComplete else { return true }
+        guard !isContinueExpected, !hasFailed else { return false }
+        var left = limit
+        while left >= 0 {
+            guard let chunk = try? await next() else { return isComplete }
+            left -= chunk.count
+        }
+        return false
+    }
+
+    private func decodeBuffered() throws(ParseError) -> ContentChunk? {
+        guard !connection.buffer.isEmpty else { return nil }
+        let (chunk, consumed) = try decoder.decodeChunk(connection.buffer.readable)
+        connection.buffer.consume(consumed)
+        isComplete = decoder.isComplete
+        received += Int64(chunk?.count ?? 0)
+        return chunk
+    }
+
+    private func sendContinue() async throws(IOError) {
+        try await connection.stream.write(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+import LarderIO
+
+extension ByteStream {
+    /// Writes a head, shared chunks and a tail, in one system call if the kernel takes them all.
+    ///
+    /// - Parameter chunks: as many as a gather list holds besides head and tail.
+    func write(_ head: [UInt8], _ chunks: [ContentChunk], tail: StaticString = "") async throws(IOError) {
+        var parts = GatherList()
+        var total = head.count + tail.utf8CodeUnitCount
+        // The array's storage may be borrowed only until the first suspension; nearly always that is enough.
+        let outcome: Result<Bool, IOError> = head.withUnsafeBytes { bytes in
+            parts.append(bytes)
+            for chunk in chunks {
+                parts.append(chunk.bytes)
+                total += chunk.count
+            }
+            parts.append(UnsafeRawBufferPointer(start: tail.utf8Start, count: tail.utf8CodeUnitCount))
+            return Result { () throws(IOError) in try tryWrite(&parts) }
+        }
+        if try outcome.get() { return }
+        let sent = total - parts.count
+        let rest = sent < head.count ? ContentChunk(head[sent...]) : nil
+        var left = GatherList()
+        if let rest { left.append(rest.bytes) }
+        var skipped = max(0, sent - head.count)
+        for chunk in chunks {
+            let step = min(skipped, chunk.count)
+            skipped -= step
+            left.append(UnsafeRawBufferPointer(rebasing: chunk.bytes[step...]))
+        }
+        left.append(
+            UnsafeRawBufferPointer(start: tail.utf8Start + skipped, count: tail.utf8CodeUnitCount - skipped))
+        try await write(left)
+        withExtendedLifetime((rest, chunks)) {}
+    }
+}

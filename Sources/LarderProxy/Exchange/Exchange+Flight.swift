@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderRules
+import LarderUpstream
+
+extension Exchange {
+    /// Asks the upstream, together with everybody who wants the same at the moment, and answers with what comes.
+    /// False when what came is not about this request: the caller decides anew.
+    ///
+    /// - Parameters:
+    ///   - variant: the stored variant to validate.
+    ///   - fallback: one that may answer if the upstream fails.
+    func fetch(
+        _ retrieval: inout Retrieval, reason: ForwardReason, validating variant: Variant?, fallback: Variant? = nil
+    ) async throws -> Bool {
+        let memory = retrieval.resource.memory
+        let status = CacheStatus(.forward(reason))
+        if let failure = memory.snapshot.failure, context.now() < failure.retryAt, !traits.has(.cacheControl) {
+            return try await serveFailure(failure.error, variant ?? fallback, status, retrieval)
+        }
+        // What only this client can use passes through: HEAD has no content to share, a part is not the whole.
+        if traits.method == .head || traits.has(.range) || retrieval.asksAlone {
+            do {
+                try await forward(retrieval.service, retrieval.way, reason: reason, retrieval: retrieval)
+            } catch let error as UpstreamError where !hasResponded {
+                return try await serveFailure(error, variant ?? fallback, status, retrieval)
+            }
+            return true
+        }
+        let launch = FlightLaunch(exchange: self, retrieval, validating: variant, isBackground: false)
+        let passedOver = retrieval.passedOver
+        let joining = memory.join(
+            where: { $0.isJoinable && launch.isJoinable && $0 !== passedOver }, orStart: { launch.makeFlight() })
+        switch joining {
+        case .started(let flight):
+            launch.run(flight)
+            return try await read(flight, isLeader: true, status, variant ?? fallback, &retrieval)
+        case .joined(let flight):
+            return try await read(flight, isLeader: false, status.collapsed(true), variant ?? fallback, &retrieval)
+        }
+    }
+
+    private func read(
+        _ flight: Flight, isLeader: Bool, _ status: CacheStatus, _ fallback: Variant?, _ retrieval: inout Retrieval
+    ) async throws -> Bool {
+        let reader = flight.read()
+        stream.onPeerClosed = { flight.interrupt(reader) }
+        defer {
+            stream.onPeerClosed = nil
+            flight.leave(reader)
+        }
+        if stream.isPeerClosed { throw ClientGone() }
+        guard let answer = await flight.answer(for: reader) else { throw ClientGone() }
+        switch answer {
+        case .failed(let error):
+            return try await serveFailure(error, fallback, status, retrieval)
+        case .settled(let variant):
+            guard variant.stored.variance.matches(head.fields) else {
+                retrieval.passedOver = flight
+                return false
+            }
+            record.kind = isLeader ? .validated : .collapsed
+            let age = Age.currentAge(of: variant.stored, at: context.now())
+            return try await serve(variant, StoredUse(age: age, status: status.answered(304)), retrieval)
+        case .response(let response, let length, let stored):
+            guard isLeader || stored != nil else {
+                // The response is for its own client; so this one asks for itself (T-16).
+                retrieval.asksAlone = true
+                return false
+            }
+            if let stored, !isLeader, !stored.variance.matches(head.fields) {
+                retrieval.passedOver = flight
+                return false
+            }
+            if let fallback, try await serveStale(fallback, .status(response.status), status, retrieval) { return true }
+            record.kind = isLeader ? .miss : .collapsed
+            try await relay(
+                flight, reader, response, length, status.answered(response.status).stored(isLeader && stored != nil), retrieval)
+            return true
+        }
+    }
+
+    /// Sends the head and then the content as the flight brings it.
+    private func relay(
+        _ flight: Flight, _ reader: Int, _ response: ResponseHead, _ length: Int64?, _ status: CacheStatus,
+        _ retrieval: Retrieval
+    ) async throws {
+        let fields = retrieval.way.isGateway ? mapped(response.fields, retrieval) : response.fields
+        let precondition = Preconditions.evaluate(head, against: response, receivedAt: context.now(), as: .cache)
+        if case .notModified = precondition {
+            startHead(status: 304, fields: Preconditions.notModifiedFields(fields))
+            finishHead(length: nil, cacheStatus: status)
+            return try await sendHead()
+        }
+        startHead(status: response.status, fields: fields)
+        finishHead(length: length, cacheStatus: status)
+        guard delivery != .none else { return try await sendHead() }
+        var isHeadPending = true
+        while true {
+            switch await flight.next(for: reader) {
+            case .chunks(let chunks):
+                if isHeadPending { try await sendHead(with: chunks) } else { try await sendContent(chunks) }
+                isHeadPending = false
+            case .spooled(let spool, let offset, let count):
+                if isHeadPending { try await sendHead() }
+                isHeadPending = false
+                try await send(spool, from: offset, count: count)
+            case .end(let trailers):
+                if isHeadPending { try await sendHead() }
+                return try await endContent(trailers: trailers)
+            case .failed(let error):
+                throw error
+            case .interrupted:
+                throw ClientGone()
+            }
+        }
+    }
+
+    private func send(_ spool: any ContentReader, from start: Int64, count: Int) async throws {
+        let end = start + Int64(count)
+        var offset = start
+        while offset < end {
+            guard let chunk = await spool.read(at: offset, count: Int(end - offset)) else { throw FlightError.fellBehind }
+            offset += Int64(chunk.count)
+            try await sendContent([chunk])
+        }
+    }
+
+    // MARK: Failures
+
+    /// Answers after a failed load: stale data if it may be served, else the error.
+    private func serveFailure(
+        _ error: any Error, _ fallback: Variant?, _ status: CacheStatus, _ retrieval: Retrieval
+    ) async throws -> Bool {
+        if let fallback, try await serveStale(fallback, .disconnected, status, retrieval) { return true }
+        record.cacheStatus = status
+        throw Problem(upstream: error, uri: uri)
+    }
+
+    private func serveStale(
+        _ variant: Variant, _ failure: UpstreamFailure, _ status: CacheStatus, _ retrieval: Retrieval
+    ) async throws -> Bool {
+        let decision = StaleUse.onError(
+            variant.stored, failure: failure, request: head, policy: retrieval.policy, now: context.now())
+        guard case .serve(let age, let ttl, let reason) = decision else { return false }
+        record.kind = .stale
+        var status = status
+        if case .status(let code) = failure { status = status.answered(code) }
+        status.ttl = ttl
+        status.detail = reason.rawValue
+        return try await serve(variant, StoredUse(age: age, status: status), retrieval)
+    }
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderRules
+import LarderUpstream
+
+extension Exchange {
+    /// Passes the request through to the upstream and the response back, both streamed, for its own client only.
+    ///
+    /// - Parameter retrieval: set for a GET or HEAD of a Resource, whose stored variants a HEAD may freshen.
+    func forward(
+        _ service: RoutedService, _ way: Way, reason: ForwardReason, retrieval: Retrieval? = nil
+    ) async throws {
+        record.kind = .pass
+        if let problem = answerLastHop() { throw problem }
+        let abort = UpstreamAbort()
+        stream.onPeerClosed = { abort.abort() }
+        defer { stream.onPeerClosed = nil }
+        let response: UpstreamResponse
+        do {
+            response = try await context.upstream.send(upstreamRequest(service, way, abort))
+        } catch {
+            if abort.isAborted { throw ClientGone() }
+            context.counters.add(.upstreamErrors)
+            throw error
+        }
+        if response.head.status == 101 { return try await upgrade(response) }
+        try await relay(response, service, way, reason, retrieval)
+        if !head.method.isSafe { invalidate(after: response.head) }
+    }
+
+    private func upstreamRequest(_ service: RoutedService, _ way: Way, _ abort: UpstreamAbort) -> UpstreamRequest {
+        var forwarded = ForwardedRequest(
+            service: service, uri: uri, way: way, via: context.configuration.via,
+            configured: service.configuration(for: uri, method: head.method).fields
+        ).head(for: head)
+        if traits.wantsUpgrade {
+            forwarded.fields[.connection] = "upgrade"
+            forwarded.fields[.upgrade] = head.fields[.upgrade]
+        }
+        context.counters.add(.upstreamRequests)
+        var request = UpstreamRequest(origin: Origin(uri), head: forwarded, parent: service.parent(uri), allowsAddress: allowsAddress, abort: abort)
+        if let content {
+            request.content = .stream(
+                content.framing, next: { try await content.next() }, trailers: { content.trailers })
+        }
+        request.onInterim = { [self] interim in try await relayInterim(interim) }
+        return request
+    }
+
+    /// Interim responses go to HTTP/1.1 clients as they come; `100` is answered by reading content instead.
+    private func relayInterim(_ interim: ResponseHead) async throws {
+        guard traits.version == .http11, interim.status != 100, interim.status != 101 else { return }
+        var fields = interim.fields
+        HopByHop.strip(&fields, for: .forwardResponse)
+        out.removeAll(keepingCapacity: true)
+        PreparedHead.appendStatusLine(interim.status, to: &out)
+        PreparedHead.append(fields, to: &out)
+        PreparedHead.appendLineEnd(to: &out)
+        try await stream.write(out)
+    }
+
+    private func relay(
+        _ response: UpstreamResponse, _ service: RoutedService, _ way: Way, _ reason: ForwardReason,
+        _ retrieval: Retrieval?
+    ) async throws {
+        var received = response.head
+        HopByHop.strip(&received.fields, for: .forwardResponse)
+        if !received.fields.contains(.date) { received.fields[.date] = context.dateText() }
+        if let retrieval, traits.method == .head { freshen(retrieval, with: received) }
+        let status = CacheStatus(.forward(reason)).answered(received.status)
+        let fields = way.isGateway ? mapped(received.fields, service: service, way: way) : received.fields
+        startHead(status: received.status, fields: fields)
+        if traits.method == .head, let length = received.fields[first: .contentLength].flatMap({ Int64($0) }) {
+            PreparedHead.appendField("Content-Length", number: length, to: &out)
+        }
+        finishHead(length: traits.method == .head ? nil : response.contentLength, cacheStatus: status)
+        if traits.method != .head, !traits.isPersistent { isPersistent = false }
+        var isHeadPending = true
+        while let chunk = try await response.nextChunk() {
+            context.counters.add(.received, chunk.count)
+            if isHeadPending { try await sendHead(with: [chunk]) } else { try await sendContent([chunk]) }
+            isHeadPending = false
+        }
+        if isHeadPending { try await sendHead() }
+        try await endContent(trailers: response.trailers)
+    }
+
+    /// A 200 to HEAD says what a GET would have got: stored variants that agree are freshened, others are stale
+    /// now (RFC 9111 §4.3.5).
+    private func freshen(_ retrieval: Retrieval, with response: ResponseHead) {
+        let now = context.now()
+        let memory = retrieval.resource.memory
+        for variant in memory.snapshot.variants where variant.stored.variance.matches(head.fields) {
+            switch Freshening.freshenByHead(
+                variant.stored, with: response, to: head, requestTime: now, responseTime: now, policy: retrieval.policy)
+            {
+            case .updated(let stored), .stale(let stored, _):
+                let changed = variant.with(stored, via: context.configuration.via)
+                guard memory.replace(variant, by: changed) else { continue }
+                context.proxy.storing?.update(
+                    changed, of: retrieval.resource, service: retrieval.service, policy: retrieval.policy)
+            case .discard:
+                memory.removeVariants { $0 === variant }
+                context.proxy.storing?.remove(variant, of: retrieval.resource, service: retrieval.service)
+            case .untouched:
+                break
+            }
+        }
+    }
+
+    /// What a successful unsafe request makes unusable (RFC 9111 §4.4).
+    private func invalidate(after response: ResponseHead) {
+        let decision = Invalidation.decide(
+            method: head.method, target: uri, status: response.status, response: response.fields)
+        guard case .invalidate(let targets, _) = decision else { return }
+        let table = context.configuration.router.table
+        for target in targets { context.proxy.invalidate(target, service: table.claiming(target) ?? table.unclaimed) }
+    }
+
+    /// TRACE and OPTIONS end here when their last hop was ours (RFC 9110 §7.6.2); TRACE is not done at all.
+    private func answerLastHop() -> Problem? {
+        if head.method == .trace { return .traceRefused }
+        switch MaxForwards.decide(head.method, head.fields) {
+        case .notApplicable: return nil
+        case .forward(let left):
+            head.fields[.maxForwards] = String(left)
+            return nil
+        case .answer: return .lastHop
+        case .reject: return .badRequest("Max-Forwards must be one number.")
+        }
+    }
+
+    // MARK: Upgrades
+
+    /// After a 101 both sides speak something else: octets pass as they are until one side ends.
+    private func upgrade(_ response: UpstreamResponse) async throws {
+        guard traits.wantsUpgrade else {
+            response.abort()
+            throw Problem(
+                status: 502, title: "Bad gateway", proxyError: .httpProtocolError,
+                detail: "The origin switched protocols without being asked to.", advice: "Report it to the origin's owner.")
+        }
+        var fields = response.head.fields
+        let protocols = fields[.upgrade]
+        HopByHop.strip(&fields, for: .forwardResponse)
+        startHead(status: 101, fields: fields)
+        PreparedHead.appendField("Connection", "upgrade", to: &out)
+        if let protocols { PreparedHead.appendField("Upgrade", protocols, to: &out) }
+        PreparedHead.appendLineEnd(to: &out)
+        isPersistent = false
+        record.kind = .tunnel
+        hasResponded = true
+        try await stream.write(out)
+        let (upstream, early) = response.takeStream()
+        await relayTunnel(to: upstream, early: early)
+    }
+}

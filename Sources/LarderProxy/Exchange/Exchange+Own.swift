@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+
+extension Exchange {
+    /// What a request to Larder itself may carry.
+    private static let contentLimit = 1 << 20
+
+    /// Answers as Larder itself.
+    func answerOwn() async throws {
+        record.kind = .own
+        let request = try await ownRequest()
+        let response = await context.proxy.pages.answer(request, of: context.proxy)
+        var fields = response.fields
+        if !fields.contains(.date) { fields[.date] = context.dateText() }
+        if !fields.contains(.cacheControl) { fields[.cacheControl] = "no-store" }
+        fields[.xContentTypeOptions] = "nosniff"
+        if !fields.contains(.contentSecurityPolicy) { fields[.contentSecurityPolicy] = "default-src 'none'" }
+        out.removeAll(keepingCapacity: true)
+        PreparedHead.appendStatusLine(response.status, to: &out)
+        PreparedHead.append(fields, to: &out)
+        record.status = response.status
+        finishHead(length: Int64(response.content.count))
+        try await sendHead(with: [ContentChunk(response.content)])
+    }
+
+    /// `OPTIONS *`: what Larder as a whole can do.
+    func answerCapabilities() async throws {
+        record.kind = .own
+        out.removeAll(keepingCapacity: true)
+        PreparedHead.appendStatusLine(204, to: &out)
+        PreparedHead.append(
+            ["Date": context.dateText(), "Allow": "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, CONNECT"], to: &out)
+        record.status = 204
+        finishHead(length: nil)
+        try await sendHead()
+    }
+
+    private func ownRequest() async throws -> OwnRequest {
+        var body: [UInt8] = []
+        while let chunk = try await content?.next() {
+            chunk.withBytes { body.append(contentsOf: $0) }
+            guard body.count <= Exchange.contentLimit else { throw Problem.ownContentTooLarge }
+        }
+        let target = String(decoding: head.target, as: UTF8.self)
+        let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        return OwnRequest(
+            method: head.method, path: String(parts[0]), parameters: parts.count > 1 ? Self.parameters(of: parts[1]) : [],
+            fields: head.fields, content: body, isOverSocket: connection.isOverSocket)
+    }
+
+    private static func parameters(of query: Substring) -> [(name: String, value: String)] {
+        query.split(separator: "&").map { item in
+            let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            return (PercentText.decoded(parts[0]), parts.count > 1 ? PercentText.decoded(parts[1]) : "")
+        }
+    }
+}
+
+/// Percent-encoding of query parameters; `+` stands for a space there.
+enum PercentText {
+    static func decoded(_ text: some StringProtocol) -> String {
+        var octets: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let first = rest.popFirst() {
+            if first == UInt8(ascii: "+") {
+                octets.append(0x20)
+            } else if first == UInt8(ascii: "%"), rest.count >= 2, let high = ASCII.hexValue(rest[rest.startIndex]),
+                let low = ASCII.hexValue(rest[rest.startIndex + 1])
+            {
+                octets.append(high << 4 | low)
+                rest = rest.dropFirst(2)
+            } else {
+                octets.append(first)
+            }
+        }
+        return String(decoding: octets, as: UTF8.self)
+    }
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderRules
+
+/// How a response's content is delimited for its client (RFC 9112 §6).
+enum Delivery: Equatable {
+    /// There is no content: HEAD, 204, 304.
+    case none
+    case length
+    case chunked
+    /// The end of the connection is the end of the content (HTTP/1.0 clients).
+    case untilClose
+}
+
+extension Exchange {
+    // MARK: Heads
+
+    /// Begins the response head with status and end-to-end fields, mapped for gateway clients.
+    func startHead(status: Status, fields: Fields) {
+        out.removeAll(keepingCapacity: true)
+        PreparedHead.appendStatusLine(status, to: &out)
+        PreparedHead.append(fields, to: &out)
+        PreparedHead.appendVia(fields, via: context.configuration.via, to: &out)
+        record.status = status
+    }
+
+    /// Adds the fields of this response alone and ends the head. The content's length is nil when it is not known
+    /// beforehand.
+    func finishHead(length: Int64?, use: StoredUse? = nil, cacheStatus: CacheStatus? = nil) {
+        let bodiless = record.status.hasNoContent || traits.method == .head
+        if let length, !record.status.hasNoContent {
+            PreparedHead.appendField("Content-Length", number: length, to: &out)
+        }
+        if bodiless {
+            delivery = .none
+        } else if length != nil {
+            delivery = .length
+        } else if traits.version == .http11 {
+            delivery = .chunked
+            PreparedHead.appendField("Transfer-Encoding", "chunked", to: &out)
+        } else {
+            delivery = .untilClose
+            isPersistent = false
+        }
+        if let use {
+            record.cacheStatus = use.status
+            use.append(to: &out)
+        } else if let cacheStatus {
+            record.cacheStatus = cacheStatus
+            PreparedHead.appendField("Cache-Status", cacheStatus.member(), to: &out)
+        }
+        appendConnection()
+        PreparedHead.appendLineEnd(to: &out)
+    }
+
+    func appendConnection() {
+        if context.isDraining { isPersistent = false }
+        if !isPersistent {
+            PreparedHead.appendField("Connection", "close", to: &out)
+        } else if traits.version == .http10 {
+            PreparedHead.appendField("Connection", "keep-alive", to: &out)
+        }
+    }
+
+    // MARK: Sending
+
+    /// Sends the head alone.
+    func sendHead() async throws {
+        hasResponded = true
+        try await send(out)
+    }
+
+    /// Sends head and whole content in one gathered write.
+    func sendHead(with chunks: [ContentChunk]) async throws {
+        hasResponded = true
+        guard delivery != .none else { return try await send(out) }
+        if delivery == .chunked {
+            try await send(out)
+            try await sendContent(chunks)
+            return
+        }
+        record.contentSent += chunks.reduce(0) { $0 + Int64($1.count) }
+        setWriteDeadline()
+        try await stream.write(out, chunks)
+    }
+
+    /// Sends a piece of content as `delivery` says.
+    func sendContent(_ chunks: [ContentChunk]) async throws {
+        guard delivery != .none, !chunks.isEmpty else { return }
+        let count = chunks.reduce(0) { $0 + $1.count }
+        guard count > 0 else { return }
+        record.contentSent += Int64(count)
+        setWriteDeadline()
+        guard delivery == .chunked else { return try await stream.write([], chunks) }
+        out.removeAll(keepingCapacity: true)
+        MessageWriter.appendChunkStart(count: count, to: &out)
+        try await stream.write(out, chunks, tail: "\r\n")
+    }
+
+    /// Ends the content. Trailers go to clients that can tell them apart from content.
+    func endContent(trailers: Fields = Fields()) async throws {
+        guard delivery == .chunked else { return }
+        out.removeAll(keepingCapacity: true)
+        MessageWriter.appendLastChunk(trailers: trailers, to: &out)
+        try await send(out)
+    }
+
+    private func send(_ octets: [UInt8]) async throws {
+        setWriteDeadline()
+        try await stream.write(octets, [])
+    }
+
+    private func setWriteDeadline() {
+        stream.setDeadline(after: context.configuration.settings.timeouts.write)
+    }
+
+    // MARK: Problems
+
+    /// Answers with a problem.
+    func respond(_ problem: Problem) async throws {
+        if problem.closes { isPersistent = false }
+        let format = ProblemFormat(for: head.fields)
+        let instance = uri.isEmpty ? String(decoding: head.target.prefix(1024), as: UTF8.self) : uri.string
+        let text = Array(problem.content(as: format, instance: instance).utf8)
+        var fields = problem.fields
+        fields[.date] = context.dateText()
+        fields[.contentType] = format.mediaType
+        fields[.cacheControl] = "no-store"
+        fields[.xContentTypeOptions] = "nosniff"
+        if format == .html { fields[.contentSecurityPolicy] = "default-src 'none'; style-src 'unsafe-inline'" }
+        fields[.proxyStatus] = ProxyStatus(problem.proxyError, details: problem.title).member()
+        record.problem = problem
+        startHead(status: problem.status, fields: fields)
+        finishHead(length: Int64(text.count), cacheStatus: record.cacheStatus)
+        try await sendHead(with: [ContentChunk(text)])
+    }
+}

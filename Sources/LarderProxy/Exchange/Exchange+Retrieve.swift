@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderRules
+
+/// What a GET or HEAD is about: its Resource, and what the configuration says of it.
+struct Retrieval {
+    let service: RoutedService
+    let way: Way
+    let resource: Resource
+    let configuration: EffectiveConfiguration
+    var policy: CachePolicy { configuration.policy }
+    /// The flight whose answer turned out not to be for this request; it is not joined again.
+    var passedOver: Flight?
+    /// Whether collapsing was tried and what came was not for sharing.
+    var asksAlone = false
+}
+
+extension Exchange {
+    /// Answers a GET or HEAD from what is stored, or from upstream, as the rules decide.
+    func retrieve(_ service: RoutedService, _ way: Way) async throws {
+        let partition = service.partition(of: head.fields)
+        key.set(service: service.number, partition: partition, url: uri)
+        let registry = context.proxy.registry
+        let resource =
+            registry.resource(for: key)
+            ?? registry.resource(for: key) { key in service.makeResource(key: key, partition: partition, url: uri) }
+        var retrieval = Retrieval(
+            service: service, way: way, resource: resource, configuration: service.configuration(for: resource))
+        guard retrieval.configuration.caches else {
+            return try await forward(service, way, reason: .bypass)
+        }
+        // A request is decided again when the load it waited for was not about it, which each load can be once.
+        for _ in 0..<8 {
+            if try await step(&retrieval) { return }
+        }
+        try await forward(service, way, reason: .miss)
+    }
+
+    /// One decision and what follows from it. False when the situation changed and must be decided anew.
+    private func step(_ retrieval: inout Retrieval) async throws -> Bool {
+        let memory = retrieval.resource.memory
+        var snapshot = memory.snapshot
+        if !snapshot.isStoreRead, let storing = context.proxy.storing {
+            await storing.load(retrieval.resource, service: retrieval.service, policy: retrieval.policy)
+            snapshot = memory.snapshot
+            if !snapshot.variants.isEmpty { chargeRegistry(for: retrieval.resource) }
+        }
+        let decision = Reuse.decide(
+            request: head, candidates: snapshot.candidates, policy: retrieval.policy, now: context.now())
+        switch decision {
+        case .answer(let selection):
+            memory.touch()
+            record.kind = .hit
+            return try await serve(snapshot.variants[selection.index], StoredUse(selection), retrieval)
+        case .answerStale(let selection, let reason):
+            memory.touch()
+            record.kind = .stale
+            let variant = snapshot.variants[selection.index]
+            if reason == .staleWhileRevalidate { refresh(variant, retrieval) }
+            return try await serve(variant, StoredUse(selection, detail: reason), retrieval)
+        case .validate(let selection, let reason):
+            return try await fetch(&retrieval, reason: reason, validating: snapshot.variants[selection.index])
+        case .forward(let reason, let fallback):
+            let variant = fallback.map { snapshot.variants[$0.index] }
+            return try await fetch(&retrieval, reason: reason, validating: nil, fallback: variant)
+        case .refuse(let reason):
+            throw Problem.notStored(reason, uri: uri)
+        }
+    }
+
+    /// Starts a validation in the background, unless one is under way.
+    private func refresh(_ variant: Variant, _ retrieval: Retrieval) {
+        let launch = FlightLaunch(exchange: self, retrieval, validating: variant, isBackground: true)
+        let joining = retrieval.resource.memory.join(where: { $0.isValidation }, orStart: { launch.makeFlight() })
+        switch joining {
+        case .joined(let flight): flight.leave(flight.read())
+        case .started(let flight): launch.run(flight)
+        }
+    }
+
+    func chargeRegistry(for resource: Resource) {
+        context.proxy.registry.charge(resource, content: resource.memory.cost)
+    }
+}

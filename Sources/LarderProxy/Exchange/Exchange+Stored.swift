@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderRules
+
+extension Exchange {
+    /// Answers with a stored variant. False when its content turned out to be gone: the caller decides anew.
+    func serve(_ variant: Variant, _ use: StoredUse, _ retrieval: Retrieval) async throws -> Bool {
+        record.cacheStatus = use.status
+        if traits.presence.isDisjoint(with: [.conditional, .range]), traits.method == .get,
+            case .memory(let chunks, let length) = variant.content, !variant.stored.isPartial,
+            !(variant.namesLocations && retrieval.way.isGateway)
+        {
+            return try await serveWhole(variant, chunks, length, use)
+        }
+        return try await serveSelected(variant, use, retrieval)
+    }
+
+    /// The ordinary hit: the prepared head, what is of this moment, and the content, in one write.
+    private func serveWhole(
+        _ variant: Variant, _ chunks: [ContentChunk], _ length: Int, _ use: StoredUse
+    ) async throws -> Bool {
+        record.status = variant.stored.status
+        out.removeAll(keepingCapacity: true)
+        out.append(contentsOf: variant.head)
+        delivery = record.status.hasNoContent ? .none : .length
+        use.append(to: &out)
+        appendConnection()
+        PreparedHead.appendLineEnd(to: &out)
+        context.counters.add(.saved, length)
+        try await sendHead(with: chunks)
+        return true
+    }
+
+    /// The hit with something to it: preconditions, ranges, mapped URLs, content in the store.
+    private func serveSelected(_ variant: Variant, _ use: StoredUse, _ retrieval: Retrieval) async throws -> Bool {
+        let stored = variant.stored
+        let fields = retrieval.way.isGateway && variant.namesLocations ? mapped(stored.fields, retrieval) : stored.fields
+
+        switch Preconditions.evaluate(head, against: stored) {
+        case .notModified:
+            startHead(status: 304, fields: Preconditions.notModifiedFields(fields))
+            finishHead(length: nil, use: use)
+            try await sendHead()
+            return true
+        case .preconditionFailed(let field):
+            throw Problem.preconditionFailed(by: field)
+        case .proceed:
+            break
+        }
+
+        guard let cursor = await ContentCursor.open(variant.content) else { return contentIsGone(variant, retrieval) }
+        switch Ranges.evaluate(head, against: stored) {
+        case .whole:
+            startHead(status: stored.status, fields: fields)
+            finishHead(length: cursor.length, use: use)
+            try await send(cursor, 0..<cursor.length, headFirst: true)
+        case .unsatisfiable(let length):
+            startHead(status: 416, fields: ["Content-Range": "bytes */\(length)", "Date": context.dateText()])
+            finishHead(length: 0, use: use)
+            try await sendHead()
+        case .single(let range, let completeLength):
+            try await send(cursor, range, completeLength, fields, use)
+        case .multiple(let ranges, let completeLength):
+            // The boundary is chosen anew each time, so that nobody can put it into content beforehand.
+            let plan = MultipartPlan(
+                ranges, completeLength: completeLength, contentType: fields.withFirst(.contentType) { Array($0) },
+                boundary: "larder-" + String(UInt64.random(in: .min ... .max), radix: 36))
+            try await send(cursor, plan, fields, use)
+        }
+        return true
+    }
+
+    /// A 206 with one range (RFC 9110 §15.3.7.1).
+    private func send(
+        _ cursor: ContentCursor, _ range: ByteRange, _ completeLength: Int64?, _ fields: Fields, _ use: StoredUse
+    ) async throws {
+        var fields = fields
+        let total = completeLength.map(String.init) ?? "*"
+        fields[.contentRange] = "bytes \(range.first)-\(range.last)/\(total)"
+        startHead(status: 206, fields: fields)
+        finishHead(length: range.count, use: use)
+        try await send(cursor, range.first..<range.last + 1, headFirst: true)
+    }
+
+    /// A 206 with several ranges (RFC 9110 §15.3.7.2).
+    private func send(
+        _ cursor: ContentCursor, _ multipart: MultipartPlan, _ fields: Fields, _ use: StoredUse
+    ) async throws {
+        var fields = fields
+        fields[.contentType] = multipart.contentType
+        startHead(status: 206, fields: fields)
+        finishHead(length: multipart.contentLength, use: use)
+        try await sendHead()
+        for part in multipart.parts {
+            try await sendContent([ContentChunk(part.head)])
+            try await send(cursor, part.range.first..<part.range.last + 1, headFirst: false)
+        }
+        try await sendContent([ContentChunk(multipart.end)])
+    }
+
+    /// Sends octets of stored content, piece by piece.
+    ///
+    /// - Throws: when the store cannot give them; what was announced is then visibly not whole.
+    private func send(_ cursor: ContentCursor, _ range: Range<Int64>, headFirst: Bool) async throws {
+        guard delivery != .none, !range.isEmpty else {
+            if headFirst { try await sendHead() }
+            return
+        }
+        context.counters.add(.saved, range.count)
+        var offset = range.lowerBound
+        var isHeadPending = headFirst
+        while offset < range.upperBound {
+            let count = Int(min(Int64(256 << 10), range.upperBound - offset))
+            guard let chunks = await cursor.read(at: offset, count: count) else { throw Problem.storedContentLost }
+            offset += chunks.reduce(0) { $0 + Int64($1.count) }
+            if isHeadPending {
+                isHeadPending = false
+                try await sendHead(with: chunks)
+            } else {
+                try await sendContent(chunks)
+            }
+        }
+    }
+
+    private func contentIsGone(_ variant: Variant, _ retrieval: Retrieval) -> Bool {
+        retrieval.resource.memory.removeVariants { $0 === variant }
+        context.proxy.storing?.remove(variant, of: retrieval.resource, service: retrieval.service)
+        return false
+    }
+
+    /// `fields` as a gateway client must see them.
+    func mapped(_ fields: Fields, _ retrieval: Retrieval) -> Fields {
+        mapped(fields, service: retrieval.service, way: retrieval.way)
+    }
+
+    func mapped(_ fields: Fields, service: RoutedService, way: Way) -> Fields {
+        GatewayMapping(
+            table: context.configuration.router.table, service: service, way: way, target: uri,
+            authority: head.fields[first: .host] ?? connection.client.localHost
+        ).mapped(fields)
+    }
+}
+
+/// Stored content, wherever it is, read from any offset.
+enum ContentCursor {
+    case memory([ContentChunk], length: Int64)
+    case store(any ContentReader, length: Int64)
+
+    static func open(_ content: VariantContent) async -> ContentCursor? {
+        switch content {
+        case .memory(let chunks, let length): .memory(chunks, length: Int64(length))
+        case .store(let source): await source.open().map { .store($0, length: source.length) }
+        }
+    }
+
+    var length: Int64 {
+        switch self {
+        case .memory(_, let length), .store(_, let length): length
+        }
+    }
+
+    /// At least one octet and up to `count` from `offset` on; nil when they cannot be had.
+    func read(at offset: Int64, count: Int) async -> [ContentChunk]? {
+        switch self {
+        case .store(let reader, _): await reader.read(at: offset, count: count).map { [$0] }
+        case .memory(let chunks, _): ContentChunk.slice(of: chunks, from: offset, count: count)
+        }
+    }
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderRules
+
+/// One request and its response, from the parsed head to the line in the log.
+///
+/// A connection has one and uses it for each of its requests in turn, so that the storage for head, URI, key and
+/// response head is there already. Confined to its loop. The steps are in the extensions: `+Retrieve` decides
+/// between store and upstream, `+Stored` answers from what is stored, `+Flight` reads along a load, `+Forward`
+/// passes a request through, `+Own` answers as Larder itself, `+Response` writes.
+final class Exchange {
+    unowned let connection: DownstreamConnection
+    let context: LoopContext
+    var stream: ByteStream { connection.stream }
+
+    // MARK: The request
+
+    var head = RequestHead()
+    var traits = RequestTraits()
+    var uri = TargetURI()
+    var key = ResourceKey()
+    var content: RequestContent?
+
+    // MARK: The response
+
+    /// The response head as octets while it is put together.
+    var out: [UInt8] = []
+    /// How the content is delimited for this client.
+    var delivery = Delivery.none
+    /// Whether the final response's head has gone out: from then on an error can only break the connection.
+    var hasResponded = false
+    /// Whether the connection can serve another request afterwards.
+    var isPersistent = true
+    /// Whether the client may still be sending when the connection closes.
+    var mustLinger = false
+    var record = ExchangeRecord()
+
+    init(connection: DownstreamConnection) {
+        self.connection = connection
+        context = connection.context
+        out.reserveCapacity(1024)
+    }
+
+    /// Runs the exchange whose head has been read. Returns whether the connection goes on.
+    ///
+    /// - Throws: when the client cannot be answered any more.
+    func run() async throws -> Bool {
+        begin()
+        do {
+            try await answer()
+        } catch {
+            try await recover(from: error)
+        }
+        if let content, !content.isComplete {
+            if isPersistent { isPersistent = await content.discard(upTo: 64 << 10) }
+            if !isPersistent { mustLinger = true }
+        }
+        content = nil
+        end()
+        return isPersistent
+    }
+
+    /// Answers a head that could not be parsed; the connection closes afterwards.
+    func refuse(_ error: ParseError) async {
+        begin()
+        head = RequestHead()
+        traits = RequestTraits()
+        record.kind = .error
+        try? await respond(.malformed(error))
+        mustLinger = true
+        end()
+    }
+
+    /// Answers a client that did not finish its head in time.
+    func refuseSlowHead() async {
+        begin()
+        head = RequestHead()
+        traits = RequestTraits()
+        record.kind = .error
+        try? await respond(.slowHead)
+        end()
+    }
+
+    // MARK: Steps
+
+    private func begin() {
+        traits = RequestTraits(of: head)
+        out.removeAll(keepingCapacity: true)
+        delivery = .none
+        hasResponded = false
+        isPersistent = traits.isPersistent
+        mustLinger = false
+        content = nil
+        record = ExchangeRecord(startedAt: context.loop.time.monotonic())
+    }
+
+    private func answer() async throws {
+        let framing = try BodyFraming(request: head)
+        if framing != .none {
+            content = RequestContent(
+                connection: connection, framing: framing, isContinueExpected: traits.expectsContinue,
+                timeout: context.configuration.settings.timeouts.body)
+        }
+        switch context.configuration.router.route(head, from: connection.client, uri: &uri) {
+        case .resource(let service, let way): try await dispatch(service, way)
+        case .larder: try await answerOwn()
+        case .tunnel(let authority): try await tunnel(to: authority)
+        case .capabilities: try await answerCapabilities()
+        case .refused(let problem): throw problem
+        }
+    }
+
+    private func dispatch(_ service: RoutedService, _ way: Way) async throws {
+        record.service = service.name
+        record.way = way
+        try checkForwarding(service)
+        if traits.method == .other || content != nil || traits.wantsUpgrade {
+            try await forward(service, way, reason: .method)
+        } else {
+            try await retrieve(service, way)
+        }
+    }
+
+    /// What must hold before anything is sent inbound: no loop, an allowed host, and a hop left.
+    private func checkForwarding(_ service: RoutedService) throws {
+        let pseudonym = context.configuration.pseudonym
+        if traits.has(.via), ViaField.contains(pseudonym, in: head.fields) { throw Problem.loop(pseudonym: pseudonym) }
+        guard service.allows(uri) else { throw Problem.hostNotAllowed(uri.host, service: service.name) }
+    }
+
+    /// Makes an answer of an error, if one can still be made.
+    private func recover(from error: any Error) async throws {
+        let problem: Problem
+        switch error {
+        case let error as Problem: problem = error
+        case let error as ParseError: problem = .malformed(error)
+        case is ClientGone:
+            isPersistent = false
+            throw error
+        case let error as IOError: throw error
+        default: problem = Problem(upstream: error, uri: uri)
+        }
+        record.kind = .error
+        record.problem = problem
+        guard !hasResponded else {
+            // The client must be able to tell that the content is not whole.
+            isPersistent = false
+            stream.reset()
+            return
+        }
+        try await respond(problem)
+    }
+
+    private func end() {
+        record.duration = context.loop.time.monotonic() - record.startedAt
+        context.counters.count(record.kind, latency: record.duration)
+        context.counters.add(.sent, Int(record.contentSent))
+        if context.configuration.settings.log.access { context.proxy.accessLog.write(record, head: head, uri: uri) }
+    }
+}
+
+/// The client left while its answer was awaited.
+struct ClientGone: Error {}
+
+/// What became of an exchange: the one value that the log, the counters and `Cache-Status` are made from.
+struct ExchangeRecord {
+    var startedAt: Int64 = 0
+    /// Nanoseconds from the parsed head to the last octet handed to the kernel.
+    var duration: Int64 = 0
+    var kind = LoopCounters.Kind.pass
+    var status: Status = 0
+    var service = ""
+    var way = Way.forward
+    var cacheStatus: CacheStatus?
+    var problem: Problem?
+    /// Octets of content sent to the client.
+    var contentSent: Int64 = 0
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+
+/// What answers requests addressed to Larder itself: the first page and everything under `/-/`.
+package protocol OwnPages: Sendable {
+    func answer(_ request: OwnRequest, of proxy: Proxy) async -> OwnResponse
+}
+
+/// A request addressed to Larder itself.
+package struct OwnRequest: Sendable {
+    package var method: Method
+    /// The path, still percent-encoded.
+    package var path: String
+    /// The query's parameters, decoded, in order.
+    package var parameters: [(name: String, value: String)]
+    package var fields: Fields
+    package var content: [UInt8]
+    /// The request came over the Unix socket, whose permissions are the authorisation.
+    package var isOverSocket: Bool
+
+    package init(
+        method: Method = .get, path: String, parameters: [(name: String, value: String)] = [], fields: Fields = Fields(),
+        content: [UInt8] = [], isOverSocket: Bool = false
+    ) {
+        self.method = method
+        self.path = path
+        self.parameters = parameters
+        self.fields = fields
+        self.content = content
+        self.isOverSocket = isOverSocket
+    }
+
+    /// The first value of a parameter.
+    package func parameter(_ name: String) -> String? { parameters.first { $0.name == name }?.value }
+
+    /// All values of a parameter.
+    package func values(of name: String) -> [String] { parameters.filter { $0.name == name }.map(\.value) }
+}
+
+package struct OwnResponse: Sendable {
+    package var status: Status
+    package var fields: Fields
+    package var content: [UInt8]
+
+    package init(status: Status = 200, type: String, _ content: some Sequence<UInt8>, fields: Fields = Fields()) {
+        self.status = status
+        self.fields = fields
+        self.fields[.contentType] = type
+        self.content = Array(content)
+    }
+
+    /// An answer that something is wrong, in the form `request` asks for.
+    package init(_ problem: Problem, for request: OwnRequest) {
+        let format = ProblemFormat(for: request.fields)
+        self.init(
+            status: problem.status, type: format.mediaType, problem.content(as: format, instance: request.path).utf8,
+            fields: problem.fields)
+    }
+}

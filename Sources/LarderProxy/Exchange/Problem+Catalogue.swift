@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+import LarderIO
+import LarderRules
+import LarderUpstream
+
+extension Problem {
+    /// A request that is not HTTP/1.1 as RFC 9112 defines it.
+    static func malformed(_ error: ParseError) -> Problem {
+        Problem(
+            status: error.status, title: error.status.phrase, proxyError: .httpRequestError,
+            detail: "The request was refused: \(error.code.sentence) (\(error.code.name))",
+            advice: "Send the request as RFC 9112 defines it; Larder repairs nothing.", closes: true)
+    }
+
+    static let slowHead = Problem(
+        status: 408, title: "Request timeout", proxyError: .httpRequestError,
+        detail: "The request head did not arrive in time.",
+        advice: "Send the whole head at once, or raise `timeouts.head`.", closes: true)
+
+    static func loop(pseudonym: String) -> Problem {
+        Problem(
+            status: 508, title: "Loop detected", proxyError: .proxyLoopDetected,
+            detail: "The request has been through this Larder already: its Via field names ‘\(pseudonym)’.",
+            advice: "Look for a proxy setting or a service's baseURL that leads back to Larder.")
+    }
+
+    static func hostNotAllowed(_ host: String, service: String) -> Problem {
+        Problem(
+            status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
+            detail: "‘\(host)’ is not a host of the service ‘\(service)’.",
+            advice: "Add the host to the service's `allowHosts` if its resources may be there.")
+    }
+
+    static let traceRefused: Problem = {
+        var problem = Problem(
+            status: 405, title: "Method not allowed", proxyError: .httpRequestDenied,
+            detail: "TRACE is not passed on: it would show credentials to whoever asks.",
+            advice: "Use GET with `Cache-Control: no-cache` to see what an origin answers.")
+        problem.fields[.allow] = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, CONNECT"
+        return problem
+    }()
+
+    /// OPTIONS with `Max-Forwards: 0`: the answer of the last recipient.
+    static let lastHop: Problem = {
+        var problem = Problem(
+            status: 200, title: "OK", proxyError: .httpRequestDenied, detail: "Max-Forwards is 0: this is Larder.",
+            advice: "Leave Max-Forwards out to reach the origin.")
+        problem.fields[.allow] = traceRefused.fields[.allow]
+        return problem
+    }()
+
+    static let ownContentTooLarge = Problem(
+        status: 413, title: "Content too large", proxyError: .httpRequestError,
+        detail: "Requests to Larder itself carry at most 1 MiB.", advice: "Send less.", closes: true)
+
+    static let tunnelLimit = Problem(
+        status: 503, title: "Too many tunnels", proxyError: .connectionLimitReached,
+        detail: "As many tunnels are open as `limits.tunnels` allows.", advice: "Close some, or raise the limit.")
+
+    static func preconditionFailed(by field: FieldName) -> Problem {
+        Problem(
+            status: 412, title: "Precondition failed", proxyError: .httpRequestError,
+            detail: "The stored representation does not meet the request's \(field).",
+            advice: "Get the resource anew and use its current ETag.")
+    }
+
+    static let storedContentLost = Problem(
+        status: 502, title: "Stored content lost", proxyError: .proxyInternalError,
+        detail: "The stored content could not be read whole; it has been given up.",
+        advice: "Send the request again: it goes to the origin. Larder's log says what happened to the store.")
+
+    static func notStored(_ why: RefusalReason, uri: TargetURI) -> Problem {
+        Problem(
+            status: 504, title: "Not stored", proxyError: .httpRequestDenied,
+            detail: "There is no stored response that may answer this request for \(uri.string.prefix(500)) (\(why.rawValue)).",
+            advice: "Leave out `only-if-cached`, or go online, to ask the origin.")
+    }
+
+    /// What went wrong between Larder and the upstream.
+    init(upstream error: any Error, uri: TargetURI) {
+        guard let error = error as? UpstreamError else {
+            self.init(
+                status: 502, title: "Bad gateway", proxyError: .proxyInternalError,
+                detail: "The request to \(uri.authority) did not end: \(error).",
+                advice: "Send the request again.")
+            return
+        }
+        self.init(
+            status: error.status, title: error.status.phrase, proxyError: ProxyStatus.ErrorType(rawValue: error.code.description) ?? .proxyInternalError,
+            detail: "\(uri.authority): \(error.detail)", advice: error.advice)
+    }
+}

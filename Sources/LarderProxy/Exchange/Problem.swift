@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+package import LarderRules
+
+/// An answer that Larder makes itself because something is wrong: what, where, and what to do next (RFC 9457).
+package struct Problem: Error, Sendable, Equatable {
+    package var status: Status
+    package var title: String
+    /// What RFC 9209 calls it.
+    package var proxyError: ProxyStatus.ErrorType
+    /// What was found and what was expected, for this one request. Never a secret.
+    package var detail: String
+    /// What to do next.
+    package var advice: String
+    /// Fields the status calls for, such as `Allow` or `Retry-After`.
+    package var fields = Fields()
+    /// Whether the connection must close, because what follows on it cannot be told apart.
+    package var closes = false
+
+    package init(
+        status: Status, title: String, proxyError: ProxyStatus.ErrorType, detail: String, advice: String,
+        closes: Bool = false
+    ) {
+        self.status = status
+        self.title = title
+        self.proxyError = proxyError
+        self.detail = detail
+        self.advice = advice
+        self.closes = closes
+    }
+}
+
+extension Problem {
+    static func badRequest(_ detail: String, advice: String = "Correct the request and send it again.") -> Problem {
+        Problem(
+            status: 400, title: "Bad request", proxyError: .httpRequestError, detail: detail, advice: advice, closes: true)
+    }
+
+    static func misdirected(host: String) -> Problem {
+        Problem(
+            status: 421, title: "Misdirected request", proxyError: .httpRequestDenied,
+            detail: "The request is addressed to \(host.isEmpty ? "no host" : "‘\(host)’"), which is not a name of this Larder.",
+            advice: "Use http://localhost with Larder's port, http://<service>.localhost, or use Larder as a forward "
+                + "proxy (http_proxy). Names of your own go into `hosts` in the configuration.")
+    }
+
+    static func unknownPath(_ path: String, services: [String]) -> Problem {
+        let known =
+            services.isEmpty ? "No services are configured." : "The services are: \(services.sorted().joined(separator: ", "))."
+        return Problem(
+            status: 404, title: "No service here", proxyError: .httpRequestError,
+            detail: "No service is mounted at \(path.prefix(200)). \(known)",
+            advice: "Call http://localhost/<service>/…, or /https/<host>/… for a host without configuration.")
+    }
+}
+
+/// How a problem is written, which follows from who asks.
+package enum ProblemFormat: Sendable {
+    case json, text, html
+
+    /// HTML for what says it is a browser, text for a terminal, else `application/problem+json`.
+    package init(for fields: Fields) {
+        let accept = fields[.accept]?.lowercased() ?? "*/*"
+        let agent = fields[.userAgent]?.lowercased() ?? ""
+        if accept.contains("text/html") {
+            self = .html
+        } else if accept.contains("json") {
+            self = .json
+        } else if ["curl/", "wget/", "httpie/"].contains(where: agent.hasPrefix) || accept.contains("text/plain") {
+            self = .text
+        } else {
+            self = .json
+        }
+    }
+
+    package var mediaType: String {
+        switch self {
+        case .json: "application/problem+json"
+        case .text: "text/plain; charset=utf-8"
+        case .html: "text/html; charset=utf-8"
+        }
+    }
+}
+
+extension Problem {
+    /// The content of the response.
+    package func content(as format: ProblemFormat, instance: String) -> String {
+        switch format {
+        case .json:
+            """
+            {"type":"about:blank","title":\(JSONText.string(title)),"status":\(status.rawValue),\
+            "detail":\(JSONText.string(detail)),"advice":\(JSONText.string(advice)),"instance":\(JSONText.string(instance)),\
+            "error":\(JSONText.string(proxyError.rawValue))}
+
+            """
+        case .text:
+            "\(status.rawValue) \(title): \(detail)\n\(advice)\n"
+        case .html:
+            """
+            <!doctype html><html lang="en"><meta charset="utf-8"><title>\(status.rawValue) \(HTMLText.escaped(title))</title>
+            <style>body{font:16px/1.5 system-ui,sans-serif;max-width:42em;margin:4em auto;padding:0 1em}</style>
+            <h1>\(status.rawValue) \(HTMLText.escaped(title))</h1>
+            <p>\(HTMLText.escaped(detail))</p><p><b>What to do:</b> \(HTMLText.escaped(advice))</p>
+            <p><a href="http://localhost/">Larder</a></p></html>
+
+            """
+        }
+    }
+}
+
+/// JSON text of single values, for the few bytes that are written without an encoder.
+package enum JSONText {
+    package static func string(_ text: String) -> String {
+        var out = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"": out += "\\\""
+            case "\\": out += "\\\\"
+            case "\n": out += "\\n"
+            case "\r": out += "\\r"
+            case "\t": out += "\\t"
+            case "<": out += "\\u003c"
+            case _ where scalar.value < 0x20 || scalar.value == 0x2028 || scalar.value == 0x2029:
+                let digits = String(scalar.value, radix: 16)
+                out += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            default: out.unicodeScalars.append(scalar)
+            }
+        }
+        return out + "\""
+    }
+}
+
+package enum HTMLText {
+    package static func escaped(_ text: String) -> String {
+        var out = ""
+        for character in text {
+            switch character {
+            case "&": out += "&amp;"
+            case "<": out += "&lt;"
+            case ">": out += "&gt;"
+            case "\"": out += "&quot;"
+            case "'": out += "&#39;"
+            default: out.append(character)
+            }
+        }
+        return out
+    }
+}

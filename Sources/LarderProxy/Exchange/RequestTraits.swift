@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+
+/// What of a request head steers its exchange, found in one pass over the field lines.
+struct RequestTraits {
+    enum MethodClass { case get, head, other }
+
+    struct Presence: OptionSet {
+        let rawValue: UInt32
+
+        static let via = Presence(rawValue: 1 << 0)
+        static let range = Presence(rawValue: 1 << 1)
+        static let conditional = Presence(rawValue: 1 << 2)
+        static let cacheControl = Presence(rawValue: 1 << 3)
+        static let authorization = Presence(rawValue: 1 << 4)
+        static let cookie = Presence(rawValue: 1 << 5)
+        /// Fields that ask for nothing out of the ordinary may be absent from a fast answer's consideration.
+        static let connection = Presence(rawValue: 1 << 6)
+    }
+
+    var method = MethodClass.get
+    var version = HTTPVersion.http11
+    var presence: Presence = []
+    var isPersistent = true
+    var expectsContinue = false
+    var wantsUpgrade = false
+
+    init() {}
+
+    init(of head: RequestHead) {
+        method = head.method == .get ? .get : head.method == .head ? .head : .other
+        version = head.version
+        var hasUpgrade = false
+        var hasExpect = false
+        head.fields.forEachLine { name, _, _ in
+            switch name {
+            case .via: presence.insert(.via)
+            case .range: presence.insert(.range)
+            case .ifNoneMatch, .ifModifiedSince, .ifMatch, .ifUnmodifiedSince, .ifRange: presence.insert(.conditional)
+            case .cacheControl, .pragma: presence.insert(.cacheControl)
+            case .authorization: presence.insert(.authorization)
+            case .cookie: presence.insert(.cookie)
+            case .connection: presence.insert(.connection)
+            case .upgrade: hasUpgrade = true
+            case .expect: hasExpect = true
+            default: break
+            }
+        }
+        isPersistent = head.version == .http11
+        if presence.contains(.connection) {
+            let options = ConnectionOptions(head.fields)
+            isPersistent = options.persists(head.version, honoursKeepAlive: true)
+            wantsUpgrade = hasUpgrade && options.hasUpgrade && head.version == .http11
+        }
+        if hasExpect, head.version == .http11 { expectsContinue = RequestExpectation(head) == .continue }
+    }
+
+    func has(_ presence: Presence) -> Bool { self.presence.contains(presence) }
+}

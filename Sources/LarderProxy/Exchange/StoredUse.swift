@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderRules
+
+/// How a stored response comes to answer a request, and what the client is told about it.
+struct StoredUse {
+    /// What `Age` says (RFC 9111 §5.1).
+    var age: Duration
+    var status: CacheStatus
+
+    init(age: Duration, status: CacheStatus) {
+        self.age = age
+        self.status = status
+    }
+
+    /// A hit, as the rules decided it.
+    init(_ selection: ReuseDecision.Selection, detail: StaleReason? = nil) {
+        age = selection.age
+        status = CacheStatus(.hit, ttl: selection.ttl, detail: detail?.rawValue)
+    }
+
+    /// Writes `Age` and `Cache-Status`. The plain hit makes no String.
+    func append(to out: inout [UInt8]) {
+        PreparedHead.appendField("Age", number: age.wholeSeconds, to: &out)
+        if case .hit = status.outcome, status.detail == nil, status.key == nil, let ttl = status.ttl {
+            PreparedHead.appendField("Cache-Status: Larder; hit; ttl=", digits: ttl.wholeSeconds, to: &out)
+        } else {
+            PreparedHead.appendField("Cache-Status", status.member(), to: &out)
+        }
+    }
+}
+
+extension CacheStatus {
+    /// Whether the response was stored while it was forwarded.
+    func stored(_ isStored: Bool) -> CacheStatus { changing { _, _, stored, _ in stored = isStored } }
+
+    /// The status the upstream answered with.
+    func answered(_ status: Status) -> CacheStatus { changing { _, forwarded, _, _ in forwarded = status } }
+
+    /// Whether the request waited for another one's response.
+    func collapsed(_ isCollapsed: Bool) -> CacheStatus {
+        isCollapsed ? changing { _, _, _, collapsed in collapsed = true } : self
+    }
+
+    private func changing(
+        _ change: (ForwardReason, inout Status?, inout Bool, inout Bool?) -> Void
+    ) -> CacheStatus {
+        guard case .forward(let reason, var status, var stored, var collapsed) = outcome else { return self }
+        change(reason, &status, &stored, &collapsed)
+        var copy = self
+        copy.outcome = .forward(reason, status: status, stored: stored, collapsed: collapsed)
+        return copy
+    }
+}

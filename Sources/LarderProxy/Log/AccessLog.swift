@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+import LarderRules
+import Logging
+
+/// One line for each exchange: what was asked, what was answered, and why from where. Queries, which may hold
+/// secrets, and fields are left out.
+struct AccessLog: Sendable {
+    private let logger: Logger
+
+    init(logger: Logger) { self.logger = logger }
+
+    func write(_ record: ExchangeRecord, head: RequestHead, uri: TargetURI) {
+        let subject = uri.isEmpty ? String(decoding: head.target.prefix { $0 != UInt8(ascii: "?") }.prefix(1024), as: UTF8.self) : uri.origin + uri.path
+        logger.info(
+            "exchange",
+            metadata: [
+                "method": "\(head.method)", "url": "\(subject)", "status": "\(record.status)", "service": "\(record.service)",
+                "outcome": "\(record.kind)", "cache": "\(record.cacheStatus?.member() ?? "-")",
+                "bytes": "\(record.contentSent)", "microseconds": "\(record.duration / 1000)",
+                "problem": "\(record.problem?.title ?? "-")",
+            ])
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// What one loop has counted. Only that loop writes; anybody reads, and sums over the loops.
+package final class LoopCounters: Sendable {
+    /// What became of a request, in the words of `/-/status`.
+    package enum Kind: Int, CaseIterable, Sendable {
+        case hit, miss, stale, validated, collapsed, error, tunnel
+        /// Forwarded without the cache having a say: other methods, `no-store`, ranges of what is not stored.
+        case pass
+        /// Answered by Larder itself: the first page, `/-/…`.
+        case own
+    }
+
+    package enum Amount: Int, CaseIterable, Sendable {
+        /// Octets of content sent to clients, and received from upstreams.
+        case sent, received
+        /// Octets of content that clients got without an upstream having sent them.
+        case saved
+        case connectionsAccepted, connectionsClosed, connectionsRefused
+        /// Requests sent upstream.
+        case upstreamRequests, upstreamErrors
+        /// Octets that went through tunnels, both ways.
+        case tunnelled
+        case malformedRequests
+    }
+
+    // Each cell is atomic; the pointer never changes.
+    private nonisolated(unsafe) let cells: UnsafeMutablePointer<Atomic<UInt64>>
+    private static let histogram = Kind.allCases.count + Amount.allCases.count
+    private static let cellCount = histogram + LatencyScale.buckets + 1
+
+    package init() {
+        cells = .allocate(capacity: LoopCounters.cellCount)
+        for index in 0..<LoopCounters.cellCount { (cells + index).initialize(to: Atomic(0)) }
+    }
+
+    deinit {
+        cells.deinitialize(count: LoopCounters.cellCount)
+        cells.deallocate()
+    }
+
+    // MARK: Counting, on the loop
+
+    package func count(_ kind: Kind, latency nanoseconds: Int64) {
+        add(1, to: kind.rawValue)
+        guard kind != .own, kind != .tunnel else { return }
+        add(1, to: LoopCounters.histogram + LatencyScale.bucket(of: nanoseconds))
+        add(UInt64(max(0, nanoseconds)), to: LoopCounters.histogram + LatencyScale.buckets)
+    }
+
+    package func add(_ amount: Amount, _ value: Int = 1) {
+        add(UInt64(value), to: Kind.allCases.count + amount.rawValue)
+    }
+
+    /// One writer, so a load and a store are enough.
+    @inline(__always)
+    private func add(_ value: UInt64, to cell: Int) {
+        let current = cells[cell].load(ordering: .relaxed)
+        cells[cell].store(current &+ value, ordering: .relaxed)
+    }
+
+    // MARK: Reading, from anywhere
+
+    package func value(_ kind: Kind) -> UInt64 { cells[kind.rawValue].load(ordering: .relaxed) }
+    package func value(_ amount: Amount) -> UInt64 {
+        cells[Kind.allCases.count + amount.rawValue].load(ordering: .relaxed)
+    }
+    package func latencies() -> [UInt64] {
+        (0..<LatencyScale.buckets).map { cells[LoopCounters.histogram + $0].load(ordering: .relaxed) }
+    }
+    /// The sum of all latencies in nanoseconds.
+    package var latencySum: UInt64 { cells[LoopCounters.histogram + LatencyScale.buckets].load(ordering: .relaxed) }
+}
+
+/// A log-linear scale of latencies: four buckets for each power of two, from a microsecond to an hour.
+package enum LatencyScale {
+    package static let buckets = 128
+
+    static func bucket(of nanoseconds: Int64) -> Int {
+        let microseconds = UInt64(max(0, nanoseconds)) / 1000
+        guard microseconds >= 4 else { return Int(microseconds) }
+        let exponent = 63 - microseconds.leadingZeroBitCount
+        let fraction = Int((microseconds >> (exponent - 2)) & 3)
+        return min(buckets - 1, (exponent - 1) * 4 + fraction)
+    }
+
+    /// The largest latency that falls into `bucket`, in seconds.
+    package static func upperBound(of bucket: Int) -> Double {
+        guard bucket >= 4 else { return Double(bucket + 1) / 1e6 }
+        let exponent = bucket / 4 + 1
+        return Double((4 + bucket % 4 + 1) << (exponent - 2)) / 1e6
+    }
+
+    /// The latency below which the fraction `quantile` of `counts` lies, in seconds; 0 when there are none.
+    package static func quantile(_ quantile: Double, of counts: [UInt64]) -> Double {
+        let total = counts.reduce(0, +)
+        guard total > 0 else { return 0 }
+        let rank = max(1, UInt64((Double(total) * quantile).rounded(.up)))
+        var seen: UInt64 = 0
+        for (bucket, count) in counts.enumerated() {
+            seen += count
+            if seen >= rank { return upperBound(of: bucket) }
+        }
+        return upperBound(of: buckets - 1)
+    }
+}

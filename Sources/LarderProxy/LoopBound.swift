@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderIO
+
+/// Something that lives on one loop, held by those who are not on it: they can only send it work.
+struct LoopBound<Value>: Sendable {
+    private let loop: EventLoop
+    private let confined: Confined<Value>
+
+    /// To be called on `loop`.
+    init(_ value: Value, on loop: EventLoop) {
+        self.loop = loop
+        confined = Confined(value)
+    }
+
+    /// Runs `job` on the loop, some time after this returns.
+    func execute(_ job: @escaping @Sendable (Value) -> Void) {
+        let confined = confined
+        loop.execute { _ in job(confined.value) }
+    }
+
+    /// Runs `job` on the loop and waits for what it returns.
+    func perform<Result: Sendable>(_ job: @escaping @Sendable (Value) throws -> Result) async throws -> Result {
+        let confined = confined
+        return try await loop.perform { _ in try job(confined.value) }
+    }
+
+    /// Waits for everything that was sent before.
+    func turn() async { await loop.perform { _ in } }
+
+    func sleep(for duration: Duration) async { await loop.sleep(for: duration) }
+}

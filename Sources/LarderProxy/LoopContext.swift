@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+import LarderIO
+import LarderUpstream
+import Logging
+
+/// Everything one loop needs to serve. Confined to its loop.
+final class LoopContext {
+    let loop: EventLoop
+    unowned let proxy: Proxy
+    private(set) var configuration: ProxyConfiguration
+    let upstream: UpstreamPool
+    let counters: LoopCounters
+    let buffers = BufferPool()
+    private(set) var isDraining = false
+    private var connections: [ObjectIdentifier: DownstreamConnection] = [:]
+    private var listeners: [Listener] = []
+    private var date: (second: Int64, text: String) = (.min, "")
+
+    init(loop: EventLoop, proxy: Proxy, configuration: ProxyConfiguration, counters: LoopCounters) {
+        self.loop = loop
+        self.proxy = proxy
+        self.configuration = configuration
+        self.counters = counters
+        upstream = UpstreamPool(
+            loop: loop, connector: Connector(loop: loop), settings: configuration.upstreamSettings)
+    }
+
+    var connectionCount: Int { connections.count }
+
+    func now() -> Timestamp { Timestamp(nanoseconds: loop.time.now()) }
+
+    /// The present second as a `Date` field says it, made once a second.
+    func dateText() -> String {
+        let now = now()
+        if date.second != now.seconds { date = (now.seconds, HTTPDate.string(now)) }
+        return date.text
+    }
+
+    /// Starts a task on this loop; it runs up to its first suspension before this returns.
+    func spawn(_ body: @escaping () async -> Void) {
+        loop.startHere(body)
+    }
+
+    func sleep(for duration: Duration) async { await loop.sleep(for: duration) }
+
+    // MARK: Connections
+
+    func listen(on socket: ListeningSocket) throws {
+        let logger = proxy.logger
+        let listener = try loop.listenHere(on: socket) { [unowned self] in accept($0) }
+        listener.onExhausted = { logger.warning("cannot accept", metadata: ["error": "\($0)"]) }
+        listeners.append(listener)
+    }
+
+    /// Serves an accepted connection, unless there are too many or its address is not allowed.
+    func accept(_ stream: ByteStream) {
+        guard configuration.allows(stream.peerAddress), proxy.admitConnection(limit: configuration.settings.limits.connections)
+        else {
+            counters.add(.connectionsRefused)
+            stream.close()
+            return
+        }
+        counters.add(.connectionsAccepted)
+        let connection = DownstreamConnection(stream: stream, context: self)
+        connections[ObjectIdentifier(connection)] = connection
+        spawn {
+            await connection.serve()
+            self.closed(connection)
+        }
+    }
+
+    private func closed(_ connection: DownstreamConnection) {
+        connections[ObjectIdentifier(connection)] = nil
+        counters.add(.connectionsClosed)
+        proxy.releaseConnection()
+    }
+
+    // MARK: Life
+
+    func apply(_ configuration: ProxyConfiguration) {
+        self.configuration = configuration
+        upstream.apply(configuration.upstreamSettings)
+    }
+
+    /// Stops accepting, ends idle connections, and lets running exchanges end.
+    func drain() {
+        isDraining = true
+        listeners.forEach { $0.close() }
+        listeners = []
+        connections.values.forEach { $0.drain() }
+        upstream.drain()
+    }
+
+    /// Ends what is left.
+    func closeAll() { connections.values.forEach { $0.stream.close() } }
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+package import Larder
+package import LarderHTTP
+package import LarderIO
+import LarderStores
+import LarderUpstream
+package import Logging
+import Synchronization
+
+/// The proxy: loops with their listeners, what they share, and its life from start to drain.
+package final class Proxy: Sendable {
+    package let registry: Registry
+    /// nil when nothing is kept on disk.
+    package let storing: Storing?
+    package let counters: [LoopCounters]
+    package let logger: Logger
+    package let startedAt: Timestamp
+    /// What answers requests addressed to Larder itself.
+    package let pages: any OwnPages
+    let accessLog: AccessLog
+    let time: any TimeSource
+
+    private let loops: [EventLoop]
+    private let state: Lock<State>
+    private let connections = Atomic<Int>(0)
+    private let tunnels = Atomic<Int>(0)
+
+    private struct State {
+        var configuration: ProxyConfiguration
+        /// Each is used on its own loop only.
+        var contexts: [LoopBound<LoopContext>] = []
+    }
+
+    package init(
+        configuration: ProxyConfiguration, storing: Storing?, pages: any OwnPages, logger: Logger,
+        time: any TimeSource = SystemTime()
+    ) throws(IOError) {
+        let settings = configuration.settings
+        registry = Registry(limit: settings.cache.memory.bytes)
+        self.storing = storing
+        self.pages = pages
+        self.logger = logger
+        self.time = time
+        startedAt = Timestamp(nanoseconds: time.now())
+        accessLog = AccessLog(logger: logger)
+        let count = settings.threads ?? Self.processorCount
+        var loops: [EventLoop] = []
+        for number in 0..<count { loops.append(try EventLoop(name: "larder-\(number)", time: time)) }
+        self.loops = loops
+        counters = loops.map { _ in LoopCounters() }
+        state = Lock(State(configuration: configuration))
+    }
+
+    package var configuration: ProxyConfiguration { state.withLock { $0.configuration } }
+    package var now: Timestamp { Timestamp(nanoseconds: time.now()) }
+    package var loopStatistics: [LoopStatistics] { loops.map(\.statistics) }
+    package var openConnections: Int { connections.load(ordering: .relaxed) }
+    package var openTunnels: Int { tunnels.load(ordering: .relaxed) }
+
+    package func total(_ kind: LoopCounters.Kind) -> UInt64 { counters.reduce(0) { $0 + $1.value(kind) } }
+    package func total(_ amount: LoopCounters.Amount) -> UInt64 { counters.reduce(0) { $0 + $1.value(amount) } }
+
+    // MARK: Life
+
+    /// Starts the loops and listens. Returns the addresses listened on, in the order of the configuration.
+    ///
+    /// - Parameter inherited: sockets that the service manager opened; they stand in for the configured addresses.
+    package func start(inherited: [Int32] = []) async throws -> [SocketAddress] {
+        let configuration = configuration
+        for (loop, counters) in zip(loops, counters) {
+            try loop.start()
+            let context = await loop.perform { _ in
+                LoopBound(
+                    LoopContext(loop: loop, proxy: self, configuration: configuration, counters: counters), on: loop)
+            }
+            state.withLock { $0.contexts.append(context) }
+        }
+        var addresses: [SocketAddress] = []
+        if inherited.isEmpty {
+            for address in configuration.settings.listen {
+                guard let wanted = SocketAddress("\(address)") else { continue }
+                addresses.append(try await listen(on: wanted))
+            }
+        } else {
+            for descriptor in inherited { addresses.append(try await adopt(descriptor)) }
+        }
+        return addresses
+    }
+
+    /// Serves by `configuration` from now on; running exchanges end by the old one.
+    package func apply(_ configuration: ProxyConfiguration) {
+        registry.limit = configuration.settings.cache.memory.bytes
+        let contexts = state.withLock { state in
+            state.configuration = configuration
+            return state.contexts
+        }
+        for context in contexts { context.execute { $0.apply(configuration) } }
+    }
+
+    /// Stops accepting, lets running exchanges end for as long as `timeouts.drain` says, then ends the loops.
+    package func drain() async {
+        let contexts = state.withLock { $0.contexts }
+        for context in contexts { context.execute { $0.drain() } }
+        let deadline = time.monotonic() + configuration.settings.timeouts.drain.wholeNanoseconds
+        while openConnections > 0, time.monotonic() < deadline {
+            await contexts.first?.sleep(for: .milliseconds(10))
+        }
+        for context in contexts { context.execute { $0.closeAll() } }
+        for context in contexts { await context.turn() }
+        for loop in loops { loop.stop() }
+        state.withLock { $0.contexts = [] }
+        await storing?.store.close()
+    }
+
+    // MARK: Listening
+
+    /// Every loop gets a socket of its own on the address; the kernel spreads connections over them.
+    private func listen(on address: SocketAddress) async throws -> SocketAddress {
+        let contexts = state.withLock { $0.contexts }
+        let sockets = try ListeningSocket.tcp(address, count: contexts.count)
+        for (context, socket) in zip(contexts, sockets) {
+            try await context.perform { try $0.listen(on: socket) }
+        }
+        return sockets[0].address
+    }
+
+    private func adopt(_ descriptor: Int32) async throws -> SocketAddress {
+        try await share(try ListeningSocket.inherited(descriptor))
+    }
+
+    /// Serves the admin surface on a Unix socket at `path`, whose permissions are the authorisation.
+    package func listen(onSocketAt path: String) async throws {
+        _ = try await share(try ListeningSocket.unix(path: path))
+    }
+
+    /// All loops accept from one socket.
+    private func share(_ socket: ListeningSocket) async throws -> SocketAddress {
+        for (index, context) in state.withLock({ $0.contexts }).enumerated() {
+            let own = index == 0 ? socket : try socket.duplicate()
+            try await context.perform { try $0.listen(on: own) }
+        }
+        return socket.address
+    }
+
+    private static var processorCount: Int { max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
+
+    // MARK: Limits
+
+    /// Takes one of the places for client connections; false when there is none left.
+    func admitConnection(limit: Int) -> Bool { admit(connections, limit) }
+    func releaseConnection() { connections.subtract(1, ordering: .relaxed) }
+    func admitTunnel(limit: Int) -> Bool { admit(tunnels, limit) }
+    func releaseTunnel() { tunnels.subtract(1, ordering: .relaxed) }
+
+    private func admit(_ count: borrowing Atomic<Int>, _ limit: Int) -> Bool {
+        if count.add(1, ordering: .relaxed).newValue <= limit { return true }
+        count.subtract(1, ordering: .relaxed)
+        return false
+    }
+
+    // MARK: Content
+
+    /// The largest content the memory tier takes: a sixteenth of it, and never more than 4 MiB.
+    var memoryObjectLimit: Int { min(4 << 20, registry.limit / 16) }
+
+    /// Whether content of `length` octets, or of unknown length, starts out being kept in memory.
+    func keepsInMemory(_ length: Int64?) -> Bool { (length ?? 0) <= Int64(memoryObjectLimit) }
+
+    /// Whether content of `length` octets can be kept at all.
+    func mayKeep(_ length: Int64?) -> Bool {
+        if let storing { return (length ?? 0) <= storing.maxObject }
+        return keepsInMemory(length)
+    }
+
+    // MARK: Invalidation
+
+    /// Makes everything stored for `uri` unusable, in every partition of its service.
+    package func invalidate(_ uri: TargetURI, service: RoutedService) {
+        for partition in service.knownPartitions {
+            let key = ResourceKey(service: service.number, partition: partition, url: uri)
+            if let resource = registry.resource(for: key) { wipe(resource) }
+            storing?.removeAll(of: uri, partition: partition, service: service)
+        }
+    }
+
+    /// Empties a Resource's memory.
+    package func wipe(_ resource: Resource) {
+        resource.memory.wipe(storeIsEmpty: false)
+        registry.charge(resource, content: 0)
+    }
+}

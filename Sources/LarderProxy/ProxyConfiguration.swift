@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+import LarderIO
+package import LarderUpstream
+
+/// What the proxy works by until the next reload: the settings and everything derived from them once.
+package final class ProxyConfiguration: Sendable {
+    package let settings: Settings
+    package let router: Router
+    /// How this Larder calls itself in `Via`; another one in the chain has another name.
+    package let pseudonym: String
+    /// `1.1 <pseudonym>`.
+    let via: String
+    let parseLimits: ParseLimits
+    let upstreamSettings: UpstreamSettings
+
+    package init(settings: Settings, router: Router, pseudonym: String, upstreamSettings: UpstreamSettings) {
+        self.settings = settings
+        self.router = router
+        self.pseudonym = pseudonym
+        self.upstreamSettings = upstreamSettings
+        via = "1.1 \(pseudonym)"
+        parseLimits = ParseLimits(
+            startLine: settings.limits.targetLength.bytes + 64, headerSection: settings.limits.headSize.bytes,
+            fieldLines: settings.limits.fieldLines)
+    }
+
+    /// Whether a client at `address` is served: on this machine always, elsewhere when the access list has it.
+    func allows(_ address: SocketAddress) -> Bool {
+        if address.isLoopback || address.isUnix { return true }
+        guard let client = IPAddress(address.host) else { return false }
+        return settings.access.allow.contains { $0.contains(client) }
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+import LarderRules
+
+/// Maps what a response says about URLs and hosts from the origin's names to the gateway's, so that a client that
+/// knows only the gateway stays on it.
+struct GatewayMapping {
+    let table: ServiceTable
+    let service: RoutedService
+    let way: Way
+    /// The URI the response is about, against which references resolve.
+    let target: TargetURI
+    /// What the client called Larder: the `Host` field of its request.
+    let authority: String
+
+    /// `fields` with `Location`, `Content-Location`, `Link` and cookies as the gateway's client must see them.
+    func mapped(_ fields: Fields) -> Fields {
+        var result = fields
+        for name in [FieldName.location, .contentLocation] {
+            guard let value = fields[first: name] else { continue }
+            result[name] = mapped(reference: value)
+        }
+        if fields.contains(.link) { result[.link] = mapped(link: fields[all: .link].joined(separator: ", ")) }
+        if fields.contains(.setCookie) {
+            result.remove(.setCookie)
+            for cookie in fields[all: .setCookie] { result.append(.setCookie, mapped(cookie: cookie)) }
+        }
+        return result
+    }
+
+    /// A URI reference, resolved and mapped; unchanged when no gateway path leads to it.
+    func mapped(reference: String) -> String {
+        guard let uri = Invalidation.resolve(reference, against: target) else { return reference }
+        guard let path = gatewayURL(of: uri) else { return reference }
+        let fragment = reference.firstIndex(of: "#").map { String(reference[$0...]) } ?? ""
+        return path + fragment
+    }
+
+    /// The references between angle brackets of a Link field (RFC 8288 §3); everything else stays.
+    private func mapped(link: String) -> String {
+        var result = ""
+        var rest = Substring(link)
+        while let open = rest.firstIndex(of: "<") {
+            let afterOpen = rest.index(after: open)
+            guard let close = rest[afterOpen...].firstIndex(of: ">") else { break }
+            result += rest[...open] + mapped(reference: String(rest[afterOpen..<close])) + ">"
+            rest = rest[rest.index(after: close)...]
+        }
+        return result + rest
+    }
+
+    /// A cookie for the gateway: bound to the host that set it (the gateway), to the gateway's path, and sent
+    /// without TLS, as the client's connection has none.
+    private func mapped(cookie: String) -> String {
+        let parts = cookie.split(separator: ";", omittingEmptySubsequences: false)
+        guard let pair = parts.first else { return cookie }
+        let isPrefixed = pair.hasPrefix("__Host-") || pair.hasPrefix("__Secure-")
+        var kept = [String(pair)]
+        for part in parts.dropFirst() {
+            let attribute = part.drop { $0 == " " || $0 == "\t" }
+            let name = attribute.prefix { $0 != "=" }.lowercased()
+            switch name {
+            case "domain": continue
+            case "secure" where !isPrefixed: continue
+            case "path":
+                let path = attribute.drop { $0 != "=" }.dropFirst()
+                kept.append(" Path=\(mapped(cookiePath: String(path)))")
+            default: kept.append(String(part))
+            }
+        }
+        return kept.joined(separator: ";")
+    }
+
+    private func mapped(cookiePath path: String) -> String {
+        guard path.hasPrefix("/"), let uri = Invalidation.resolve(path, against: target) else { return path }
+        return pathOnGateway(of: uri) ?? pathOfService ?? "/"
+    }
+
+    /// The gateway's own path for all of the service: what a cookie for a wider path than the base is bound to.
+    private var pathOfService: String? {
+        switch way {
+        case .mount: String(decoding: service.mount, as: UTF8.self)
+        case .anyHost: "/\(target.scheme.text)/\(target.authority)/"
+        case .name, .forward: nil
+        }
+    }
+
+    private func gatewayURL(of uri: TargetURI) -> String? {
+        if way == .name {
+            guard service.covers(uri), let base = service.base else { return nil }
+            return "http://\(authority)\(uri.string.dropFirst(base.pathRange.upperBound - 1))"
+        }
+        return pathOnGateway(of: uri).map { "http://\(authority)\($0)" }
+    }
+
+    /// The path and query under which the gateway serves `uri`, or nil.
+    private func pathOnGateway(of uri: TargetURI) -> String? {
+        if way == .anyHost { return "/\(uri.scheme.text)/\(uri.authority)\(uri.pathAndQuery)" }
+        let owner = service.covers(uri) ? service : table.claiming(uri)
+        guard let owner, let base = owner.base else { return nil }
+        if way == .name { return String(uri.string.dropFirst(base.pathRange.upperBound - 1)) }
+        return String(decoding: owner.mount, as: UTF8.self) + uri.string.dropFirst(base.pathRange.upperBound)
+    }
+}

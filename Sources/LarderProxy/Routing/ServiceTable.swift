@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+
+/// All services of one configuration, ordered for looking up.
+package struct ServiceTable: Sendable {
+    package let services: [RoutedService]
+    /// What no service claims.
+    package let unclaimed: RoutedService
+    private let byName: [String: RoutedService]
+    /// The longest first, so that the first match is the most specific.
+    private let byBase: [RoutedService]
+    private let byMount: [RoutedService]
+
+    package init(services: [RoutedService], unclaimed: RoutedService) {
+        self.services = services
+        self.unclaimed = unclaimed
+        byName = Dictionary(services.map { ($0.name.lowercased(), $0) }, uniquingKeysWith: { first, _ in first })
+        byBase = services.filter { $0.base != nil }.sorted { $0.base!.pathRange.upperBound > $1.base!.pathRange.upperBound }
+        byMount = services.filter { $0.base != nil }.sorted { $0.mount.count > $1.mount.count }
+    }
+
+    package func named(_ name: String) -> RoutedService? { byName[name.lowercased()] }
+
+    /// The service whose base URL covers `uri`, the longest winning.
+    package func claiming(_ uri: TargetURI) -> RoutedService? { byBase.first { $0.covers(uri) } }
+
+    /// The service mounted at the beginning of `path`, and how many octets of the path are the mount.
+    package func mounted(at path: UnsafeRawBufferPointer) -> (service: RoutedService, prefix: Int)? {
+        for service in byMount {
+            let mount = service.mount
+            if path.count >= mount.count, path.prefix(mount.count).elementsEqual(mount) { return (service, mount.count) }
+        }
+        return nil
+    }
+
+    /// The service whose mount without its final slash is exactly `path`: a client that left the slash out.
+    package func mountedWithoutSlash(at path: UnsafeRawBufferPointer) -> RoutedService? {
+        byMount.first { $0.mount.count > 1 && $0.mount.dropLast().elementsEqual(path) }
+    }
+}

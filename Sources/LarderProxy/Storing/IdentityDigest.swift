@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Larder
+import LarderStores
+
+/// Turns identities, which hold credentials, into the names of partitions (T-03).
+///
+/// The digest is keyed with octets that only this installation has, so that what is stored tells nobody whose it is.
+package struct IdentityDigest: Sendable {
+    private let key: [UInt8]
+
+    /// - Parameter key: 32 random octets that outlive the process where stored partitions do.
+    package init(key: [UInt8]) { self.key = key }
+
+    /// For caches that end with the process.
+    package static func ephemeral() -> IdentityDigest {
+        IdentityDigest(key: (0..<32).map { _ in UInt8.random(in: .min ... .max) })
+    }
+
+    /// Twice around, so that a longer identity cannot be made from the digest of a shorter one.
+    package func partition(of identity: [UInt8]) -> Larder.Partition {
+        let inner = ContentDigest(of: key + identity).bytes
+        return Larder.Partition(digest: ContentDigest(of: key + inner).bytes)
+    }
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+package import LarderRules
+
+/// Stored responses as octets for the store, and back.
+///
+/// The form is a version, then method, range, variance, status and fields, each with its length in front. Reading
+/// trusts nothing: octets that are not exactly what writing makes are nil, which is a miss.
+package enum StoredResponseCoding {
+    private static let version: UInt8 = 1
+
+    private struct Flags: OptionSet {
+        let rawValue: UInt8
+        static let authorized = Flags(rawValue: 1)
+        static let normalised = Flags(rawValue: 2)
+        static let stale = Flags(rawValue: 4)
+        static let invalid = Flags(rawValue: 8)
+        static let all: Flags = [.authorized, .normalised, .stale, .invalid]
+    }
+
+    /// The head of `stored` for the store. Times and content lie beside it there.
+    package static func encode(_ stored: StoredResponse, normalises: Bool) -> [UInt8] {
+        var out = OctetWriter()
+        out.append(version)
+        var flags: Flags = []
+        if stored.requestWasAuthorized { flags.insert(.authorized) }
+        if normalises { flags.insert(.normalised) }
+        if stored.standing == .stale { flags.insert(.stale) }
+        if stored.standing == .invalid { flags.insert(.invalid) }
+        out.append(flags.rawValue)
+        out.append(short: Array(stored.requestMethod.token.utf8))
+        out.append(optional: stored.requestedRange)
+        out.append(UInt16(stored.variance.selectors.count))
+        for selector in stored.variance.selectors {
+            out.append(short: Array(selector.name.canonical.utf8))
+            out.append(optional: selector.value)
+        }
+        out.append(stored.status.rawValue)
+        out.append(UInt16(stored.fields.count))
+        stored.fields.forEachLine { _, spelling, value in
+            out.append(short: Array(spelling))
+            out.append(optional: Array(value))
+        }
+        return out.octets
+    }
+
+    /// What tells this variant from others of its key; equal for responses that the same requests select.
+    package static func variantKey(_ variance: Variance) -> [UInt8] {
+        var out = OctetWriter()
+        for selector in variance.selectors {
+            out.append(short: Array(selector.name.canonical.utf8))
+            out.append(optional: selector.normal)
+        }
+        return out.octets
+    }
+
+    /// The response that `encode` wrote, under the policy of today; nil when the octets are not one.
+    package static func decode(
+        _ octets: [UInt8], requestTime: Timestamp, responseTime: Timestamp, contentLength: Int64, policy: CachePolicy
+    ) -> StoredResponse? {
+        var reader = OctetReader(octets)
+        guard reader.byte() == version, let raw = reader.byte(), Flags.all.isSuperset(of: Flags(rawValue: raw)) else { return nil }
+        let flags = Flags(rawValue: raw)
+        guard let methodToken = reader.short(), let method = Method(String(decoding: methodToken, as: UTF8.self)),
+            case .some(let range) = reader.optional(),
+            let variance = variance(&reader, normalises: flags.contains(.normalised)),
+            let status = reader.number(), (100...599).contains(status),
+            let fields = fields(&reader), reader.isAtEnd
+        else { return nil }
+        return StoredResponse(
+            requestMethod: method, requestedRange: range, requestWasAuthorized: flags.contains(.authorized),
+            variance: variance, status: Status(rawValue: status), fields: fields, requestTime: requestTime,
+            responseTime: responseTime, contentLength: contentLength,
+            standing: flags.contains(.invalid) ? .invalid : flags.contains(.stale) ? .stale : .asReceived, policy: policy)
+    }
+
+    private static func variance(_ reader: inout OctetReader, normalises: Bool) -> Variance? {
+        guard let count = reader.number() else { return nil }
+        var selectors: [Variance.Selector] = []
+        for _ in 0..<count {
+            guard let octets = reader.short(), let name = octets.withUnsafeBytes({ FieldName(bytes: $0) }),
+                case .some(let value) = reader.optional()
+            else { return nil }
+            selectors.append(Variance.Selector(name: name, value: value, normalises: normalises))
+        }
+        return Variance(selectors: selectors, matchesNothing: false, normalises: normalises)
+    }
+
+    private static func fields(_ reader: inout OctetReader) -> Fields? {
+        guard let count = reader.number() else { return nil }
+        var fields = Fields()
+        for _ in 0..<count {
+            guard let spelling = reader.short(), case .some(.some(let value)) = reader.optional() else { return nil }
+            let isValid = spelling.withUnsafeBytes { Token.isToken($0) } && !value.contains { $0 == 0 || $0 == 0x0D || $0 == 0x0A }
+            guard isValid else { return nil }
+            spelling.withUnsafeBytes { name in value.withUnsafeBytes { fields.appendReceived(spelling: name, value: $0) } }
+        }
+        return fields
+    }
+}
+
+/// Octets with lengths in front, big-endian.
+private struct OctetWriter {
+    var octets: [UInt8] = []
+
+    mutating func append(_ byte: UInt8) { octets.append(byte) }
+    mutating func append(_ number: UInt16) { withUnsafeBytes(of: number.bigEndian) { octets.append(contentsOf: $0) } }
+
+    /// A run whose length fits 16 bits.
+    mutating func append(short run: [UInt8]) {
+        append(UInt16(run.count))
+        octets += run
+    }
+
+    /// A run, or its absence.
+    mutating func append(optional run: [UInt8]?) {
+        let length = run.map { UInt32($0.count) } ?? .max
+        withUnsafeBytes(of: length.bigEndian) { octets.append(contentsOf: $0) }
+        if let run { octets += run }
+    }
+}
+
+/// Reads what `OctetWriter` wrote; every step is nil when the octets do not hold what it asks for.
+private struct OctetReader {
+    private let octets: [UInt8]
+    private var position = 0
+
+    init(_ octets: [UInt8]) { self.octets = octets }
+
+    var isAtEnd: Bool { position == octets.count }
+
+    mutating func byte() -> UInt8? { take(1)?.first }
+
+    mutating func number() -> UInt16? { take(2).map { $0.reduce(0) { $0 << 8 | UInt16($1) } } }
+
+    mutating func short() -> [UInt8]? {
+        guard let count = number() else { return nil }
+        return take(Int(count)).map(Array.init)
+    }
+
+    /// Nil when malformed; `.some(nil)` for an absent run.
+    mutating func optional() -> [UInt8]?? {
+        guard let count = take(4)?.reduce(UInt32(0), { $0 << 8 | UInt32($1) }) else { return nil }
+        if count == .max { return .some(nil) }
+        guard let run = take(Int(count)) else { return nil }
+        return .some(Array(run))
+    }
+
+    private mutating func take(_ count: Int) -> ArraySlice<UInt8>? {
+        guard octets.count - position >= count else { return nil }
+        defer { position += count }
+        return octets[position..<position + count]
+    }
+}

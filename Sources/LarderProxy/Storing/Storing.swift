@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Larder
+package import LarderHTTP
+import LarderIO
+import LarderRules
+package import LarderStores
+
+/// Between Resources in memory and entities in the store: the `rawData` stage's cache.
+package final class Storing: Sendable {
+    package let store: SQLiteStore
+    private let via: String
+    /// The longest content the store takes.
+    let maxObject: Int64
+
+    package init(store: SQLiteStore, via: String, maxObject: Int64) {
+        self.store = store
+        self.via = via
+        self.maxObject = maxObject
+    }
+
+    /// Whether content waits to be written in such amounts that its producers should wait.
+    var isBehind: Bool { store.statistics.pendingBytes > 8 << 20 }
+
+    private func key(of resource: Resource, _ service: RoutedService) -> EntityKey {
+        EntityKey(service: service.name, partition: resource.partition.name, stage: "rawData", url: resource.url.string)
+    }
+
+    // MARK: Reading
+
+    /// Brings what the store has for a Resource into its memory, once, however many ask at the same time.
+    func load(_ resource: Resource, service: RoutedService, policy: CachePolicy) async {
+        let memory = resource.memory
+        let key = key(of: resource, service)
+        let epoch = memory.epoch
+        guard store.mayContain(key) else { return memory.storeHasNothing(epoch: epoch) }
+        guard await memory.beginStoreRead() == .begin else { return }
+        let records = await store.read(key)
+        memory.storeWasRead(records.compactMap { variant(of: $0, policy: policy) }, epoch: epoch)
+    }
+
+    private func variant(of record: EntityRecord, policy: CachePolicy) -> Variant? {
+        let stored = StoredResponseCoding.decode(
+            record.head, requestTime: record.requestTime, responseTime: record.responseTime,
+            contentLength: record.content.length, policy: policy)
+        guard let stored else { return nil }
+        let content: VariantContent
+        switch record.content.location {
+        case .empty: content = .empty
+        case .inline(let chunk): content = .memory([chunk], length: chunk.count)
+        case .file: content = .store(StoreContent(store: store, reference: record.content))
+        }
+        return Variant(stored: stored, content: content, storedAt: record.storedAt, via: via)
+    }
+
+    // MARK: Writing
+
+    /// Begins to store a response whose content follows.
+    func begin(
+        _ stored: StoredResponse, of resource: Resource, service: RoutedService, length: Int64?, policy: CachePolicy
+    ) -> EntityWriter {
+        store.beginWrite(
+            key(of: resource, service), variant: StoredResponseCoding.variantKey(stored.variance),
+            head: StoredResponseCoding.encode(stored, normalises: policy.normalisedVary), requestTime: stored.requestTime,
+            responseTime: stored.responseTime, storedAt: stored.responseTime, expires: stored.facts.freshUntil,
+            expectedLength: length)
+    }
+
+    /// Writes a freshened head.
+    func update(_ variant: Variant, of resource: Resource, service: RoutedService, policy: CachePolicy) {
+        let stored = variant.stored
+        store.updateHead(
+            key(of: resource, service), variant: StoredResponseCoding.variantKey(stored.variance),
+            head: StoredResponseCoding.encode(stored, normalises: policy.normalisedVary), requestTime: stored.requestTime,
+            responseTime: stored.responseTime, expires: stored.facts.freshUntil, ifStoredAt: variant.storedAt)
+    }
+
+    // MARK: Removing
+
+    func remove(_ variant: Variant, of resource: Resource, service: RoutedService) {
+        store.remove(key(of: resource, service), variant: StoredResponseCoding.variantKey(variant.stored.variance))
+    }
+
+    package func removeAll(of resource: Resource, service: RoutedService) {
+        store.remove(key(of: resource, service))
+    }
+
+    /// Removes what is stored for `url` in the given partition, whether or not it is in memory.
+    package func removeAll(of url: TargetURI, partition: Larder.Partition, service: RoutedService) {
+        store.remove(EntityKey(service: service.name, partition: partition.name, stage: "rawData", url: url.string))
+    }
+
+    /// Takes variants out of the store that `variant` replaced in memory under another variance.
+    func removeReplaced(_ replaced: [Variant], by variant: Variant, of resource: Resource, service: RoutedService) {
+        let current = StoredResponseCoding.variantKey(variant.stored.variance)
+        for other in replaced where StoredResponseCoding.variantKey(other.stored.variance) != current {
+            remove(other, of: resource, service: service)
+        }
+    }
+}
+
+/// Content that lies in a file of the store.
+private struct StoreContent: ContentSource {
+    let store: SQLiteStore
+    let reference: ContentReference
+
+    var length: Int64 { reference.length }
+
+    func open() async -> (any ContentReader)? {
+        await store.openContent(reference).map { Opened(reader: $0) }
+    }
+
+    private struct Opened: ContentReader {
+        let reader: LarderStores.StoredContent
+
+        func read(at offset: Int64, count: Int) async -> ContentChunk? { await reader.read(at: offset, count: count) }
+    }
+}

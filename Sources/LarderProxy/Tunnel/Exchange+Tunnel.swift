@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderRules
+import LarderUpstream
+
+extension Exchange {
+    /// Connects to `authority` and passes octets both ways, unseen (RFC 9110 §9.3.6).
+    func tunnel(to authority: Authority) async throws {
+        record.kind = .tunnel
+        guard content == nil else { throw Problem.badRequest("A CONNECT request has no content.") }
+        guard context.proxy.admitTunnel(limit: context.configuration.settings.limits.tunnels) else {
+            throw Problem.tunnelLimit
+        }
+        defer { context.proxy.releaseTunnel() }
+        let abort = UpstreamAbort()
+        stream.onPeerClosed = { abort.abort() }
+        let origin = try TargetURI("https://\(authority)/")
+        let parent = context.configuration.router.table.unclaimed.parent(origin)
+        let upstream: ByteStream
+        do {
+            upstream = try await context.upstream.connectTunnel(
+                to: authority, parent: parent, abort: abort, allows: allowsAddress)
+        } catch {
+            stream.onPeerClosed = nil
+            if abort.isAborted { throw ClientGone() }
+            throw error
+        }
+        stream.onPeerClosed = nil
+        record.status = 200
+        out.removeAll(keepingCapacity: true)
+        PreparedHead.appendStatusLine(200, to: &out)
+        PreparedHead.appendLineEnd(to: &out)
+        isPersistent = false
+        hasResponded = true
+        do {
+            try await stream.write(out)
+        } catch {
+            upstream.close()
+            throw error
+        }
+        await relayTunnel(to: upstream, early: [])
+    }
+
+    /// Passes octets both ways until both sides have ended, or nothing has moved for the idle time.
+    ///
+    /// What the client sent behind its head goes first, and `early`, which the other side sent behind its own.
+    func relayTunnel(to upstream: ByteStream, early: [UInt8]) async {
+        let relay = TunnelRelay(
+            client: stream, upstream: upstream, idle: context.configuration.settings.timeouts.tunnelIdle,
+            counters: context.counters)
+        var sent = Array(connection.buffer.readable)
+        connection.buffer.consume(sent.count)
+        swap(&sent, &relay.clientEarly)
+        relay.upstreamEarly = early
+        await relay.run(on: context.loop)
+        upstream.close()
+        stream.close()
+    }
+}
+
+/// Two streams connected to each other. Confined to their loop.
+final class TunnelRelay {
+    private let client: ByteStream
+    private let upstream: ByteStream
+    private let idle: Duration
+    private let counters: LoopCounters
+    var clientEarly: [UInt8] = []
+    var upstreamEarly: [UInt8] = []
+    private var running = 2
+    private var whenDone: UnsafeContinuation<Void, Never>?
+
+    init(client: ByteStream, upstream: ByteStream, idle: Duration, counters: LoopCounters) {
+        self.client = client
+        self.upstream = upstream
+        self.idle = idle
+        self.counters = counters
+    }
+
+    func run(on loop: EventLoop) async {
+        loop.startHere {
+            await self.pass(self.clientEarly, from: self.client, to: self.upstream)
+            self.ended()
+        }
+        loop.startHere {
+            await self.pass(self.upstreamEarly, from: self.upstream, to: self.client)
+            self.ended()
+        }
+        if running > 0 { await withUnsafeContinuation { whenDone = $0 } }
+    }
+
+    private func ended() {
+        running -= 1
+        if running == 0 { whenDone.take()?.resume() }
+    }
+
+    /// Passes one direction on until its end, which is passed on too; a broken side breaks the other.
+    private func pass(_ early: [UInt8], from source: ByteStream, to target: ByteStream) async {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
+        defer { buffer.deallocate() }
+        do {
+            if !early.isEmpty { try await target.write(early) }
+            while true {
+                // Movement in either direction keeps both alive.
+                source.setDeadline(after: idle)
+                target.setDeadline(after: idle)
+                let count = try await source.read(into: buffer)
+                guard count > 0 else { break }
+                counters.add(.tunnelled, count)
+                try await target.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            }
+            target.shutdownWrite()
+        } catch {
+            source.close()
+            target.close()
+        }
+    }
+}
