@@ -74,7 +74,8 @@ package final class Daemon: Sendable {
         }
         func routed(_ service: ServiceSettings, number: UInt32, isUnclaimed: Bool) -> RoutedService {
             var policy = isUnclaimed ? CachePolicy() : .service
-            policy.targets = settings.cache.targets
+            // The field speaks to caches in front of an origin, which a forward proxy for anything is not.
+            policy.targets = isUnclaimed ? [] : settings.cache.targets
             if service.privacy != .shared { policy.role = .private }
             policy.offline = service.offline
             let named = isUnclaimed ? nil : service

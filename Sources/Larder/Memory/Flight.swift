@@ -21,6 +21,13 @@ package final class Flight: Sendable {
         case failed(any Error)
     }
 
+    /// What a reader hears before any content.
+    package enum Word: Sendable {
+        /// A response on the way to the final one.
+        case interim(ResponseHead)
+        case answer(Answer)
+    }
+
     /// A piece of content for one reader.
     package enum Piece: Sendable {
         case chunks([ContentChunk])
@@ -32,6 +39,7 @@ package final class Flight: Sendable {
     }
 
     private struct State {
+        var interims: [ResponseHead] = []
         var answer: Answer?
         var chunks: [ContentChunk] = []
         /// The offset of `chunks[0]`, and of the end of the last.
@@ -54,6 +62,8 @@ package final class Flight: Sendable {
 
     private struct ReaderState {
         var offset: Int64 = 0
+        /// How many interim responses it has heard.
+        var interims = 0
         var waiting: UnsafeContinuation<Void, Never>?
         var isInterrupted = false
     }
@@ -127,13 +137,20 @@ package final class Flight: Sendable {
         waiting?.resume()
     }
 
-    /// Waits for the answer; nil when interrupted.
-    package func answer(for reader: Int) async -> Answer? {
+    /// Waits for the answer, hearing interim responses first; nil when interrupted.
+    package func word(for reader: Int) async -> Word? {
         while true {
-            let (answer, isInterrupted) = state.withLock { ($0.answer, $0.readers[reader]?.isInterrupted ?? true) }
-            if let answer { return answer }
+            let (word, isInterrupted) = state.withLock { state -> (Word?, Bool) in
+                guard let mine = state.readers[reader], !mine.isInterrupted else { return (nil, true) }
+                if mine.interims < state.interims.count {
+                    state.readers[reader]!.interims += 1
+                    return (.interim(state.interims[mine.interims]), false)
+                }
+                return (state.answer.map { .answer($0) }, false)
+            }
+            if let word { return word }
             if isInterrupted { return nil }
-            await wait(reader) { $0.answer != nil }
+            await wait(reader) { $0.answer != nil || $0.interims.count > ($0.readers[reader]?.interims ?? 0) }
         }
     }
 
@@ -178,6 +195,11 @@ package final class Flight: Sendable {
     /// Calls `action` when the last reader leaves before the end, from then on.
     package func onAbandoned(_ action: @escaping @Sendable () -> Void) {
         state.withLock { $0.onAbandoned = action }
+    }
+
+    /// Tells the readers of an interim response.
+    package func announce(interim head: ResponseHead) {
+        wakeAll { $0.interims.append(head) }
     }
 
     /// Tells the readers what became of the request. `retains` keeps all content for the memory tier.

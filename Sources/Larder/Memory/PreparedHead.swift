@@ -4,11 +4,13 @@ package import LarderHTTP
 
 /// Response heads as octets, written once when a response is stored and copied out for each hit.
 package enum PreparedHead {
-    /// The status line, `fields` without the framing and connection ones, the length, and `Via`.
+    /// The status line, `fields` without `Age` and those of framing and connection, the length, and `Via`.
     package static func make(status: Status, fields: Fields, length: Int64?, via: String) -> [UInt8] {
         var out: [UInt8] = []
         out.reserveCapacity(512)
         appendStatusLine(status, to: &out)
+        var fields = fields
+        fields.remove(.age)
         append(fields, to: &out)
         if let length, !status.hasNoContent { appendField("Content-Length", number: length, to: &out) }
         appendVia(fields, via: via, to: &out)

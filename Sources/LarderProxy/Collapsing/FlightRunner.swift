@@ -62,10 +62,11 @@ final class FlightRunner {
     private func load(_ request: RequestHead, validating variant: Variant?) async throws {
         let requestTime = context.now()
         context.counters.add(.upstreamRequests)
-        let response = try await context.upstream.send(
-            UpstreamRequest(
-                origin: Origin(launch.uri), head: request, parent: launch.service.parent(launch.uri),
-                allowsAddress: launch.allowsAddress, abort: abort))
+        var inbound = UpstreamRequest(
+            origin: Origin(launch.uri), head: request, parent: launch.service.parent(launch.uri),
+            allowsAddress: launch.allowsAddress, abort: abort)
+        inbound.onInterim = { [flight] in flight.announce(interim: $0) }
+        let response = try await context.upstream.send(inbound)
         let times = Times(request: requestTime, response: context.now())
         if response.head.status == 304, let variant {
             return try await settle(variant, by: response, times)

@@ -53,8 +53,7 @@ extension Exchange {
             flight.leave(reader)
         }
         if stream.isPeerClosed { throw ClientGone() }
-        guard let answer = await flight.answer(for: reader) else { throw ClientGone() }
-        switch answer {
+        switch try await answer(of: flight, for: reader) {
         case .failed(let error):
             return try await serveFailure(error, fallback, status, retrieval)
         case .settled(let variant):
@@ -80,6 +79,17 @@ extension Exchange {
             try await relay(
                 flight, reader, response, length, status.answered(response.status).stored(isLeader && stored != nil), retrieval)
             return true
+        }
+    }
+
+    /// The flight's answer; interim responses on the way go to the client.
+    private func answer(of flight: Flight, for reader: Int) async throws -> Flight.Answer {
+        while true {
+            switch await flight.word(for: reader) {
+            case .interim(let head): try await relayInterim(head)
+            case .answer(let answer): return answer
+            case nil: throw ClientGone()
+            }
         }
     }
 

@@ -51,7 +51,7 @@ extension Exchange {
     }
 
     /// Interim responses go to HTTP/1.1 clients as they come; `100` is answered by reading content instead.
-    private func relayInterim(_ interim: ResponseHead) async throws {
+    func relayInterim(_ interim: ResponseHead) async throws {
         guard traits.version == .http11, interim.status != 100, interim.status != 101 else { return }
         var fields = interim.fields
         HopByHop.strip(&fields, for: .forwardResponse)

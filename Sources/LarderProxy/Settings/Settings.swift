@@ -47,7 +47,7 @@ package struct Settings: Sendable {
         /// Content larger than this passes through unstored.
         package var maxObject = ByteCount.gibibytes(1)
         /// The targeted cache control fields that are obeyed, first one wins (RFC 9213 §2.2).
-        package var targets: [FieldName] = ["Larder-Cache-Control"]
+        package var targets: [FieldName] = [.cdnCacheControl]
     }
 
     package struct Timeouts: Sendable {
