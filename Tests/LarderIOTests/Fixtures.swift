@@ -30,14 +30,14 @@ func run<Result: Sendable>(
 func connectedPair(_ family: Int32 = AF_UNIX) throws -> (Int32, Int32) {
     if family == AF_UNIX {
         var pair: [Int32] = [-1, -1]
-        try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)
+        try #require(socketpair(AF_UNIX, SocketKind.stream, 0, &pair) == 0)
         return (pair[0], pair[1])
     }
-    let listener = socket(family, Int32(SOCK_STREAM.rawValue), 0)
+    let listener = socket(family, SocketKind.stream, 0)
     defer { close(listener) }
     let bound = SocketAddress.loopback(port: 0).withSystemAddress { bind(listener, $0, $1) }
     try #require(bound == 0 && listen(listener, 8) == 0)
-    let client = socket(family, Int32(SOCK_STREAM.rawValue), 0)
+    let client = socket(family, SocketKind.stream, 0)
     let connected = SocketAddress.of(listener, ask: getsockname).withSystemAddress { connect(client, $0, $1) }
     try #require(connected == 0)
     let server = accept(listener, nil, nil)
@@ -72,10 +72,10 @@ final class Peer {
 
     func send(_ text: String) {
         let octets = Array(text.utf8)
-        #expect(Glibc.send(descriptor, octets, octets.count, Int32(MSG_NOSIGNAL)) == octets.count)
+        #expect(Glibc.send(descriptor, octets, octets.count, SocketKind.noSignal) == octets.count)
     }
 
-    func shutdownWrite() { Glibc.shutdown(descriptor, Int32(SHUT_WR)) }
+    func shutdownWrite() { Glibc.shutdown(descriptor, SocketKind.ourSide) }
 
     /// What one receive gives; empty at the end.
     func receive(_ limit: Int = 65536) -> [UInt8] {

@@ -10,12 +10,14 @@ struct Leftovers: @unchecked Sendable {
     var events: [OpaquePointer] = []
     var timers: [Timer] = []
     var others: [AnyObject] = []
+    var last: () -> Void = {}
 
     func dispose(on executor: LoopExecutor) {
         executor.enqueueOrRun {
             for timer in timers { timer.cancel() }
             for event in events { event_free(event) }
             for descriptor in descriptors { Glibc.close(descriptor) }
+            last()
         }
     }
 }

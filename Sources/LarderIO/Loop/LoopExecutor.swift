@@ -47,7 +47,7 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
     private var cachedNow: Int64 = 0
 
     init(name: String, time: any TimeSource) throws(IOError) {
-        _ = Self.brokenPipesAreErrors
+        _ = Self.processIsPrepared
         let operation = "make event loop \(name)"
         guard let config = event_config_new() else { throw IOError(errno: ENOMEM, operation: operation) }
         defer { event_config_free(config) }
@@ -79,8 +79,18 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
         Glibc.close(wakeDescriptor)
     }
 
-    /// OpenSSL writes without MSG_NOSIGNAL: without this, a peer that goes away would end the process.
-    private static let brokenPipesAreErrors: Void = { signal(SIGPIPE, SIG_IGN) }()
+    /// What holds for the whole process, done once.
+    ///
+    /// OpenSSL writes without MSG_NOSIGNAL: a peer that goes away would otherwise end the process. libevent writes
+    /// news to standard error, such as that a name server has failed; whoever asked gets that as an error anyway.
+    private static let processIsPrepared: Void = {
+        signal(SIGPIPE, SIG_IGN)
+        event_set_log_callback { severity, message in
+            guard severity >= EVENT_LOG_WARN, let message else { return }
+            let text = "libevent: \(String(cString: message))\n"
+            _ = Glibc.write(STDERR_FILENO, text, text.utf8.count)
+        }
+    }()
 
     // MARK: Executor
 
@@ -88,7 +98,13 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
 
     func enqueue(closure: @escaping @Sendable () -> Void) { put(.closure(closure)) }
 
-    /// The same, but at once on the calling thread if the loop has ended, for the loop's leftovers.
+    /// Runs `closure` on the loop after what is being done now. Only from the loop.
+    func later(_ closure: @escaping () -> Void) {
+        checkIsolated()
+        ready.append(.closure(closure))
+    }
+
+    /// Like `enqueue`, but at once on the calling thread if the loop has ended, for the loop's leftovers.
     func enqueueOrRun(_ closure: @escaping @Sendable () -> Void) {
         if !put(.closure(closure)) { closure() }
     }

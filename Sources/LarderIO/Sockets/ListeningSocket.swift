@@ -45,7 +45,7 @@ package final class ListeningSocket: Sendable {
             guard descriptor >= 0 else { throw IOError(errno: errno, operation: operation) }
             set(descriptor, SOL_SOCKET, SO_REUSEADDR, 1)
             setNoDelay(descriptor)
-            if address.isIPv6 { set(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, address.isUnspecified ? 0 : 1) }
+            if address.isIPv6 { set(descriptor, SocketKind.ipv6, IPV6_V6ONLY, address.isUnspecified ? 0 : 1) }
             // The first is bound as the only one, so that a second process is refused; after that the address is
             // opened to our own other sockets.
             if index > 0 { set(descriptor, SOL_SOCKET, SO_REUSEPORT, 1) }
@@ -141,7 +141,7 @@ package final class ListeningSocket: Sendable {
         return ListeningSocket(descriptor: copy)
     }
 
-    private static let streamSocket = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+    private static let streamSocket = SocketKind.stream | SocketKind.ownAndNonBlocking
 
     private static func set(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {
         var value = value

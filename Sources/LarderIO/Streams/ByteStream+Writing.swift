@@ -80,14 +80,14 @@ extension ByteStream {
     private func send(_ parts: inout GatherList) -> Int {
         if parts.partCount == 1 {
             let only = parts.first
-            return Glibc.send(descriptor, only.baseAddress, only.count, Int32(MSG_NOSIGNAL))
+            return Glibc.send(descriptor, only.baseAddress, only.count, SocketKind.noSignal)
         }
         let descriptor = descriptor
         return parts.withVectors { vectors, count in
             var message = msghdr()
             message.msg_iov = vectors
             message.msg_iovlen = count
-            return sendmsg(descriptor, &message, Int32(MSG_NOSIGNAL))
+            return sendmsg(descriptor, &message, SocketKind.noSignal)
         }
     }
 }

@@ -92,7 +92,7 @@ package final class ByteStream {
     package func shutdownWrite() {
         guard isOpen else { return }
         tls?.sendCloseNotify()
-        Glibc.shutdown(descriptor, Int32(SHUT_WR))
+        Glibc.shutdown(descriptor, SocketKind.ourSide)
     }
 
     /// Closes the stream. Pending waits throw `.closed`; nothing of this stream is called afterwards.
@@ -257,5 +257,5 @@ func setNonBlocking(_ descriptor: Int32) {
 /// Small writes leave at once; no answer waits for the peer's acknowledgement. Unix sockets refuse it harmlessly.
 func setNoDelay(_ descriptor: Int32) {
     var on: Int32 = 1
-    setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
+    setsockopt(descriptor, SocketKind.tcp, TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
 }

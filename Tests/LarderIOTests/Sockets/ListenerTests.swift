@@ -8,7 +8,7 @@ import Testing
 struct ListenerTests {
     /// A blocking client's connection.
     static func dial(_ address: SocketAddress) throws -> Peer {
-        let descriptor = socket(address.family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        let descriptor = socket(address.family, SocketKind.stream, 0)
         let peer = Peer(descriptor)
         try #require(address.withSystemAddress { connect(descriptor, $0, $1) } == 0)
         return peer
@@ -121,7 +121,7 @@ struct ListenerTests {
     @Test func `a socket left behind is replaced, one in use is not, a file never`() throws {
         let path = try Self.freshPath()
         defer { Self.removeDirectory(of: path) }
-        let stale = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        let stale = socket(AF_UNIX, SocketKind.stream, 0)
         #expect(SocketAddress(unixPath: path).withSystemAddress { bind(stale, $0, $1) } == 0)
         close(stale)
         let first = try ListeningSocket.unix(path: path)

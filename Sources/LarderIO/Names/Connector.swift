@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+import CLibevent
+import Glibc
+
+/// Opens connections from one loop, to whichever of a host's addresses answers first. Confined to that loop.
+package final class Connector {
+    /// How long an address is waited for before the next is tried as well (RFC 8305 §5).
+    package static let pause = Duration.milliseconds(250)
+
+    package let resolver: Resolver
+    private let executor: LoopExecutor
+
+    package init(on loop: isolated EventLoop, resolver: Resolver) {
+        self.resolver = resolver
+        executor = loop.executor
+    }
+
+    /// Makes a connector with a resolver of its own, by the system's files.
+    package convenience init(on loop: isolated EventLoop) {
+        self.init(on: loop, resolver: Resolver(on: loop))
+    }
+
+    /// Connects to a host by name or numeric address, within `timeout` for finding and connecting together.
+    ///
+    /// `allow` is asked about each very address before it is dialled, so that what a name resolves to for the rule
+    /// is what it resolves to for the connection. If it allows none, this throws `.permissionDenied`.
+    package func connect(
+        to host: String, port: UInt16, timeout: Duration, allow: (SocketAddress) -> Bool = { _ in true }
+    ) async throws(IOError) -> ByteStream {
+        let deadline = executor.monotonicNow().advanced(by: timeout)
+        let found = try await resolver.addresses(of: host, port: port)
+        let allowed = found.filter(allow)
+        guard !allowed.isEmpty else {
+            throw IOError(
+                .permissionDenied, operation: "connect to \(host):\(port)",
+                detail: "the rules allow none of its addresses (\(found.map(\.host).joined(separator: ", ")))")
+        }
+        return try await race(to: allowed, deadline: deadline)
+    }
+
+    /// Connects to the first of `addresses` that answers.
+    package func connect(addresses: [SocketAddress], timeout: Duration) async throws(IOError) -> ByteStream {
+        try await race(to: addresses, deadline: executor.monotonicNow().advanced(by: timeout))
+    }
+
+    /// Connects to a Unix socket.
+    package func connect(unixPath path: String, timeout: Duration) async throws(IOError) -> ByteStream {
+        guard !path.isEmpty, path.utf8.count <= SocketAddress.unixPathLimit else {
+            throw IOError(errno: ENAMETOOLONG, operation: "connect to unix:\(path)")
+        }
+        return try await connect(addresses: [SocketAddress(unixPath: path)], timeout: timeout)
+    }
+
+    private func race(to addresses: [SocketAddress], deadline: Int64) async throws(IOError) -> ByteStream {
+        guard !addresses.isEmpty else {
+            throw IOError(.unreachable, operation: "connect", detail: "there is no address to connect to")
+        }
+        let dialling = Dialling(addresses, on: executor, deadline: deadline)
+        let (descriptor, peer) = try await dialling.result().get()
+        return try ByteStream(adopting: descriptor, on: executor, peer: peer, isNonBlocking: true)
+    }
+}
+
+/// Carries out one race.
+private final class Dialling {
+    typealias Outcome = Result<(Int32, SocketAddress), IOError>
+
+    private var race: ConnectRace
+    private let executor: LoopExecutor
+    private let deadline: Int64
+    private var attempts: [Attempt] = []
+    private var continuation: UnsafeContinuation<Outcome, Never>?
+    private var pauseTimer: Timer?
+    private var deadlineTimer: Timer?
+
+    init(_ addresses: [SocketAddress], on executor: LoopExecutor, deadline: Int64) {
+        race = ConnectRace(addresses)
+        self.executor = executor
+        self.deadline = deadline
+    }
+
+    func result() async -> Outcome {
+        await withUnsafeContinuation { continuation in
+            self.continuation = continuation
+            let deadlineTimer = Timer(on: executor) { [unowned self] in timedOut() }
+            self.deadlineTimer = deadlineTimer
+            deadlineTimer.arm(at: deadline)
+            perform(race.start())
+        }
+    }
+
+    private func perform(_ actions: [ConnectRace.Action]) {
+        for action in actions {
+            switch action {
+            case .dial(let index): dial(index)
+            case .pause: pause()
+            case .win(let index): end(.success((index, race.addresses[index])))
+            case .fail(let error): end(.failure(error))
+            }
+        }
+    }
+
+    private func dial(_ index: Int) {
+        let attempt = Attempt(index, to: race.addresses[index], on: executor) { [unowned self] index, error in
+            if let error { perform(race.failed(index, with: error)) } else { perform(race.connected(index)) }
+        }
+        attempts.append(attempt)
+        attempt.start()
+    }
+
+    private func pause() {
+        guard continuation != nil else { return }
+        let timer = pauseTimer ?? Timer(on: executor) { [unowned self] in perform(race.pauseEnded()) }
+        pauseTimer = timer
+        timer.arm(after: Connector.pause)
+    }
+
+    private func timedOut() {
+        let list = race.addresses.map(\.description).joined(separator: ", ")
+        end(.failure(IOError(.timedOut, operation: "connect to \(list)", detail: "no answer in time")))
+    }
+
+    private func end(_ result: Result<(Int, SocketAddress), IOError>) {
+        guard let continuation = continuation.take() else { return }
+        pauseTimer?.cancel()
+        deadlineTimer?.cancel()
+        let outcome = result.map { index, address in
+            (attempts.first { $0.index == index }?.giveUpDescriptor() ?? -1, address)
+        }
+        for attempt in attempts { attempt.close() }
+        attempts = []
+        continuation.resume(returning: outcome)
+    }
+}
+
+/// One address being dialled.
+private final class Attempt {
+    let index: Int
+    private let address: SocketAddress
+    private let executor: LoopExecutor
+    private let ended: (Int, IOError?) -> Void
+    private var descriptor: Int32 = -1
+    private var event: OpaquePointer?
+
+    init(
+        _ index: Int, to address: SocketAddress, on executor: LoopExecutor, ended: @escaping (Int, IOError?) -> Void
+    ) {
+        self.index = index
+        self.address = address
+        self.executor = executor
+        self.ended = ended
+    }
+
+    deinit { close() }
+
+    func start() {
+        let kind = SocketKind.stream | SocketKind.ownAndNonBlocking
+        descriptor = socket(address.family, kind, 0)
+        guard descriptor >= 0 else { return fail(errno) }
+        if address.withSystemAddress({ connect(descriptor, $0, $1) }) == 0 { return succeed() }
+        guard errno == EINPROGRESS else { return fail(errno) }
+        event = event_new(
+            executor.base, descriptor, Int16(EV_WRITE), attemptChanged, Unmanaged.passUnretained(self).toOpaque())
+        if event == nil || event_add(event, nil) != 0 { fail(ENOMEM) }
+    }
+
+    fileprivate func changed() {
+        var error: Int32 = 0
+        var length = socklen_t(MemoryLayout<Int32>.size)
+        getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &length)
+        if error == 0 { succeed() } else { fail(error) }
+    }
+
+    private func succeed() {
+        // On this machine, a port nobody listens on may be the very one the system chose for our end: TCP then
+        // connects the socket to itself.
+        if address.isLoopback, !address.isUnix, SocketAddress.of(descriptor, ask: getsockname) == address {
+            return fail(ECONNREFUSED)
+        }
+        ended(index, nil)
+    }
+
+    private func fail(_ number: Int32) {
+        close()
+        // EAGAIN: the queue of a Unix listener is full.
+        let error =
+            number == EAGAIN
+            ? IOError(
+                .overloaded, errno: number, operation: "connect to \(address)", detail: "its queue of connections is full")
+            : IOError(errno: number, operation: "connect to \(address)")
+        ended(index, error)
+    }
+
+    /// The connected socket, which the caller closes from now on.
+    func giveUpDescriptor() -> Int32 {
+        freeEvent()
+        defer { descriptor = -1 }
+        return descriptor
+    }
+
+    func close() {
+        freeEvent()
+        if descriptor >= 0 { Glibc.close(descriptor) }
+        descriptor = -1
+    }
+
+    private func freeEvent() {
+        if let event { event_free(event) }
+        event = nil
+    }
+}
+
+private func attemptChanged(_: Int32, _: Int16, _ argument: UnsafeMutableRawPointer?) {
+    guard let argument else { return }
+    Unmanaged<Attempt>.fromOpaque(argument).takeUnretainedValue().changed()
+}

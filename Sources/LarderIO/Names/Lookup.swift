@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+import CLibevent
+import Glibc
+
+/// One name being asked for in both address families, and all who wait for the answer.
+final class Lookup {
+    typealias Continuation = UnsafeContinuation<Result<[SocketAddress], IOError>, Never>
+
+    /// How long the slower family is waited for once the other has answered (RFC 8305 §3).
+    private static let patience = Duration.milliseconds(50)
+
+    let name: String
+    var waiting: [Continuation]
+    private let servers: NameServers
+    private let executor: LoopExecutor
+    /// Told the result and how long the servers let it be used.
+    private var finished: ((Lookup, Result<[SocketAddress], IOError>, Duration) -> Void)?
+    private var questions: [Question] = []
+    private var timer: Timer?
+
+    init(
+        _ name: String, of servers: NameServers, on executor: LoopExecutor, for continuation: Continuation,
+        finished: @escaping (Lookup, Result<[SocketAddress], IOError>, Duration) -> Void
+    ) {
+        self.name = name
+        self.servers = servers
+        self.executor = executor
+        waiting = [continuation]
+        self.finished = finished
+    }
+
+    func start(within timeout: Duration) {
+        if let reason = servers.whyUnreachable() { return fail(.nameServerFailure, reason) }
+        for family in [Question.Family.ipv6, .ipv4] {
+            let question = Question(family, name, of: servers, on: executor) { [weak self] in self?.answered() }
+            questions.append(question)
+        }
+        for question in questions { question.ask() }
+        guard finished != nil else { return }
+        let timer = Timer(on: executor) { [unowned self] in
+            fail(.timedOut, "no answer from the name servers within \(timeout)")
+        }
+        self.timer = timer
+        timer.arm(after: timeout)
+    }
+
+    private func answered() {
+        guard finished != nil else { return }
+        let addresses = questions.flatMap(\.addresses)
+        let areAllAnswered = questions.allSatisfy { $0.outcome != nil }
+        if !addresses.isEmpty {
+            if areAllAnswered { return succeed() }
+            timer?.cancel()
+            let timer = Timer(on: executor) { [unowned self] in succeed() }
+            self.timer = timer
+            timer.arm(after: Self.patience)
+        } else if areAllAnswered {
+            decideFailure(questions.compactMap(\.outcome))
+        }
+    }
+
+    private func succeed() {
+        let lifetime = questions.filter { !$0.addresses.isEmpty }.map(\.lifetime).min() ?? .zero
+        conclude(.success(questions.flatMap(\.addresses)), lifetime)
+    }
+
+    private func decideFailure(_ outcomes: [Int32]) {
+        // That a name does not exist holds for all kinds of records (RFC 8020); that it lacks one kind does not.
+        if outcomes.contains(DNS_ERR_NOTEXIST) {
+            fail(.nameNotFound, "there is no such name; check its spelling")
+        } else if outcomes.allSatisfy({ $0 == DNS_ERR_NODATA || $0 == DNS_ERR_NONE }) {
+            fail(.nameNotFound, "the name has no address")
+        } else if outcomes.contains(DNS_ERR_TIMEOUT) {
+            fail(.nameServerFailure, "the name servers did not answer; try again later")
+        } else {
+            let reason = outcomes.first { $0 != DNS_ERR_NODATA }.map { String(cString: evdns_err_to_string($0)) }
+            fail(.nameServerFailure, "the name servers could not answer (\(reason ?? "no reason")); try again later")
+        }
+    }
+
+    private func fail(_ code: IOError.Code, _ detail: String) {
+        conclude(.failure(IOError(code, operation: "resolve \(name)", detail: detail)), .zero)
+    }
+
+    private func conclude(_ result: Result<[SocketAddress], IOError>, _ lifetime: Duration) {
+        guard let finished = finished.take() else { return }
+        timer?.cancel()
+        timer = nil
+        for question in questions { question.cancel() }
+        finished(self, result, lifetime)
+        for continuation in waiting { continuation.resume(returning: result) }
+        waiting = []
+    }
+}
+
+/// A name asked for in one family.
+private final class Question {
+    enum Family { case ipv4, ipv6 }
+
+    /// evdns's code once there is an answer.
+    private(set) var outcome: Int32?
+    private(set) var addresses: [SocketAddress] = []
+    private(set) var lifetime = Duration.zero
+
+    private let family: Family
+    private let name: String
+    private let servers: NameServers
+    private let executor: LoopExecutor
+    private let answered: () -> Void
+    private var request: OpaquePointer?
+
+    init(
+        _ family: Family, _ name: String, of servers: NameServers, on executor: LoopExecutor,
+        answered: @escaping () -> Void
+    ) {
+        self.family = family
+        self.name = name
+        self.servers = servers
+        self.executor = executor
+        self.answered = answered
+    }
+
+    func ask() {
+        // evdns calls back exactly once, cancelled or not, and later than now; until then it has this reference.
+        let this = Unmanaged.passRetained(self)
+        switch family {
+        case .ipv4: request = evdns_base_resolve_ipv4(servers.base, name, 0, questionAnswered, this.toOpaque())
+        case .ipv6: request = evdns_base_resolve_ipv6(servers.base, name, 0, questionAnswered, this.toOpaque())
+        }
+        if request == nil {
+            this.release()
+            outcome = DNS_ERR_UNKNOWN
+            answered()
+        }
+    }
+
+    func cancel() {
+        if let request { evdns_cancel_request(servers.base, request) }
+        request = nil
+    }
+
+    fileprivate func received(_ code: Int32, _ count: Int32, _ timeToLive: Int32, _ records: UnsafeMutableRawPointer?) {
+        request = nil
+        // This runs inside evdns, which must not be freed under itself should this be the last reference to it.
+        executor.later { [servers] in _ = servers }
+        guard outcome == nil else { return }
+        outcome = code
+        lifetime = .seconds(Int64(max(0, timeToLive)))
+        if code == DNS_ERR_NONE, let records {
+            for index in 0..<min(Int(count), 64) {
+                let address = address(at: index, of: records)
+                if !addresses.contains(address) { addresses.append(address) }
+            }
+        }
+        answered()
+    }
+
+    private func address(at index: Int, of records: UnsafeMutableRawPointer) -> SocketAddress {
+        switch family {
+        case .ipv4:
+            SocketAddress(
+                ipv4: UInt32(bigEndian: records.loadUnaligned(fromByteOffset: 4 * index, as: UInt32.self)), port: 0)
+        case .ipv6:
+            SocketAddress(
+                ipv6: UInt64(bigEndian: records.loadUnaligned(fromByteOffset: 16 * index, as: UInt64.self)),
+                UInt64(bigEndian: records.loadUnaligned(fromByteOffset: 16 * index + 8, as: UInt64.self)), port: 0)
+        }
+    }
+}
+
+private func questionAnswered(
+    _ code: Int32, _: CChar, _ count: Int32, _ timeToLive: Int32, _ records: UnsafeMutableRawPointer?,
+    _ argument: UnsafeMutableRawPointer?
+) {
+    guard let argument else { return }
+    Unmanaged<Question>.fromOpaque(argument).takeRetainedValue().received(code, count, timeToLive, records)
+}

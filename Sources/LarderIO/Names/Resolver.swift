@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+import CLibevent
+import Glibc
+
+/// Finds the addresses of a host without ever blocking its loop. Confined to that loop.
+///
+/// Numeric hosts and `localhost` are answered without asking anybody. Everything else is asked of the system's
+/// hosts file and name servers, both address families at once; those who ask for the same name share a lookup.
+/// Changes of the files are noticed within seconds.
+package final class Resolver {
+    /// Where the system keeps what it knows.
+    package struct Files: Sendable {
+        package var resolverConfiguration = "/etc/resolv.conf"
+        package var hosts = "/etc/hosts"
+
+        package init() {}
+    }
+
+    /// How long answers are kept, and how many.
+    package struct Limits: Sendable {
+        /// How long a lookup may take in all.
+        package var timeout = Duration.seconds(5)
+        /// How long an answer is used again at most; not longer than the servers allow.
+        package var lifetime = Duration.seconds(30)
+        /// How long it is remembered that a name does not exist.
+        package var negativeLifetime = Duration.seconds(1)
+        package var names = 512
+        package var lookups = 256
+
+        package init() {}
+    }
+
+    private struct Answer {
+        let result: Result<[SocketAddress], IOError>
+        let expires: Int64
+    }
+
+    private let executor: LoopExecutor
+    private let files: Files
+    private let limits: Limits
+    private var servers: NameServers?
+    private var filesSeen: [FileVersion] = []
+    private var filesDue = Int64.min
+    private var answers: [String: Answer] = [:]
+    private var lookups: [String: Lookup] = [:]
+
+    package init(on loop: isolated EventLoop, files: Files = Files(), limits: Limits = Limits()) {
+        executor = loop.executor
+        self.files = files
+        self.limits = limits
+    }
+
+    /// The addresses of `host` with `port`, IPv6 first; never empty.
+    ///
+    /// Throws `.nameNotFound`, `.nameServerFailure`, `.timedOut`, or `.overloaded` if too many lookups are under way.
+    package func addresses(of host: String, port: UInt16) async throws(IOError) -> [SocketAddress] {
+        if let address = SocketAddress(host: host, port: port) { return [address] }
+        let name = try Self.canonical(host)
+        if name == "localhost" || name.hasSuffix(".localhost") {
+            // RFC 6761 §6.3: always this machine, whatever a server or a file says.
+            return [SocketAddress(ipv6: 0, 1, port: port), .loopback(port: port)]
+        }
+        return try await lookUp(name).get().map { $0.withPort(port) }
+    }
+
+    /// Lower case, without the final dot. Refuses what cannot be the name of a host.
+    static func canonical(_ host: String) throws(IOError) -> String {
+        var name = host.lowercased()
+        if name.hasSuffix(".") { name.removeLast() }
+        func refused(_ why: String) -> IOError {
+            IOError(.nameNotFound, operation: "resolve \(host.prefix(64).debugDescription)", detail: why)
+        }
+        guard (1...253).contains(name.utf8.count) else { throw refused("a host name has 1 to 253 octets") }
+        for label in name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false) {
+            guard (1...63).contains(label.count) else { throw refused("its parts have 1 to 63 octets each") }
+            guard label.allSatisfy(isNameOctet) else { throw refused("it has letters, digits, - and _ only") }
+        }
+        // `127.1` or `0x7f.1`: numbers to some, names to others; a last label of digits is nobody's domain.
+        if let last = name.split(separator: ".").last, last.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+            throw refused("it is neither a name nor an address in its usual form")
+        }
+        return name
+    }
+
+    private static func isNameOctet(_ octet: UInt8) -> Bool {
+        switch octet {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"),
+            UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+
+    // MARK: Asking
+
+    /// How many answers are kept.
+    var answerCount: Int { answers.count }
+
+    private func lookUp(_ name: String) async -> Result<[SocketAddress], IOError> {
+        let now = executor.monotonicNow()
+        if let answer = answers[name], answer.expires > now { return answer.result }
+        return await withUnsafeContinuation { continuation in
+            if let lookup = lookups[name] {
+                lookup.waiting.append(continuation)
+            } else if lookups.count < limits.lookups {
+                begin(name, for: continuation)
+            } else {
+                let detail = "\(limits.lookups) lookups are under way already"
+                continuation.resume(
+                    returning: .failure(IOError(.overloaded, operation: "resolve \(name)", detail: detail)))
+            }
+        }
+    }
+
+    private func begin(_ name: String, for continuation: Lookup.Continuation) {
+        let servers: NameServers
+        do throws(IOError) {
+            servers = try currentServers()
+        } catch {
+            return continuation.resume(returning: .failure(error))
+        }
+        if let known = servers.hosts.addresses[name] { return continuation.resume(returning: .success(known)) }
+        let lookup = Lookup(name, of: servers, on: executor, for: continuation) { [unowned self] lookup, result, lifetime in
+            finished(lookup, with: result, lifetime: lifetime)
+        }
+        lookups[name] = lookup
+        lookup.start(within: limits.timeout)
+    }
+
+    private func finished(
+        _ lookup: Lookup, with result: Result<[SocketAddress], IOError>, lifetime: Duration
+    ) {
+        lookups[lookup.name] = nil
+        let lifetime =
+            switch result {
+            case .success: min(lifetime, limits.lifetime)
+            case .failure(let error): error.code == .nameNotFound ? limits.negativeLifetime : .zero
+            }
+        guard lifetime > .zero else { return }
+        keep(lookup.name, Answer(result: result, expires: executor.monotonicNow().advanced(by: lifetime)))
+    }
+
+    private func keep(_ name: String, _ answer: Answer) {
+        if answers.count >= limits.names {
+            let now = executor.monotonicNow()
+            answers = answers.filter { $0.value.expires > now }
+            // Lives are short, so that which of the living goes hardly matters.
+            while answers.count >= limits.names, let any = answers.first?.key { answers[any] = nil }
+        }
+        answers[name] = answer
+    }
+
+    /// The servers by the files of now; they are looked at every few seconds.
+    private func currentServers() throws(IOError) -> NameServers {
+        let now = executor.monotonicNow()
+        if let servers, now < filesDue { return servers }
+        filesDue = now.advanced(by: .seconds(5))
+        let seen = [FileVersion(files.resolverConfiguration), FileVersion(files.hosts)]
+        if let servers, seen == filesSeen { return servers }
+        let servers = try NameServers(on: executor, files: files)
+        self.servers = servers
+        filesSeen = seen
+        return servers
+    }
+}
+
+/// What tells one state of a file from another.
+private struct FileVersion: Equatable {
+    private var fields: [Int] = []
+
+    init(_ path: String) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return }
+        fields = [Int(status.st_ino), Int(status.st_size), status.st_mtim.tv_sec, status.st_mtim.tv_nsec]
+    }
+}
