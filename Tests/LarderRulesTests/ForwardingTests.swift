@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+import LarderRules
+import Testing
+
+@Suite("RFC 9110 §7.6 Forwarding")
+struct ForwardingTests {
+    typealias Case = Row<(lines: [String], purpose: HopByHop.Purpose), [String]>
+
+    static let cases: [Case] = [
+        Case("nominated fields go", (["Connection: close, X-Hop", "X-Hop: 1", "X-Other: 2"], .forwardRequest), ["X-Other: 2"]),
+        Case("in any case, on any line", (["connection: a", "CONNECTION: x-HOP", "X-Hop: 1"], .forwardRequest), []),
+        Case(
+            "the connection's own fields go",
+            (["Keep-Alive: 1", "Proxy-Connection: x", "TE: trailers", "Trailer: a", "Transfer-Encoding: chunked", "Upgrade: h2c", "HTTP2-Settings: x"], .forwardRequest), []),
+        Case("framing and addressing cannot be nominated", (["Connection: Content-Length, Host", "Content-Length: 5", "Host: a"], .forwardRequest), ["Content-Length: 5", "Host: a"]),
+        Case(
+            "nor what decides about caching", (["Connection: Authorization, Cache-Control, Cookie", "Authorization: x", "Cache-Control: y", "Cookie: z"], .forwardRequest),
+            ["Authorization: x", "Cache-Control: y", "Cookie: z"]),
+        Case("credentials for us go no further", (["Proxy-Authorization: Basic x"], .forwardRequest), []),
+        Case("what a proxy on the way asked us stays with us", (["Proxy-Authenticate: Basic", "WWW-Authenticate: Basic"], .forwardResponse), ["WWW-Authenticate: Basic"]),
+        Case("end-to-end fields pass unchanged", (["x-Custom: a, b; c=\"d\"", "Accept: text/html", "Accept: */*"], .forwardRequest), ["x-Custom: a, b; c=\"d\"", "Accept: text/html", "Accept: */*"]),
+    ]
+
+    @Test(arguments: cases)
+    func `what ends at this hop`(_ row: Case) {
+        var fields = Fields(lines: row.input.lines)
+        HopByHop.strip(&fields, for: row.input.purpose)
+        #expect(fields == Fields(lines: row.output))
+    }
+
+    @Test func `five hundred nominated names are all heeded`() {
+        let names = (0..<500).map { "x\($0)" }
+        var fields = Fields(lines: ["Connection: close, " + names.joined(separator: ",")] + names.map { "\($0): secret" })
+        HopByHop.strip(&fields, for: .forwardRequest)
+        #expect(fields.isEmpty)
+    }
+
+    typealias MaxForwardsCase = Row<(method: Method, lines: [String]), MaxForwardsDecision>
+
+    @Test(arguments: [
+        MaxForwardsCase("absent", (.trace, []), .notApplicable),
+        MaxForwardsCase("another method", (.get, ["Max-Forwards: 0"]), .notApplicable),
+        MaxForwardsCase("zero", (.options, ["Max-Forwards: 0"]), .answer),
+        MaxForwardsCase("some", (.trace, ["Max-Forwards: 10"]), .forward(9)),
+        MaxForwardsCase("too many", (.trace, ["Max-Forwards: 99999999999999999999"]), .forward(255)),
+        MaxForwardsCase("no number", (.trace, ["Max-Forwards: a"]), .reject),
+        MaxForwardsCase("two numbers", (.trace, ["Max-Forwards: 1", "Max-Forwards: 2"]), .reject),
+    ])
+    func `hops are counted down`(_ row: MaxForwardsCase) {
+        #expect(MaxForwards.decide(row.input.method, Fields(lines: row.input.lines)) == row.output)
+    }
+}
+
+@Suite("RFC 9111 §7.1 Fields outside the key")
+struct UnkeyedFieldsTests {
+    @Test func `fields that override the target are not forwarded`() {
+        var fields = Fields(lines: [
+            "X-Forwarded-Host: evil", "x-original-url: /evil", "X-Rewrite-URL: /evil", "Forwarded: host=evil", "X-HTTP-Method-Override: PUT",
+            "X-Host: evil", "X-Forwarded-Proto: evil", "X-Forwarded-Prefix: /evil", "Accept: a", "X-Custom: b",
+        ])
+        UnkeyedFields().drop(from: &fields)
+        #expect(fields == Fields(lines: ["Accept: a", "X-Custom: b"]))
+    }
+
+    @Test func `the configuration can let them through, key them or keep responses out`() {
+        let rule = UnkeyedFields(exceptions: [.xForwardedProto: .forwarded, "X-Tenant": .keyed, "X-Debug": .notStored])
+        var fields = Fields(lines: ["X-Forwarded-Proto: https", "X-Tenant: a", "X-Debug: 1"])
+        let before = fields
+        rule.drop(from: &fields)
+        #expect(fields == before)
+        #expect(rule.obstacle(in: fields) == "X-Debug")
+        #expect(rule.key(of: fields) == Array("8:x-tenant1:a".utf8))
+        #expect(rule.obstacle(in: Fields()) == nil && rule.key(of: Fields()).isEmpty)
+    }
+
+    @Test func `values cannot pass for others in the key`() {
+        let rule = UnkeyedFields(exceptions: ["A": .keyed, "B": .keyed])
+        #expect(rule.key(of: Fields(lines: ["A: 1", "B: 2"])) != rule.key(of: Fields(lines: ["A: 11:b1:2"])))
+    }
+}
+
+@Suite("Partitions")
+struct PrivacyTests {
+    private func partition(
+        _ mode: PrivacyMode, _ lines: String..., inputs: Privacy.Inputs = Privacy.Inputs(), certificate: [UInt8]? = nil,
+        listener: String? = nil, configured: [UInt8]? = nil
+    ) -> (partition: Partition, role: CachePolicy.Role) {
+        Privacy.decide(
+            mode, inputs, request: Fields(lines: lines), clientCertificate: certificate, listener: listener,
+            configuredCredentials: configured)
+    }
+
+    @Test func `shared means everyone, whatever they bring`() {
+        #expect(partition(.shared, "Authorization: a", "Cookie: b=c") == (.everyone, .shared))
+    }
+
+    @Test func `private means one user`() {
+        #expect(partition(.private, "Authorization: a") == (.singleUser, .private))
+    }
+
+    @Test func `partitioned tells users apart and treats strangers as everyone`() {
+        let alice = partition(.partitioned, "Authorization: Bearer a")
+        let bob = partition(.partitioned, "Authorization: Bearer b")
+        #expect(alice.role == .private && alice.partition != bob.partition)
+        #expect(alice == partition(.partitioned, "Authorization: Bearer a", "X: 1"))
+        #expect(partition(.partitioned) == (.everyone, .shared))
+    }
+
+    @Test func `what identifies is configured`() {
+        var inputs = Privacy.Inputs()
+        inputs.authorization = false
+        inputs.cookies = ["sid"]
+        let first = partition(.partitioned, "Authorization: a", "Cookie: x=1; sid=7", inputs: inputs)
+        #expect(first == partition(.partitioned, "Authorization: b", "Cookie: sid=7; x=2", inputs: inputs))
+        #expect(first != partition(.partitioned, "Cookie: sid=8", inputs: inputs))
+        #expect(partition(.partitioned, "Cookie: xsid=7", inputs: inputs) == (.everyone, .shared))
+        inputs.clientCertificate = true
+        inputs.listener = true
+        let both = partition(.partitioned, inputs: inputs, certificate: [1], listener: "a")
+        #expect(both != partition(.partitioned, inputs: inputs, certificate: [1], listener: "b"))
+        #expect(both != partition(.partitioned, inputs: inputs, certificate: [2], listener: "a"))
+    }
+
+    @Test func `one input cannot pass for another`() {
+        var inputs = Privacy.Inputs()
+        inputs.cookies = ["a", "b"]
+        #expect(
+            partition(.partitioned, "Cookie: a=1; b=2", inputs: inputs) != partition(.partitioned, "Cookie: a=11:b1:2", inputs: inputs))
+    }
+
+    @Test func `when configured credentials change, what they got is out of reach`() {
+        let old = partition(.shared, configured: [1])
+        #expect(old.role == .shared && old != partition(.shared, configured: [2]))
+        #expect(partition(.private, configured: [1]).role == .private)
+    }
+}
