@@ -93,8 +93,8 @@ package enum Freshening {
     }
 
     private static func difference(_ stored: StoredResponse, _ head: Fields, now: Timestamp) -> FresheningDecision.StaleReason? {
-        if let tag = head.withFirst(.eTag, { Array($0) }), tag != stored.facts.eTag { return .eTag }
-        if head.contains(.lastModified), DateValue.single(.lastModified, in: head, now: now) != stored.facts.lastModified {
+        if let tag = head.entityTag, tag != stored.facts.eTag { return .eTag }
+        if head.contains(.lastModified), head.date(.lastModified, now: now) != stored.facts.lastModified {
             return .lastModified
         }
         guard let length = head.withFirst(.contentLength, { Int64(decimal: $0) }) else { return nil }

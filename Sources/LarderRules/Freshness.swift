@@ -80,7 +80,7 @@ package enum Freshness {
         if policy.role == .shared, let sMaxage = directives.sMaxage { return lifetime(sMaxage, .sMaxage) }
         if let maxAge = directives.maxAge { return lifetime(maxAge, .maxAge) }
         guard !directives.isTargeted, fields.contains(.expires) else { return nil }
-        guard let expires = DateValue.single(.expires, in: fields, now: responseTime) else {
+        guard let expires = fields.date(.expires, now: responseTime) else {
             return Lifetime(.zero, .expires, isInvalid: true)
         }
         return Lifetime((expires - (date ?? responseTime)).clampedToRFC9111(), .expires)
@@ -137,7 +137,7 @@ package enum Freshness {
     }
 
     private static func heuristic(_ fields: Fields, date: Timestamp, now: Timestamp, policy: CachePolicy) -> Lifetime? {
-        guard let lastModified = DateValue.single(.lastModified, in: fields, now: now), lastModified < date else { return nil }
+        guard let lastModified = fields.date(.lastModified, now: now), lastModified < date else { return nil }
         let interval = (date - lastModified).clampedToRFC9111().wholeNanoseconds
         let share = (Double(interval) * min(max(policy.heuristicFraction, 0), 1)).rounded()
         return Lifetime(min(.nanoseconds(Int64(share)), max(policy.heuristicMaximum, .zero)), .heuristic)

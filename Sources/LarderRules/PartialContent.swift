@@ -100,18 +100,19 @@ package enum PartialContent {
 
     /// Both have the same strong tag; or neither has a tag, and the same modification date is strong for both.
     private static func sharesStrongValidator(_ stored: StoredResponse, _ response: Fields, now: Timestamp) -> Bool {
-        if let tag = response.withFirst(.eTag, { Array($0) }) {
-            return EntityTags.isStrong(tag) && tag == stored.facts.eTag
+        if response.contains(.eTag) {
+            guard let tag = response.singleEntityTag else { return false }
+            return tag.isStrong && tag == stored.facts.eTag
         }
-        guard stored.facts.eTag == nil, let lastModified = DateValue.single(.lastModified, in: response, now: now),
+        guard stored.facts.eTag == nil, let lastModified = response.date(.lastModified, now: now),
             lastModified == stored.facts.lastModified
         else { return false }
         return Validation.isStrong(lastModified: lastModified, date: stored.facts.date)
-            && Validation.isStrong(lastModified: lastModified, date: DateValue.single(.date, in: response, now: now))
+            && Validation.isStrong(lastModified: lastModified, date: response.date(.date, now: now))
     }
 
     private static func strongValidator(_ stored: StoredResponse) -> [UInt8]? {
-        if let tag = stored.facts.eTag { return EntityTags.isStrong(tag) ? tag : nil }
+        if let tag = stored.facts.eTag { return tag.isStrong ? tag.octets : nil }
         guard let lastModified = stored.facts.lastModified,
             Validation.isStrong(lastModified: lastModified, date: stored.facts.date)
         else { return nil }

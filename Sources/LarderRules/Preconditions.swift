@@ -42,24 +42,23 @@ package enum Preconditions {
         }
         // A cache answers conditions from stored 200 and 206 responses only; an origin from any success.
         guard evaluator == .origin ? status.isSuccess : status == 200 || status == 206 else { return .proceed }
-        let eTag = fields.count(of: .eTag) == 1 ? fields.withFirst(.eTag) { Array($0) } : nil
+        let eTag = fields.singleEntityTag
         let modified = LastModification(fields, receivedAt: receivedAt)
         if evaluator == .origin {
-            if request.fields.contains(.ifMatch) {
-                let holds = matches(request.fields, .ifMatch, eTag) { EntityTags.stronglyEqual($0, $1) }
-                if !holds { return .preconditionFailed(by: .ifMatch) }
-            } else if let limit = DateValue.single(.ifUnmodifiedSince, in: request.fields, now: receivedAt),
+            if let tags = EntityTagList(.ifMatch, in: request.fields) {
+                if !tags.contains(eTag, where: { $0.stronglyMatches($1) }) { return .preconditionFailed(by: .ifMatch) }
+            } else if let limit = request.fields.date(.ifUnmodifiedSince, now: receivedAt),
                 let lastModified = modified.field, lastModified > limit
             {
                 return .preconditionFailed(by: .ifUnmodifiedSince)
             }
         }
         let isRead = request.method == .get || request.method == .head
-        if request.fields.contains(.ifNoneMatch) {
-            guard matches(request.fields, .ifNoneMatch, eTag, { EntityTags.weaklyEqual($0, $1) }) else { return .proceed }
+        if let tags = EntityTagList(.ifNoneMatch, in: request.fields) {
+            guard tags.contains(eTag, where: { $0.weaklyMatches($1) }) else { return .proceed }
             return isRead ? .notModified(by: .ifNoneMatch) : .preconditionFailed(by: .ifNoneMatch)
         }
-        if isRead, let limit = DateValue.single(.ifModifiedSince, in: request.fields, now: receivedAt), modified.instant <= limit {
+        if isRead, let limit = request.fields.date(.ifModifiedSince, now: receivedAt), modified.instant <= limit {
             return .notModified(by: .ifModifiedSince)
         }
         return .proceed
@@ -73,9 +72,9 @@ package enum Preconditions {
         return request.withFirst(.ifRange) { octets in
             if octets.prefix(3).contains(0x22) {
                 guard let eTag = stored.facts.eTag else { return false }
-                return EntityTags.stronglyEqual(octets, eTag)
+                return EntityTag(octets).stronglyMatches(eTag)
             }
-            guard let date = DateValue.parse(octets, now: stored.responseTime), let lastModified = stored.facts.lastModified else {
+            guard let date = HTTPDate.parse(octets, now: stored.responseTime), let lastModified = stored.facts.lastModified else {
                 return false
             }
             return date == lastModified && Validation.isStrong(lastModified: lastModified, date: stored.facts.date)
@@ -101,22 +100,6 @@ package enum Preconditions {
         method != .connect && method != .options && method != .trace
     }
 
-    /// Whether a list of tags has one that is equal to `eTag`; `*` stands for whatever there is.
-    private static func matches(
-        _ fields: Fields, _ name: FieldName, _ eTag: [UInt8]?, _ areEqual: (UnsafeRawBufferPointer, [UInt8]) -> Bool
-    ) -> Bool {
-        var isMatch = false
-        fields.forEach(name) { line in
-            if line.count == 1, line[0] == 0x2A {
-                isMatch = true
-                return
-            }
-            guard let eTag else { return }
-            EntityTags.forEachMember(of: line) { isMatch = isMatch || areEqual($0, eTag) }
-        }
-        return isMatch
-    }
-
     /// When the selected representation last changed, as far as can be told.
     private struct LastModification {
         /// The value of `Last-Modified`.
@@ -125,8 +108,18 @@ package enum Preconditions {
         let instant: Timestamp
 
         init(_ fields: Fields, receivedAt: Timestamp) {
-            field = DateValue.single(.lastModified, in: fields, now: receivedAt)
-            instant = field ?? DateValue.single(.date, in: fields, now: receivedAt) ?? receivedAt
+            field = fields.date(.lastModified, now: receivedAt)
+            instant = field ?? fields.date(.date, now: receivedAt) ?? receivedAt
+        }
+    }
+}
+
+extension EntityTagList {
+    /// Whether the list names the representation with that tag; `*` names whatever there is.
+    fileprivate func contains(_ eTag: EntityTag?, where areEqual: (EntityTag, EntityTag) -> Bool) -> Bool {
+        switch self {
+        case .any: true
+        case .tags(let tags): eTag.map { eTag in tags.contains { areEqual($0, eTag) } } ?? false
         }
     }
 }

@@ -9,6 +9,6 @@ package enum RetryAfter {
         guard fields.count(of: .retryAfter) == 1 else { return nil }
         let seconds = fields.withFirst(.retryAfter) { DeltaSeconds($0).duration }
         if let seconds, let seconds { return seconds }
-        return DateValue.single(.retryAfter, in: fields, now: now).map { ($0 - now).clampedToRFC9111() }
+        return fields.date(.retryAfter, now: now).map { ($0 - now).clampedToRFC9111() }
     }
 }

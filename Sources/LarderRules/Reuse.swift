@@ -89,7 +89,7 @@ package enum Reuse {
         let otherAnswers = !other.isPartial || Ranges.covers(other, request)
         if answers != otherAnswers { return answers }
         if stored.variance.isEmpty != other.variance.isEmpty { return other.variance.isEmpty }
-        if stored.facts.generated != other.facts.generated { return stored.facts.generated > other.facts.generated }
+        if stored.facts.date != other.facts.date { return stored.facts.date > other.facts.date }
         return stored.responseTime >= other.responseTime
     }
 }

@@ -46,7 +46,7 @@ extension Storability {
             directives = CacheControl.Response(response.fields, targets: policy.targets)
             lifetime = Freshness.lifetime(
                 status: response.status, fields: response.fields, directives: directives,
-                date: DateValue.single(.date, in: response.fields, now: responseTime), responseTime: responseTime,
+                date: response.fields.date(.date, now: responseTime), responseTime: responseTime,
                 policy: policy)
         }
 

@@ -4,12 +4,10 @@ package import LarderHTTP
 
 extension StoredResponse {
     /// What follows from a stored response and its policy, computed once so that a hit costs a few comparisons.
-    package struct Facts: Sendable {
+    package struct Facts: Sendable, Hashable {
         package let directives: CacheControl.Response
-        /// The value of `Date`; nil when it is absent or no date.
-        package let date: Timestamp?
-        /// `Date`, or the time of receipt: what the most recent response is determined by (RFC 9111 §4).
-        package let generated: Timestamp
+        /// The value of `Date`, or the time of receipt if it had none (RFC 9110 §6.6.1).
+        package let date: Timestamp
         package let responseTime: Timestamp
         package let correctedInitialAge: Duration
         package let lifetime: Freshness.Lifetime
@@ -26,7 +24,7 @@ extension StoredResponse {
         /// How long past its lifetime the response may be used instead of an error, as the origin says (RFC 5861 §4).
         package let staleIfError: Duration?
         /// The entity tag as it came; nil when there is none, or more than one.
-        package let eTag: [UInt8]?
+        package let eTag: EntityTag?
         package let lastModified: Timestamp?
         /// RFC 8246: the origin will not change the representation while it is fresh.
         package let isImmutable: Bool
@@ -40,9 +38,7 @@ extension StoredResponse {
             self.directives = directives
             self.responseTime = responseTime
             let isOverridden = policy.expirationMode == .override && policy.expirationTime != nil
-            let date = DateValue.single(.date, in: fields, now: responseTime)
-            self.date = date
-            generated = date ?? responseTime
+            date = fields.date(.date, now: responseTime) ?? responseTime
             // The pure model counts from receipt, whatever caches on the way did.
             correctedInitialAge =
                 isOverridden
@@ -60,8 +56,8 @@ extension StoredResponse {
             let window = directives.staleWhileRevalidate.map { $0.duration ?? .zero } ?? policy.staleWhileRevalidate
             staleWhileRevalidate = staleProhibition == nil ? window.clampedToRFC9111() : .zero
             staleIfError = directives.staleIfError.map { $0.duration ?? .zero }
-            eTag = fields.count(of: .eTag) == 1 ? fields.withFirst(.eTag) { Array($0) } : nil
-            lastModified = DateValue.single(.lastModified, in: fields, now: responseTime)
+            eTag = fields.singleEntityTag
+            lastModified = fields.date(.lastModified, now: responseTime)
             isImmutable = directives.flags.contains(.immutable)
             allowsAuthorized = Storability.allowsAuthorized(directives)
         }

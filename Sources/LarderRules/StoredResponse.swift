@@ -35,7 +35,7 @@ package final class StoredResponse: Sendable {
     package let variance: Variance
     package let status: Status
     /// The header section as kept: without fields that end at a hop, and those the origin or the configuration
-    /// keeps out of caches.
+    /// keeps out of caches; always with a `Date`.
     package let fields: Fields
     package let requestTime: Timestamp
     package let responseTime: Timestamp
@@ -57,14 +57,15 @@ package final class StoredResponse: Sendable {
         self.requestWasAuthorized = requestWasAuthorized
         self.variance = variance
         self.status = status
-        self.fields = StoredResponse.kept(fields, directives, policy)
+        let kept = StoredResponse.kept(fields, directives, responseTime, policy)
+        self.fields = kept
         self.requestTime = requestTime
         self.responseTime = responseTime
         self.contentLength = contentLength
-        self.extent = extent ?? StoredResponse.extent(status: status, fields: fields, contentLength: contentLength)
+        self.extent = extent ?? StoredResponse.extent(status: status, fields: kept, contentLength: contentLength)
         self.standing = standing
         facts = Facts(
-            status: status, fields: fields, directives: directives, requestTime: requestTime, responseTime: responseTime,
+            status: status, fields: kept, directives: directives, requestTime: requestTime, responseTime: responseTime,
             standing: standing, policy: policy)
     }
 
@@ -96,8 +97,11 @@ package final class StoredResponse: Sendable {
     @inlinable
     package var isPartial: Bool { extent != .whole }
 
-    /// `fields` without what must not be stored (RFC 9111 §3.1), or not by this cache.
-    private static func kept(_ fields: Fields, _ directives: CacheControl.Response, _ policy: CachePolicy) -> Fields {
+    /// `fields` without what must not be stored (RFC 9111 §3.1), or not by this cache; with a `Date` in any case
+    /// (RFC 9110 §6.6.1). Doing so again changes nothing, so what a store returns gives the same facts.
+    private static func kept(
+        _ fields: Fields, _ directives: CacheControl.Response, _ responseTime: Timestamp, _ policy: CachePolicy
+    ) -> Fields {
         var kept = fields
         HopByHop.strip(&kept, for: .store)
         for name in directives.noCacheFields { kept.remove(name) }
@@ -105,6 +109,7 @@ package final class StoredResponse: Sendable {
             for name in directives.privateFields { kept.remove(name) }
             if policy.setCookie == .withheld { kept.remove(.setCookie) }
         }
+        if kept.date(.date, now: responseTime) == nil { kept[.date] = HTTPDate.string(responseTime) }
         return kept
     }
 

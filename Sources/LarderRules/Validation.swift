@@ -13,7 +13,7 @@ package enum Validation {
         request.remove(.ifModifiedSince)
         request.remove(.ifRange)
         if let eTag = stored.facts.eTag {
-            eTag.withUnsafeBytes { request.append(.ifNoneMatch, bytes: $0) }
+            eTag.octets.withUnsafeBytes { request.append(.ifNoneMatch, bytes: $0) }
         }
         // For a part, the date alone would have the origin compare with a clock's resolution what is then combined.
         guard stored.facts.lastModified != nil, stored.facts.eTag == nil || !request.contains(.range) else { return }
@@ -61,20 +61,19 @@ extension Validation {
         _ response: Fields, request: Fields, candidates: [StoredResponse], validated: Int
     ) -> ValidationMatch {
         let initialSet = candidates.indices.filter { $0 == validated || candidates[$0].variance.matches(request) }
-        if let tag = response.withFirst(.eTag, { Array($0) }) {
-            let isWeak = EntityTags.isWeak(tag)
+        if let tag = response.entityTag {
             let matching = initialSet.filter { index in
                 guard let stored = candidates[index].facts.eTag else { return false }
-                return isWeak ? EntityTags.weaklyEqual(tag, stored) : EntityTags.stronglyEqual(tag, stored)
+                return tag.isWeak ? tag.weaklyMatches(stored) : tag.stronglyMatches(stored)
             }
-            if isWeak { return mostRecent(matching, candidates, .weakTag) }
+            if tag.isWeak { return mostRecent(matching, candidates, .weakTag) }
             return matching.isEmpty ? .none(.unknownRepresentation) : .update(matching, by: .strongTag)
         }
         guard response.contains(.lastModified) else { return .update([validated], by: .onlyCandidate) }
         let time = candidates[validated].responseTime
-        guard let lastModified = DateValue.single(.lastModified, in: response, now: time) else { return .none(.unknownRepresentation) }
+        guard let lastModified = response.date(.lastModified, now: time) else { return .none(.unknownRepresentation) }
         let matching = initialSet.filter { candidates[$0].facts.lastModified == lastModified }
-        let date = DateValue.single(.date, in: response, now: time)
+        let date = response.date(.date, now: time)
         guard isStrong(lastModified: lastModified, date: date), !matching.isEmpty else {
             return mostRecent(matching, candidates, .lastModified)
         }
@@ -86,7 +85,7 @@ extension Validation {
     ) -> ValidationMatch {
         let newest = matching.max {
             let (a, b) = (candidates[$0], candidates[$1])
-            return (a.facts.generated, a.responseTime) < (b.facts.generated, b.responseTime)
+            return (a.facts.date, a.responseTime) < (b.facts.date, b.responseTime)
         }
         return newest.map { .update([$0], by: evidence) } ?? .none(.unknownRepresentation)
     }

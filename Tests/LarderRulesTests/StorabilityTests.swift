@@ -186,6 +186,32 @@ struct StoredFieldTests {
     @Test(arguments: cases)
     func `what is kept of a header section`(_ row: Case) {
         let stored = StoredResponse.stored(ResponseHead(fields: Fields(lines: row.input.lines)), policy: row.input.policy)
-        #expect(stored.fields == Fields(lines: row.output))
+        #expect(stored.fields == Fields(lines: row.output + ["Date: \(epoch.httpDate)"]))
+    }
+
+    typealias DateCase = Row<[String], [String]>
+
+    @Test(arguments: [
+        DateCase("absent", [], [epoch.httpDate]),
+        DateCase("present", ["Mon, 03 Sep 2001 00:00:00 GMT"], ["Mon, 03 Sep 2001 00:00:00 GMT"]),
+        DateCase("no date", ["yesterday"], [epoch.httpDate]),
+        DateCase("twice", ["Mon, 03 Sep 2001 00:00:00 GMT", "Tue, 04 Sep 2001 00:00:00 GMT"], [epoch.httpDate]),
+    ])
+    func `what is kept has the date of receipt if it has none of its own`(_ row: DateCase) {
+        let stored = StoredResponse.stored(ResponseHead(fields: Fields(lines: row.input.map { "Date: " + $0 })), at: 0.7)
+        #expect(stored.fields[all: .date] == row.output)
+    }
+
+    @Test(arguments: StorabilityTests.cases)
+    func `what a store returns has the same facts`(_ row: StorabilityTests.Case) {
+        let stored = StoredResponse.stored(row.input.response, to: row.input.request, at: 0.7, policy: row.input.policy)
+        let returned = StoredResponse(
+            requestMethod: stored.requestMethod, requestedRange: stored.requestedRange,
+            requestWasAuthorized: stored.requestWasAuthorized, variance: stored.variance, status: stored.status,
+            fields: stored.fields, requestTime: stored.requestTime, responseTime: stored.responseTime,
+            contentLength: stored.contentLength, policy: row.input.policy)
+        #expect(returned.fields == stored.fields)
+        #expect(returned.facts == stored.facts)
+        #expect(returned.extent == stored.extent)
     }
 }

@@ -129,7 +129,7 @@ struct FresheningTests {
         }
         #expect(updated.facts.lifetime == .init(.seconds(5), .maxAge))
         #expect(Age.currentAge(of: updated, at: .at(101)) == .seconds(1))
-        #expect(updated.facts.eTag == Array("\"a\"".utf8))
+        #expect(updated.facts.eTag == EntityTag("\"a\""))
         #expect(updated.contentLength == 12)
     }
 
