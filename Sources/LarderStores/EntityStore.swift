@@ -13,7 +13,7 @@ package protocol EntityStore: Sendable {
     /// Whether something may be stored under `key`. False is certain; true may be an error of caution.
     func mayContain(_ key: EntityKey) -> Bool
 
-    /// All variants stored under `key`, the latest written first.
+    /// All variants stored under `key`, the latest `storedAt` first.
     func read(_ key: EntityKey) async -> [EntityRecord]
 
     /// Opens content for reading in parts; nil if it is gone or damaged. Opened content stays readable even if its
@@ -49,7 +49,7 @@ package protocol EntityStore: Sendable {
     /// Removes everything, and whatever traces of it the store can reach.
     func wipe() async
 
-    /// Up to `limit` entities in the order of writing that match, beginning behind `row`.
+    /// Up to `limit` committed entities that match, in the order of their commits, beginning behind `row`.
     func list(after row: Int64?, limit: Int, where match: EntityMatch) async -> [EntityListing]
 
     /// Returns when all that was accepted before is committed, or was given up. Retries at once what failed.

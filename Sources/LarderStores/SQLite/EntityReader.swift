@@ -63,7 +63,9 @@ final class EntityReader {
             }
             if isMeant { readRow(of: key, into: &found) }
         }
-        if found.rows.count > 1 { found.rows.sort { $0.id > $1.id } }
+        if found.rows.count > 1 {
+            found.rows.sort { ($0.record.storedAt, $0.id) > ($1.record.storedAt, $1.id) }
+        }
         if found.rows.count > limit {
             found.surplus = found.rows[limit...].map(\.id)
             found.rows.removeLast(found.rows.count - limit)

@@ -36,6 +36,13 @@ struct Overlay: Sendable {
             case .remove(let variant?): records.removeAll { $0.variant == variant }
             }
         }
-        return records
+        return records.latestFirst
+    }
+}
+
+extension [EntityRecord] {
+    /// By the time of storing; what has the same time stays in order.
+    var latestFirst: [EntityRecord] {
+        count < 2 ? self : sorted { $0.storedAt > $1.storedAt }
     }
 }

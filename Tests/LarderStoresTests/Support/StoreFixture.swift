@@ -6,11 +6,45 @@ import Testing
 
 /// Collects what a store reports.
 final class EventLog: Sendable {
-    private let monitor = Monitor<[StoreEvent]>([])
+    private struct State {
+        var events: [StoreEvent] = []
+        var waiting: [(matches: @Sendable (StoreEvent) -> Bool, continuation: CheckedContinuation<StoreEvent, Never>)] =
+            []
+    }
 
-    var events: [StoreEvent] { monitor.withLock { $0 } }
+    private let monitor = Monitor(State())
 
-    func record(_ event: StoreEvent) { monitor.withLock { $0.append(event) } }
+    var events: [StoreEvent] { monitor.withLock { $0.events } }
+
+    func record(_ event: StoreEvent) {
+        let ready = monitor.withLock { state in
+            state.events.append(event)
+            let ready = state.waiting.filter { $0.matches(event) }
+            state.waiting.removeAll { $0.matches(event) }
+            return ready.map(\.continuation)
+        }
+        for continuation in ready { continuation.resume(returning: event) }
+    }
+
+    /// The first event that matches, waiting for it if need be.
+    @discardableResult
+    func first(where matches: @escaping @Sendable (StoreEvent) -> Bool) async -> StoreEvent {
+        await withCheckedContinuation { continuation in
+            let found = monitor.withLock { state in
+                let found = state.events.first(where: matches)
+                if found == nil { state.waiting.append((matches, continuation)) }
+                return found
+            }
+            if let found { continuation.resume(returning: found) }
+        }
+    }
+}
+
+extension StoreEvent {
+    var isKeysLoaded: Bool { if case .keysLoaded = self { true } else { false } }
+    var isOrphansRemoved: Bool { if case .orphansRemoved = self { true } else { false } }
+    var isSetAside: Bool { if case .setAside = self { true } else { false } }
+    var isDegraded: Bool { if case .degraded = self { true } else { false } }
 }
 
 func key(_ url: String, service: String = "api", partition: String = "", stage: String = "rawData") -> EntityKey {
@@ -20,10 +54,13 @@ func key(_ url: String, service: String = "api", partition: String = "", stage: 
 /// The right content for a name: anyone can compute it again.
 func content(_ name: String, _ count: Int) -> [UInt8] {
     let unit = Array("[\(name) \(ContentDigest(of: Array(name.utf8)).hexadecimal.prefix(12))]".utf8)
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(count + unit.count)
-    while bytes.count < count { bytes += unit }
-    return Array(bytes.prefix(count))
+    return [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
+        for start in stride(from: 0, to: count, by: unit.count) {
+            let part = unit.prefix(count - start)
+            _ = UnsafeMutableBufferPointer(rebasing: bytes[start..<start + part.count]).initialize(fromContentsOf: part)
+        }
+        filled = count
+    }
 }
 
 func settings(

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderHTTP
+import Testing
+
+@testable import LarderStores
+
+@Suite("Room and eviction")
+struct EvictionTests {
+    @Test(arguments: [2000, 20_000, 100_000, 400_000])
+    func `everything together never takes more than the limit`(size: Int) async throws {
+        let directory = TemporaryDirectory()
+        let limit: Int64 = 8 << 20
+        let store = try openStore(directory, limit: limit)
+        let total = 3 * Int(limit) / size
+        var largest: Int64 = 0
+        for number in 0..<total {
+            store.put(key("\(number)"), content("\(number)", size))
+            if number % max(total / 60, 1) == 0 {
+                await store.flush()
+                largest = max(largest, directory.bytes)
+            }
+        }
+        await store.flush()
+        largest = max(largest, directory.bytes)
+        #expect(largest <= limit)
+        #expect(store.statistics.bytesOnDisk <= limit)
+        #expect(store.statistics.evictions > 0)
+        // It is full, not empty.
+        #expect(store.statistics.entries * size > Int(limit) / 3)
+        #expect(await store.contents(key("\(total - 1)")) == [content("\(total - 1)", size)])
+        #expect(store.statistics.entries == (await store.list(after: nil, limit: 100_000, where: EntityMatch())).count)
+        await store.close()
+        #expect(directory.bytes <= limit)
+    }
+
+    @Test func `what is used outlives a crowd that nobody asks for twice`() async throws {
+        let directory = TemporaryDirectory()
+        let store = try openStore(directory, limit: 12 << 20)
+        for number in 0..<100 { store.put(key("hot/\(number)"), content("\(number)", 10_000)) }
+        await store.flush()
+        for number in 0..<5000 {
+            store.put(key("scan/\(number)"), content("scan \(number)", 10_000))
+            if number % 200 == 0 {
+                for hot in 0..<100 { _ = await store.read(key("hot/\(hot)")) }
+                await store.flush()
+            }
+        }
+        var kept = 0
+        for number in 0..<100 { kept += await store.read(key("hot/\(number)")).count }
+        #expect(kept == 100)
+        #expect(store.statistics.evictions > 3000)
+        await store.close()
+    }
+
+    @Test func `what has expired is not spared for having been used`() async throws {
+        let directory = TemporaryDirectory()
+        let store = try openStore(directory, limit: 12 << 20)
+        for number in 0..<50 { store.put(key("old/\(number)"), expires: 999_999, content("\(number)", 10_000)) }
+        for number in 0..<50 { store.put(key("new/\(number)"), expires: 1_000_001, content("\(number)", 10_000)) }
+        await store.flush()
+        for number in 0..<50 {
+            store.touch(key("old/\(number)"))
+            store.touch(key("new/\(number)"))
+        }
+        for number in 0..<1150 { store.put(key("\(number)"), content("x \(number)", 10_000)) }
+        await store.flush()
+        #expect(store.statistics.evictions > 0)
+        var old = 0
+        var new = 0
+        for number in 0..<50 {
+            old += await store.read(key("old/\(number)")).count
+            new += await store.read(key("new/\(number)")).count
+        }
+        #expect(new == 50)
+        #expect(old < 50)
+        await store.close()
+    }
+
+    @Test func `what was used is known after a restart`() async throws {
+        let directory = TemporaryDirectory()
+        let first = try openStore(directory)
+        for number in 0..<20 { first.put(key("\(number)"), [1]) }
+        await first.flush()
+        for number in 0..<20 where number % 3 == 0 { _ = await first.read(key("\(number)")) }
+        await first.close()
+        let log = EventLog()
+        let second = try openStore(directory, log: log)
+        #expect(await log.first(where: \.isKeysLoaded) == .keysLoaded(count: 20))
+        let marked = await second.list(after: nil, limit: 100, where: EntityMatch()).filter(\.isRecentlyUsed)
+        #expect(marked.count == 7)
+        await second.close()
+    }
+
+    @Test(arguments: [1000, 200_000])
+    func `equal content is stored once and goes with the last that has it`(size: Int) async throws {
+        let directory = TemporaryDirectory()
+        let store = try openStore(directory)
+        for number in 0..<10 { store.put(key("\(number)"), head: "\(number)", content("same", size)) }
+        await store.flush()
+        func rows() throws -> Int64 {
+            try Connection(path: directory.path + "/larder.db", isWriter: false).integer("SELECT count(*) FROM content")
+        }
+        #expect(try rows() == 1)
+        #expect(directory.contentFiles.count == (size > 65_536 ? 1 : 0))
+        for number in 0..<9 { store.remove(key("\(number)")) }
+        await store.flush()
+        #expect(await store.contents(key("9")) == [content("same", size)])
+        #expect(await store.heads(key("9")) == ["9"])
+        store.remove(key("9"))
+        await store.flush()
+        #expect(try rows() == 0)
+        #expect(directory.contentFiles == [])
+        await store.close()
+    }
+
+    @Test func `what is too long for the store is refused at once or on the way`() async throws {
+        let directory = TemporaryDirectory()
+        let store = try openStore(directory, limit: 8 << 20)
+        store.put(key("a"), [1])
+        await store.flush()
+        let writer = store.beginWrite(
+            key("a"), variant: [], head: [], requestTime: Timestamp(seconds: 0), responseTime: Timestamp(seconds: 0),
+            storedAt: Timestamp(seconds: 0), expires: nil, expectedLength: 2 << 20)
+        #expect(writer.state == .abandoned(.tooLarge))
+        // What it was to replace is out of date all the same.
+        #expect(!writer.finish())
+        #expect(await store.read(key("a")).isEmpty)
+        #expect(!store.put(key("b"), content("b", 2 << 20)))
+        await store.flush()
+        #expect(directory.contentFiles == [])
+        #expect(!directory.files.contains { $0.hasPrefix("spool/") })
+        await store.close()
+    }
+
+    @Test func `more than may wait in memory is not stored`() async throws {
+        let directory = TemporaryDirectory()
+        let store = try openStore(directory) {
+            $0.queueLimit = 100_000
+            $0.commitInterval = .seconds(3600)
+        }
+        for number in 0..<20 { store.put(key("\(number)"), content("\(number)", 10_000)) }
+        #expect(store.statistics.pendingBytes <= 100_000)
+        #expect(store.statistics.droppedWrites == 10)
+        await store.flush()
+        #expect(store.statistics.pendingBytes == 0)
+        #expect(store.statistics.entries == 10)
+        #expect(store.put(key("later"), content("later", 10_000)))
+        await store.close()
+    }
+
+    @Test func `more variants than are kept are cleared away when they are read`() async throws {
+        let directory = TemporaryDirectory()
+        let store = try openStore(directory) { $0.variantLimit = 3 }
+        for number in 0..<10 {
+            store.put(key("a"), variant: "\(number)", head: "\(number)", at: Int64(number), [1])
+        }
+        await store.flush()
+        #expect(await store.heads(key("a")) == ["9", "8", "7"])
+        await store.flush()
+        #expect(store.statistics.entries == 3)
+        await store.close()
+    }
+
+    @Test func `a hundred thousand entities are known soon after a start`() async throws {
+        let directory = TemporaryDirectory()
+        await (try openStore(directory)).close()
+        do {
+            let connection = try Connection(path: directory.path + "/larder.db", isWriter: true)
+            try connection.execute(
+                """
+                WITH RECURSIVE numbers (n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM numbers WHERE n < 100000)
+                INSERT INTO entity SELECT n, n * 7919 << 30, 0, NULL, 0, 0, 0, NULL, 0, zeroblob(60), x'', zeroblob(400)
+                FROM numbers
+                """)
+        }
+        let log = EventLog()
+        let clock = ContinuousClock()
+        let began = clock.now
+        let store = try openStore(directory, log: log)
+        let opened = clock.now
+        #expect(store.statistics.entries == 100_000)
+        #expect(store.mayContain(key("anything")))
+        #expect(await log.first(where: \.isKeysLoaded) == .keysLoaded(count: 100_000))
+        let loaded = clock.now
+        #expect(!store.mayContain(key("anything")))
+        print("100,000 entities: open after \(opened - began), all keys known after \(loaded - began)")
+        await store.close()
+    }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+import LarderHTTP
+import Testing
+
+@testable import LarderStores
+
+@Suite("A disk that is full or fails")
+struct FullDiskTests {
+    /// Stores until the disk refuses, checks what a client would notice, makes room, and checks that it recovers.
+    private static func exhaust(
+        _ store: SQLiteStore, _ log: EventLog, size: (Int) -> Int, makeRoom: () -> Void
+    ) async {
+        var stored = 0
+        while !log.events.contains(where: { $0.isDegraded }), stored < 4000 {
+            store.put(key("\(stored)"), content("\(stored)", size(stored)))
+            stored += 1
+            if stored % 20 == 0 { await store.flush() }
+        }
+        #expect(log.events.contains { $0.isDegraded }, "the disk took everything")
+        // Reading goes on, and nothing is wrong.
+        var whole = 0
+        for number in 0..<stored {
+            for octets in await store.contents(key("\(number)")) {
+                #expect(octets == content("\(number)", size(number)))
+                whole += 1
+            }
+        }
+        #expect(whole > 0)
+        // What is removed now is gone now, and stays so.
+        store.remove(key("0"))
+        #expect(await store.read(key("0")).isEmpty)
+        makeRoom()
+        while store.statistics.state != .open { await store.flush() }
+        #expect(log.events.contains(.recovered))
+        #expect(await store.read(key("0")).isEmpty)
+        #expect(store.put(key("later"), content("later", 5000)))
+        await store.flush()
+        #expect(await store.contents(key("later")) == [content("later", 5000)])
+    }
+
+    @Test func `a database that may not grow keeps what it has, and goes on when it may`() async throws {
+        let directory = TemporaryDirectory()
+        let log = EventLog()
+        let store = try openStore(directory, log: log) { $0.pageLimit = 60 }
+        await Self.exhaust(store, log, size: { _ in 5000 }) {
+            // Room comes from what is removed.
+            for number in 0..<100 { store.remove(key("\(number)")) }
+        }
+        await store.close()
+    }
+
+    @Test(arguments: [5000, 300_000])
+    func `files that may not grow are survived`(size: Int) async throws {
+        let directory = TemporaryDirectory()
+        // In a process of its own, as the limit is one of the process.
+        await #expect(processExitsWith: .success) { [path = directory.path as String, size = size as Int] in
+            signal(SIGXFSZ, SIG_IGN)
+            let log = EventLog()
+            var settings = StoreSettings(path: path, diskLimit: 256 << 20, now: { Timestamp(seconds: 0) })
+            settings.coolDown = .milliseconds(1)
+            let store = try SQLiteStore.open(settings) { log.record($0) }
+            var limit = rlimit(rlim_cur: 3 << 20, rlim_max: .max)
+            setrlimit(__rlimit_resource_t(UInt32(RLIMIT_FSIZE.rawValue)), &limit)
+            await FullDiskTests.exhaust(store, log, size: { $0 % 2 == 0 ? size : 4000 }) {
+                limit.rlim_cur = .max
+                setrlimit(__rlimit_resource_t(UInt32(RLIMIT_FSIZE.rawValue)), &limit)
+            }
+            await store.close()
+        }
+    }
+
+    @Test(.enabled(if: getuid() == 0, "only root can mount a small disk"), arguments: [3000, 90_000])
+    func `a full disk is survived, also over a restart`(size: Int) async throws {
+        let directory = TemporaryDirectory()
+        let path = directory.path + "/disk"
+        mkdir(path, 0o700)
+        try #require(mount("tmpfs", path, "tmpfs", 0, "size=8m") == 0, "errno \(errno)")
+        defer { umount2(path, Int32(MNT_DETACH)) }
+        let ballast = path + "/ballast"
+        let log = EventLog()
+        var settings = StoreSettings(path: path + "/cache", diskLimit: 256 << 20, now: { Timestamp(seconds: 0) })
+        settings.coolDown = .milliseconds(1)
+        let store = try SQLiteStore.open(settings) { log.record($0) }
+        for number in 0..<30 { store.put(key("early/\(number)"), content("early/\(number)", size)) }
+        await store.flush()
+        // Someone else takes all the room there is.
+        let other = open(ballast, O_WRONLY | O_CREAT, 0o600)
+        let block = [UInt8](repeating: 0, count: 4096)
+        while write(other, block, block.count) > 0 {}
+        close(other)
+        for number in 0..<300 { store.put(key("\(number)"), content("\(number)", size)) }
+        await store.flush()
+        #expect(log.events.contains { $0.isDegraded })
+        func check(_ store: SQLiteStore) async {
+            for name in (0..<30).map({ "early/\($0)" }) + (0..<300).map(String.init) {
+                for octets in await store.contents(key(name)) { #expect(octets == content(name, size)) }
+            }
+        }
+        await check(store)
+        await store.close()
+        let second = try SQLiteStore.open(settings) { log.record($0) }
+        await check(second)
+        second.put(key("x"), content("x", size))
+        await second.flush()
+        unlink(ballast)
+        await second.flush()
+        await second.flush()
+        #expect(second.statistics.state == .open)
+        #expect(second.put(key("later"), content("later", size)))
+        await second.flush()
+        #expect(await second.contents(key("later")) == [content("later", size)])
+        await check(second)
+        await second.close()
+    }
+
+    @Test func `a directory that cannot be made is an error that says so`() throws {
+        let settings = StoreSettings(path: "/proc/larder", diskLimit: 256 << 20, now: { Timestamp(seconds: 0) })
+        let error = #expect(throws: StoreError.self) { try SQLiteStore.open(settings) { _ in } }
+        #expect(error?.code == .unusableDirectory)
+        #expect(error?.message.contains("/proc/larder") == true)
+    }
+
+    @Test func `a limit that leaves no room is refused`() throws {
+        let directory = TemporaryDirectory()
+        let error = #expect(throws: StoreError.self) { try openStore(directory, limit: 1000) }
+        #expect(error?.code == .invalidSettings)
+    }
+}

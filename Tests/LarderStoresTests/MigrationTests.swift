@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderHTTP
+import Testing
+
+@testable import LarderStores
+
+@Suite("Migrations")
+struct MigrationTests {
+    private func makeDatabase(_ directory: TemporaryDirectory, _ migrations: [Migration]) throws -> Connection {
+        directory.write([], to: "larder.db")
+        let connection = try Connection(path: directory.path + "/larder.db", isWriter: true)
+        _ = try Schema.prepare(connection, migrations: migrations)
+        return connection
+    }
+
+    private func put(_ number: Int, into connection: Connection) throws {
+        let key = key("\(number)")
+        let bytes = content("\(number)", 200)
+        let hashing = ContentDigest.Hashing()
+        let time = Timestamp(seconds: 1000)
+        let seal = EntitySeal(
+            requestTime: time, responseTime: time, storedAt: time, expires: nil, digest: ContentDigest(of: bytes),
+            length: 200)
+        let content = try connection.prepare(
+            "INSERT INTO content (id, digestHash, users, length, digest, octets) VALUES (?1, ?2, 1, 200, ?3, ?4)")
+        content.bind(1, Int64(number))
+        content.bind(2, hash: ContentDigest(of: bytes).prefix)
+        content.bind(3, ContentDigest(of: bytes).bytes)
+        content.bind(4, bytes)
+        try content.run()
+        let entity = try connection.prepare("INSERT INTO entity VALUES (?1, ?2, ?3, ?1, ?4, ?4, ?4, NULL, ?5, ?6, ?7, ?7)")
+        entity.bind(1, Int64(number))
+        entity.bind(2, hash: key.hash)
+        entity.bind(3, hash: ContentDigest(of: []).prefix)
+        entity.bind(4, time.nanoseconds)
+        entity.bind(5, seal.value(key: key.bytes, variant: [], head: [], using: hashing))
+        entity.bind(6, key.bytes)
+        entity.bind(7, [UInt8]())
+        try entity.run()
+    }
+
+    @Test func `a database of version 1 is brought up to date with all that is in it`() async throws {
+        let directory = TemporaryDirectory()
+        let log = EventLog()
+        do {
+            let connection = try makeDatabase(directory, Array(Migration.all.prefix(1)))
+            for number in 1...20 { try put(number, into: connection) }
+        }
+        let store = try openStore(directory, log: log)
+        #expect(log.events.contains(.migrated(Migration.all.dropFirst().map(\.name))))
+        for number in 1...20 { #expect(await store.contents(key("\(number)")) == [content("\(number)", 200)]) }
+        #expect(store.statistics.entries == 20)
+        await store.close()
+        let again = EventLog()
+        let second = try openStore(directory, log: again)
+        await second.close()
+        #expect(!again.events.contains { if case .migrated = $0 { true } else { false } })
+    }
+
+    @Test func `a database of a later version is set aside, not touched`() async throws {
+        let directory = TemporaryDirectory()
+        let log = EventLog()
+        do {
+            let connection = try makeDatabase(directory, Migration.all)
+            try connection.execute("PRAGMA user_version = \(Migration.all.count + 1)")
+        }
+        let store = try openStore(directory, log: log)
+        let reasons = log.events.compactMap { if case .setAside(_, let reason) = $0 { reason } else { nil } }
+        #expect(
+            reasons == ["its schema has version \(Migration.all.count + 1), this Larder knows \(Migration.all.count)"])
+        store.put(key("a"), [1])
+        await store.flush()
+        #expect(await store.contents(key("a")) == [[1]])
+        await store.close()
+    }
+
+    @Test func `the database of another program is set aside`() async throws {
+        let directory = TemporaryDirectory()
+        let log = EventLog()
+        directory.write([], to: "larder.db")
+        do {
+            let connection = try Connection(path: directory.path + "/larder.db", isWriter: true)
+            try connection.execute("CREATE TABLE entity (id INTEGER PRIMARY KEY)")
+        }
+        let store = try openStore(directory, log: log)
+        #expect(log.events.contains { if case .setAside = $0 { true } else { false } })
+        await store.close()
+    }
+
+    @Test func `every step was written for the one before it`() throws {
+        for count in 1...Migration.all.count {
+            let directory = TemporaryDirectory()
+            let connection = try makeDatabase(directory, Array(Migration.all.prefix(count)))
+            #expect(try connection.integer("PRAGMA user_version") == Int64(count))
+            #expect(try connection.text("PRAGMA integrity_check") == "ok")
+            #expect(try connection.integer("PRAGMA page_size") == Schema.pageSize)
+            #expect(try connection.integer("PRAGMA auto_vacuum") == 2)
+        }
+    }
+}
