@@ -82,6 +82,8 @@ struct HashTable {
     private var places: [UInt64] = []
     private(set) var count = 0
     private let seed: UInt64
+    /// The number of places is two to the power of 64 less this.
+    private var shift: UInt64 = 64
 
     init(seed: UInt64) { self.seed = seed }
 
@@ -139,7 +141,8 @@ struct HashTable {
     private static func name(_ hash: UInt64) -> UInt64 { max(hash & ~1, 2) }
 
     private func home(_ name: UInt64) -> Int {
-        Int(truncatingIfNeeded: (name &* seed) >> 20) & (places.count - 1)
+        // The high bits of a product depend on all bits of its factors.
+        Int(truncatingIfNeeded: (name &* seed) >> shift)
     }
 
     private func find(_ name: UInt64) -> Int? {
@@ -163,6 +166,7 @@ struct HashTable {
     private mutating func grow() {
         let old = places
         places = [UInt64](repeating: 0, count: max(16, old.count * 2))
+        shift = UInt64(64 - places.count.trailingZeroBitCount)
         for named in old where named != 0 { place(named) }
     }
 }
