@@ -123,7 +123,10 @@ let package = Package(
             swiftSettings: swiftSettings),
         .testTarget(
             name: "LarderCLITests",
-            dependencies: ["LarderCLI", "LarderProxy", "Larder", "LarderTesting"],
+            dependencies: [
+                "LarderCLI", "LarderProxy", "Larder", "LarderHTTP", "LarderTesting",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
             swiftSettings: swiftSettings),
     ],
     swiftLanguageModes: [.v6]

@@ -24,7 +24,8 @@ struct AdminClient {
     /// Sends a request and gives the content of a successful answer; every other answer is thrown, with what it
     /// says.
     func send(_ method: Method, _ target: String) throws -> [UInt8] {
-        let request = "\(method) \(target) HTTP/1.0\r\nHost: localhost\r\nAccept: application/json\r\n"
+        let request =
+            "\(method) \(target) HTTP/1.0\r\nHost: localhost\r\nAccept: application/json\r\n"
             + (method.isSafe ? "" : "Content-Length: 0\r\n") + "\r\n"
         let answer: [UInt8]
         do throws(UnixStream.Failure) {
@@ -38,7 +39,8 @@ struct AdminClient {
     }
 
     private func failure(_ failure: UnixStream.Failure) -> CommandFailure {
-        let starting = "start it with `larder serve` or `systemctl start larder`, or name its socket with `--socket PATH`"
+        let starting =
+            "start it with `larder serve` or `systemctl start larder`, or name its socket with `--socket PATH`"
         switch failure {
         case .connect(ENOENT), .connect(ENOTDIR):
             return CommandFailure("no daemon is running: there is no socket \(socket)", advice: starting)
@@ -47,13 +49,15 @@ struct AdminClient {
         case .connect(EACCES), .connect(EPERM):
             return CommandFailure(
                 "this user may not use \(socket)", advice: "run the command as the daemon's user or as root")
-        case .connect(let code): return CommandFailure("cannot connect to \(socket): \(String(cString: strerror(code)))")
+        case .connect(let code):
+            return CommandFailure("cannot connect to \(socket): \(String(cString: strerror(code)))")
         case .pathTooLong:
             return CommandFailure("the socket's path is too long", advice: "at most 107 octets are possible: \(socket)")
         case .transfer(EAGAIN), .transfer(EWOULDBLOCK):
             return CommandFailure("the daemon has not answered for \(AdminClient.patience) s", advice: "see its log")
         case .transfer(let code):
-            return CommandFailure("the daemon closed the connection: \(String(cString: strerror(code)))", advice: "see its log")
+            return CommandFailure(
+                "the daemon closed the connection: \(String(cString: strerror(code)))", advice: "see its log")
         case .tooLarge: return CommandFailure("the answer is too large", advice: "narrow it with a pattern")
         }
     }
@@ -79,7 +83,8 @@ struct AdminAnswer {
     /// Takes a whole HTTP/1 response apart. The daemon is trusted to send one; only a truncated or foreign answer
     /// has to be told from it.
     init(_ bytes: [UInt8]) throws {
-        let broken = CommandFailure("what answers is not a Larder daemon, or it stopped in the middle", advice: "see its log")
+        let broken = CommandFailure(
+            "what answers is not a Larder daemon, or it stopped in the middle", advice: "see its log")
         guard let end = bytes.firstRange(of: Array("\r\n\r\n".utf8)) else { throw broken }
         let lines = String(decoding: bytes[..<end.lowerBound], as: UTF8.self).split(separator: "\r\n")
         let words = (lines.first ?? "").split(separator: " ")

@@ -30,7 +30,8 @@ struct ClientOptions: ParsableArguments {
         do {
             value = content.isEmpty ? .object(["result": "done"]) : try JSONValue(parsing: content)
         } catch {
-            throw CommandFailure("the daemon's answer is not JSON", advice: "are the daemon and this command one version?")
+            throw CommandFailure(
+                "the daemon's answer is not JSON", advice: "are the daemon and this command one version?")
         }
         Terminal.write(text(value, Terminal.style(environment: environment)))
     }

@@ -30,7 +30,9 @@ struct SettingsCommand: ParsableCommand {
         guard !settings.isEmpty else {
             throw CommandFailure(
                 "no setting is called \(SettingsProblem.quoted(name ?? ""))",
-                advice: Nearest.name(to: name ?? "", in: SettingsReference.flat.map(\.name)).map { "did you mean `\($0)`?" })
+                advice: Nearest.name(to: name ?? "", in: SettingsReference.flat.map(\.name)).map {
+                    "did you mean `\($0)`?"
+                })
         }
         Terminal.write(json ? SettingsReference.json(settings) + "\n" : SettingsReference.text(settings))
     }

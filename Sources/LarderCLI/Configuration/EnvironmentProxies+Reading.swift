@@ -15,7 +15,8 @@ extension EnvironmentProxies {
         self.init()
         http = EnvironmentProxies.proxy(["http_proxy"], environment, listening, &problems, &notes)
         https = EnvironmentProxies.proxy(["https_proxy", "HTTPS_PROXY"], environment, listening, &problems, &notes)
-        for entry in (environment["no_proxy"] ?? environment["NO_PROXY"] ?? "").split(whereSeparator: { ", ".contains($0) }) {
+        let exempt = environment["no_proxy"] ?? environment["NO_PROXY"] ?? ""
+        for entry in exempt.split(whereSeparator: { $0 == "," || $0 == " " }) {
             if entry == "*" {
                 bypassesAll = true
                 continue

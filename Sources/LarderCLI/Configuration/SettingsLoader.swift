@@ -48,7 +48,9 @@ package struct SettingsLoader: Sendable {
             isYAML = tree != nil || document.problems.isEmpty
         }
         for override in overrides {
-            guard let override = SettingsOverride(override, references: references, problems: &problems) else { continue }
+            guard let override = SettingsOverride(override, references: references, problems: &problems) else {
+                continue
+            }
             tree = override.applied(to: tree, problems: &problems)
         }
 

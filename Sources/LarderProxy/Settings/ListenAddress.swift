@@ -57,7 +57,9 @@ enum HostAndPort {
     }
 
     static func decimalPort(_ text: some StringProtocol) -> UInt16? {
-        guard (1...5).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        guard (1...5).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            return nil
+        }
         return UInt16(text)
     }
 }

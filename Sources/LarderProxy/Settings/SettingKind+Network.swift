@@ -114,14 +114,14 @@ extension SettingKind where Value == [ListenAddress] {
                 if HostAndPort.decimalPort(scalar.text) != nil {
                     return .failure(TextRefusal(suggestion: "127.0.0.1:\(scalar.text)"))
                 }
-                if let port = HostAndPort.decimalPort(scalar.text.drop { $0 == "*" || $0 == ":" }) {
-                    return .failure(TextRefusal(suggestion: "0.0.0.0:\(port)"))
-                }
                 if IPAddress(scalar.text)?.isV6 == true {
                     return .failure(TextRefusal(suggestion: "[\(scalar.text)]:3128"))
                 }
                 if IPAddress(scalar.text) != nil {
                     return .failure(TextRefusal(suggestion: "\(scalar.text):3128"))
+                }
+                if let port = HostAndPort.decimalPort(scalar.text.drop { $0 == "*" || $0 == ":" }) {
+                    return .failure(TextRefusal(suggestion: "0.0.0.0:\(port)"))
                 }
                 return .failure(TextRefusal())
             })
@@ -151,7 +151,9 @@ extension SettingKind where Value == Method {
                 guard let method = Method(scalar.text) else { return .failure(TextRefusal()) }
                 // Methods are case-sensitive (RFC 9110 §9.1); a known one in another case is a slip.
                 let upper = scalar.text.uppercased()
-                let isSlip = upper != scalar.text && ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"].contains(upper)
+                let isSlip =
+                    upper != scalar.text
+                    && ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"].contains(upper)
                 return isSlip ? .failure(TextRefusal(suggestion: upper)) : .success(method)
             })
     }

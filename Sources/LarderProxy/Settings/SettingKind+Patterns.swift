@@ -142,7 +142,9 @@ extension HeaderEdit {
         guard let value else { return .nothing }
         if let reference = value.reference { return .text(reference) }
         let name = name.canonical
-        let isSecret = ["auth", "cookie", "token", "secret", "key", "password", "session"].contains { name.contains($0) }
+        let isSecret = ["auth", "cookie", "token", "secret", "key", "password", "session"].contains {
+            name.contains($0)
+        }
         return .text(isSecret ? value.description : value.reveal())
     }
 }
@@ -172,7 +174,8 @@ extension SettingKind where Value == Expiration {
                 section.read(node, into: &draft, &reader)
                 if let time = draft.time { return Expiration(time: time, mode: draft.mode) }
                 if reader.problems.count == before {
-                    reader.refuse(node, found: "a map without `time`", expected: time.expected, advice: "add `time: 30 s`")
+                    reader.refuse(
+                        node, found: "a map without `time`", expected: time.expected, advice: "add `time: 30 s`")
                 }
                 return nil
             },

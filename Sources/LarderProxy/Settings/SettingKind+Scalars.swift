@@ -46,7 +46,9 @@ extension SettingKind where Value == Int {
             bounds: "\(range.lowerBound) … \(range.upperBound)",
             show: { .number($0) },
             parse: { scalar in
-                guard scalar.text.utf8.count <= 18, let number = Int(scalar.text) else { return .failure(TextRefusal()) }
+                guard scalar.text.utf8.count <= 18, let number = Int(scalar.text) else {
+                    return .failure(TextRefusal())
+                }
                 if scalar.isQuoted { return .failure(.quotes(around: scalar)) }
                 return Result.success(number).within(range, write: \.description)
             })

@@ -78,35 +78,35 @@ extension SettingsCatalogue {
                 "headers", \.headers, .headers, initially: "none",
                 "Fields that are set on requests to the origin; `null` removes one that an earlier block set."),
             Setting(
-                "expirationTime", \.expirationTime, .expiration(upTo10Years), initially: "30 s",
+                "expirationTime", \.expirationTime, .expiration(upTo10Years), initially: "`30 s`",
                 """
                 How long a response is up to date if the origin does not say. As a map, `mode` tells how the two \
                 relate: `fallback` (the origin's first), `cap` (the shorter), `floor` (the longer), `override` \
                 (always this one).
                 """),
             Setting(
-                "override", \.override, .flag, initially: "false",
+                "override", \.override, .flag, initially: "`false`",
                 "`true` is short for `mode: override` of `expirationTime`, `false` for `mode: fallback`."),
             Setting(
-                "retryTime", \.retryTime, .duration(upTo10Years), initially: "1 s",
+                "retryTime", \.retryTime, .duration(upTo10Years), initially: "`1 s`",
                 """
                 How long after a failure the origin is not asked again; clients get what is stored if they may, \
                 else the error at once.
                 """),
             Setting(
-                "staleWhileRevalidate", \.staleWhileRevalidate, .duration(upTo10Years), initially: "0",
+                "staleWhileRevalidate", \.staleWhileRevalidate, .duration(upTo10Years), initially: "`0`",
                 """
                 How long after its time a response is still served while a new one is fetched, if the origin does \
                 not say (RFC 5861).
                 """),
             Setting(
-                "staleIfError", \.staleIfError, .duration(upTo10Years), initially: "1 day",
+                "staleIfError", \.staleIfError, .duration(upTo10Years), initially: "`1 day`",
                 """
                 How long after its time a response is served when the origin fails, if the origin does not say \
                 (RFC 5861).
                 """),
             Setting(
-                "cache", \.cache, .choice, initially: "default",
+                "cache", \.cache, .choice, initially: "`default`",
                 "`none` stores nothing of these resources; `default` takes an earlier `none` back."),
             Setting(
                 "offline", \.offline, .flag, initially: "as the service",

@@ -53,7 +53,8 @@ enum SettingsChecks {
                 "services.\(setting.name).mount",
                 found: "the mount \(SettingsProblem.quoted(setting.effectiveMount))",
                 expected: "a path that no other service has",
-                advice: "it overlaps \(SettingsProblem.quoted(rival.effectiveMount)) of the service `\(rival.name)`; choose another",
+                advice:
+                    "it overlaps \(SettingsProblem.quoted(rival.effectiveMount)) of the service `\(rival.name)`; choose another",
                 &reader)
         }
     }
@@ -78,7 +79,8 @@ enum SettingsChecks {
         if let url = block.pattern.url, block.pattern.match != nil || block.pattern.regex != nil {
             refuse(
                 setting + ".url", found: "`url` beside `match` or `regex`",
-                expected: "one of them", advice: "\(SettingsProblem.quoted(url.string)) is one resource already; remove the others",
+                expected: "one of them",
+                advice: "\(SettingsProblem.quoted(url.string)) is one resource already; remove the others",
                 &reader)
         }
     }

@@ -59,7 +59,8 @@ package enum SettingsReference {
                     ("reloadable", .flag(setting.isReloadable)), ("text", .text(setting.text)),
                 ]
                 return .map(fields)
-            }).json
+            }
+        ).json
     }
 
     private static func flatten(_ settings: [SettingDescription], below prefix: String) -> [SettingDescription] {
@@ -81,7 +82,7 @@ package enum SettingsReference {
 
     private static func facts(of setting: SettingDescription) -> [(name: String, value: String)] {
         var facts: [(name: String, value: String)] = [("type", setting.type)]
-        if let bounds = setting.bounds { facts.append(("bounds", bounds)) }
+        if let bounds = setting.bounds { facts.append((setting.type == "word" ? "one of" : "bounds", bounds)) }
         if let unit = setting.unit { facts.append(("units", unit)) }
         facts.append(("default", setting.isInitiallyInWords ? setting.initially : "`\(setting.initially)`"))
         if !setting.isReloadable { facts.append(("to change it", "restart the daemon")) }

@@ -21,7 +21,8 @@ package indirect enum ShownValue: Sendable, Equatable {
         case .list(let values): return "[" + values.map(\.yaml).joined(separator: ", ") + "]"
         case .map(let entries):
             guard !entries.isEmpty else { return "{}" }
-            return "{ " + entries.map { "\(ShownValue.scalar($0.name)): \($0.value.yaml)" }.joined(separator: ", ") + " }"
+            return "{ " + entries.map { "\(ShownValue.scalar($0.name)): \($0.value.yaml)" }.joined(separator: ", ")
+                + " }"
         }
     }
 

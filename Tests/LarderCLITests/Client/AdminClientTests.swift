@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import LarderHTTP
+import Testing
+
+@testable import LarderCLI
+
+@Suite("Asking a daemon")
+struct AdminClientTests {
+    @Test func `a request is sent whole, and the answer's content comes back`() async throws {
+        let peer = try ScriptedPeer(answer: "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nX: y\r\n\r\n{}\n")
+        let content = try AdminClient(socket: peer.path).send(
+            .post, AdminClient.target("/-/resource/wipe", [("url", "https://a/?b=ü&c"), ("caches", "remove")]))
+        #expect(String(decoding: content, as: UTF8.self) == "{}\n")
+        #expect(
+            await peer.request() == """
+                POST /-/resource/wipe?url=https%3A%2F%2Fa%2F%3Fb%3D%C3%BC%26c&caches=remove HTTP/1.0\r
+                Host: localhost\r
+                Accept: application/json\r
+                Content-Length: 0\r
+                \r
+
+                """)
+    }
+
+    @Test func `a refusal is told with the daemon's own words`() throws {
+        let answer = "HTTP/1.1 404 Not Found\r\n\r\n{\"title\": \"no such resource\", \"detail\": \"load it first\"}"
+        #expect {
+            try AdminAnswer(Array(answer.utf8)).successfulContent()
+        } throws: { error in
+            "\(error)" == "no such resource; load it first"
+        }
+    }
+
+    @Test func `a refusal without words is told by its status`() throws {
+        #expect {
+            try AdminAnswer(Array("HTTP/1.1 500 Oops\r\n\r\n".utf8)).successfulContent()
+        } throws: { error in
+            "\(error)" == "the daemon answered 500"
+        }
+    }
+
+    @Test(arguments: ["", "hello\r\n\r\n", "HTTP/1.1 x\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc"])
+    func `what is no whole answer is refused`(answer: String) {
+        #expect(throws: CommandFailure.self) { try AdminAnswer(Array(answer.utf8)) }
+    }
+
+    @Test func `without a daemon the message says how to start one`() {
+        #expect {
+            try AdminClient(socket: "/nowhere/larder.sock").send(.get, "/-/status")
+        } throws: { error in
+            "\(error)" == """
+                no daemon is running: there is no socket /nowhere/larder.sock; start it with `larder serve` or \
+                `systemctl start larder`, or name its socket with `--socket PATH`
+                """
+        }
+    }
+
+    @Test func `a socket that nobody answers on is no daemon either`() throws {
+        let path = NSTemporaryDirectory() + "larder-\(UUID().uuidString.prefix(8)).sock"
+        let descriptor = try ScriptedPeer.bound(to: path)
+        close(descriptor)
+        defer { unlink(path) }
+        #expect {
+            try AdminClient(socket: path).send(.get, "/-/status")
+        } throws: { error in
+            "\(error)".hasPrefix("no daemon is running: nobody answers on \(path); start it")
+        }
+    }
+
+    @Test func `a path that no socket can have is refused`() {
+        #expect {
+            try AdminClient(socket: "/" + String(repeating: "x", count: 200)).send(.get, "/")
+        } throws: { error in
+            "\(error)".hasPrefix("the socket's path is too long")
+        }
+    }
+}
+
+/// A Unix socket that takes one connection, reads a request's head and gives a fixed answer.
+final class ScriptedPeer: Sendable {
+    let path: String
+    private let received: AsyncStream<String>
+
+    init(answer: String) throws {
+        path = NSTemporaryDirectory() + "larder-\(UUID().uuidString.prefix(8)).sock"
+        let listener = try ScriptedPeer.bound(to: path)
+        listen(listener, 1)
+        let (stream, continuation) = AsyncStream<String>.makeStream()
+        received = stream
+        Thread.detachNewThread {
+            let connection = accept(listener, nil, nil)
+            var bytes: [UInt8] = []
+            var chunk = [UInt8](repeating: 0, count: 4_096)
+            while !bytes.suffix(4).elementsEqual("\r\n\r\n".utf8) {
+                let count = read(connection, &chunk, chunk.count)
+                guard count > 0 else { break }
+                bytes += chunk[..<count]
+            }
+            continuation.yield(String(decoding: bytes, as: UTF8.self))
+            continuation.finish()
+            _ = Array(answer.utf8).withUnsafeBytes { write(connection, $0.baseAddress, $0.count) }
+            close(connection)
+            close(listener)
+        }
+    }
+
+    deinit { unlink(path) }
+
+    func request() async -> String? {
+        for await request in received { return request }
+        return nil
+    }
+
+    static func bound(to path: String) throws -> Int32 {
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let status = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        try #require(status == 0)
+        return descriptor
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Testing
+
+@testable import LarderCLI
+
+@Suite("Command line")
+struct CommandLineTests {
+    @Test func `serve takes a file and settings in their order`() throws {
+        let serve = try #require(
+            try Program.parseAsRoot(["serve", "--config", "a.yaml", "--set", "a=1", "--set", "b={c: 2}"]) as? Serve)
+        #expect(serve.config == "a.yaml")
+        #expect(serve.options.overrides == ["a=1", "b={c: 2}"])
+    }
+
+    @Test func `explain takes fields of the request`() throws {
+        let explain = try #require(
+            try Program.parseAsRoot(["explain", "-H", "Accept: text/html", "-H", "X:y", "http://a/"]) as? Explain)
+        #expect(explain.headers == ["Accept: text/html", "X:y"])
+        #expect(explain.url == "http://a/")
+    }
+
+    @Test(arguments: [
+        ["explain", "-H", "nonsense", "http://a/"], ["invalidate"], ["invalidate", "http://a/", "--match", "**"],
+        ["wipe"], ["show"], ["load"], ["frobnicate"], ["serve", "--nonsense"], ["settings", "--markdown", "--json"],
+    ])
+    func `what is not understood exits with 64`(arguments: [String]) {
+        #expect {
+            try Program.parseAsRoot(arguments)
+        } throws: { error in
+            Program.exitCode(for: error).rawValue == 64
+        }
+    }
+
+    @Test func `what fails exits with 1`() {
+        #expect(Program.exitCode(for: CommandFailure("x")).rawValue == 1)
+    }
+
+    @Test(arguments: [
+        (["invalidate", "http://a/"], "/-/resource/invalidate", "url", "http://a/"),
+        (["invalidate", "--match", "/a/**"], "/-/invalidate", "match", "/a/**"),
+    ])
+    func `an action is about one resource or about a pattern`(
+        arguments: [String], path: String, name: String, value: String
+    ) throws {
+        let invalidate = try #require(try Program.parseAsRoot(arguments) as? Invalidate)
+        let target = invalidate.selection.target("invalidate")
+        #expect(target.path == path)
+        #expect(target.parameter == (name, value))
+    }
+
+    @Test func `help names the exit statuses and every command`() {
+        let help = Program.helpMessage()
+        #expect(help.contains("64"))
+        for command in [
+            "serve", "check", "settings", "status", "explain", "list", "show", "load", "invalidate", "wipe",
+        ] {
+            #expect(help.contains("  \(command) "), "\(command)")
+        }
+    }
+}

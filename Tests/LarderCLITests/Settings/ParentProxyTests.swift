@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+import LarderProxy
+import Testing
+
+@testable import LarderCLI
+
+@Suite("Parent proxies")
+struct ParentProxyTests {
+    @Test func `the environment names proxies by scheme and exempts hosts`() throws {
+        let settings = try load(environment: [
+            "http_proxy": "http://proxy.test:8080", "HTTPS_PROXY": "secure.test:8081",
+            "no_proxy": "internal.test, .corp.test,192.0.2.1",
+        ])
+        #expect(try parent("http://a.test/", settings) == "http://proxy.test:8080")
+        #expect(try parent("https://a.test/", settings) == "http://secure.test:8081")
+        for exempt in [
+            "internal.test", "x.internal.test", "corp.test", "a.corp.test", "192.0.2.1", "localhost", "[::1]",
+        ] {
+            #expect(try parent("http://\(exempt)/", settings) == nil, "\(exempt)")
+        }
+    }
+
+    @Test func `HTTP_PROXY in capitals is not looked at`() throws {
+        #expect(try parent("http://a.test/", load(environment: ["HTTP_PROXY": "http://proxy.test:8080"])) == nil)
+    }
+
+    @Test func `no_proxy can be a star`() throws {
+        let settings = try load(environment: ["http_proxy": "http://proxy.test:8080", "NO_PROXY": "*"])
+        #expect(try parent("http://a.test/", settings) == nil)
+    }
+
+    @Test func `a proxy that is Larder itself is left out, and a note says so`() throws {
+        let fixture = try ConfigurationFixture(nil, environment: ["http_proxy": "http://localhost:3128/"])
+        let loaded = try fixture.loader.load()
+        #expect(loaded.settings.upstream.environment.http == nil)
+        #expect(loaded.notes == ["http_proxy names Larder itself (http://localhost:3128) and is not used"])
+    }
+
+    @Test func `a variable that names no proxy is a problem, told without its value`() throws {
+        let fixture = try ConfigurationFixture(nil, environment: ["https_proxy": "socks5://u:hush@proxy.test"])
+        let problems = fixture.problems()
+        #expect(problems.map(\.place) == [.environment("https_proxy")])
+        #expect(!"\(problems)".contains("hush"))
+    }
+
+    @Test func `parent none does not look at the environment`() throws {
+        let settings = try load("upstream: { parent: none }", environment: ["http_proxy": "nonsense here"])
+        #expect(try parent("http://a.test/", settings) == nil)
+    }
+
+    @Test func `a service's own parent wins over the general one and over exemptions`() throws {
+        let settings = try load(
+            """
+            upstream: { parent: "http://general.test:1", noProxy: [a.test] }
+            services:
+              a: { baseURL: "http://a.test/", parent: "http://own.test:2" }
+              b: { baseURL: "http://b.test/", parent: none }
+              c: { baseURL: "http://c.test/" }
+            """)
+        #expect(try parent("http://a.test/", settings, service: "a") == "http://own.test:2")
+        #expect(try parent("http://b.test/", settings, service: "b") == nil)
+        #expect(try parent("http://c.test/", settings, service: "c") == "http://general.test:1")
+        #expect(try parent("http://a.test/", settings) == nil)
+    }
+
+    @Test func `a proxy's user and password are decoded and never shown`() throws {
+        let proxy = try ProxyAddress.read("http://user:h%40sh@proxy.test").get()
+        #expect(proxy.credentials?.reveal() == "user:h@sh")
+        #expect(proxy.port == 80)
+        #expect(!"\(proxy)\(String(reflecting: proxy))".contains("h@sh"))
+    }
+
+    private func load(_ yaml: String? = nil, environment: [String: String] = [:]) throws -> Settings {
+        let fixture = try ConfigurationFixture(yaml, environment: environment)
+        return try fixture.settings()
+    }
+
+    private func parent(_ url: String, _ settings: Settings, service: String? = nil) throws -> String? {
+        let service = settings.services.first { $0.name == service }
+        return settings.parentProxy(for: service, origin: try TargetURI(url)).map { "\($0)" }
+    }
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import LarderProxy
+import Testing
+
+@testable import LarderCLI
+
+@Suite("Catalogue of settings")
+struct SettingsCatalogueTests {
+    @Test func `what is shown of the defaults reads back as the defaults`() throws {
+        let shown = SettingsCatalogue.show(Settings())
+        let fixture = try ConfigurationFixture(shown.yamlBlock)
+        let read = try fixture.settings()
+        var resolved = Settings()
+        resolved.admin.socket = read.admin.socket
+        resolved.cache.path = read.cache.path
+        #expect(SettingsCatalogue.show(read).yaml == SettingsCatalogue.show(resolved).yaml)
+    }
+
+    @Test func `what is shown of a full configuration reads back as the same`() throws {
+        let first = try ConfigurationFixture(SettingsCatalogueTests.everything)
+        let shown = SettingsCatalogue.show(try first.settings())
+        let second = try ConfigurationFixture(shown.yamlBlock)
+        #expect(SettingsCatalogue.show(try second.settings()).yamlBlock == shown.yamlBlock)
+        let inline = try ConfigurationFixture(shown.yaml)
+        #expect(SettingsCatalogue.show(try inline.settings()).yamlBlock == shown.yamlBlock)
+    }
+
+    @Test func `every setting can be set, and each changes what is shown`() throws {
+        let fixture = try ConfigurationFixture(SettingsCatalogueTests.everything)
+        let shown = SettingsCatalogue.show(try fixture.settings())
+        let names = Set(SettingsCatalogueTests.leaves(of: shown, below: ""))
+        let missing = SettingsReference.flat.map(\.name).filter { name in
+            !names.contains { $0 == name || $0.hasPrefix(name + ".") || $0.hasPrefix(name + "[") }
+        }
+        #expect(missing == [])
+        let defaults = SettingsCatalogue.show(Settings())
+        for name in SettingsCatalogueTests.leaves(of: defaults, below: "") {
+            #expect(
+                SettingsCatalogueTests.value(name, in: shown) != SettingsCatalogueTests.value(name, in: defaults),
+                "\(name) is not changed by the configuration of this test")
+        }
+    }
+
+    @Test func `names are unique, and what has one prefix stands together`() {
+        let names = SettingsReference.flat.map(\.name)
+        #expect(Set(names).count == names.count)
+        let groups = SettingsCatalogue.descriptions.map { String($0.name.prefix { $0 != "." }) }
+        let runs = groups.indices.filter { $0 == 0 || groups[$0] != groups[$0 - 1] }.map { groups[$0] }
+        #expect(Set(runs).count == runs.count)
+    }
+
+    @Test func `every setting is explained in sentences`() {
+        for setting in SettingsReference.flat {
+            #expect(setting.text.hasSuffix("."), "\(setting.name)")
+            #expect(setting.text.first?.isUppercase == true || setting.text.first == "`", "\(setting.name)")
+            #expect(!setting.initially.isEmpty, "\(setting.name)")
+        }
+    }
+
+    @Test func `the reference page, the list and the JSON name every setting`() throws {
+        let list = SettingsReference.text(SettingsReference.flat)
+        let json = try #require(
+            try JSONSerialization.jsonObject(with: Data(SettingsReference.json(SettingsReference.flat).utf8))
+                as? [[String: Any]])
+        #expect(json.compactMap { $0["name"] as? String } == SettingsReference.flat.map(\.name))
+        for setting in SettingsReference.flat {
+            #expect(SettingsReference.markdown.contains("### `\(setting.name)`\n"), "\(setting.name)")
+            #expect(list.contains("\(setting.name)\n"), "\(setting.name)")
+        }
+    }
+
+    @Test(.enabled(if: FileManager.default.fileExists(atPath: referencePage.path)))
+    func `the committed reference page is what the catalogue says`() throws {
+        let page = try String(contentsOf: SettingsCatalogueTests.referencePage, encoding: .utf8)
+        #expect(page == SettingsReference.markdown, "write it anew with `larder settings --markdown`")
+    }
+
+    private static let referencePage = URL(fileURLWithPath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appendingPathComponent("docs/configuration.md")
+
+    /// A value for every setting, none of them the default.
+    static let everything = """
+        listen: ["127.0.0.1:1", "[::1]:2"]
+        threads: 3
+        admin: { socket: /run/x.sock, token: a-token }
+        cache:
+          path: /var/x.db
+          disk: 1 GiB
+          memory: 2 MiB
+          inlineLimit: 3 KiB
+          maxObject: 4 MiB
+          targets: [CDN-Cache-Control]
+        timeouts:
+          head: 1 s
+          idle: 2 s
+          body: 3 s
+          write: 4 s
+          connect: 5 s
+          upstream: 6 s
+          upstreamIdle: 7 s
+          tunnelIdle: 8 s
+          drain: 9 s
+          abandon: 0
+        limits:
+          connections: 1
+          headSize: 32 KiB
+          fieldLines: 20
+          targetLength: 1 KiB
+          requestSpool: 1 KiB
+          upstreamConnections: 2
+          tunnels: 3
+        log: { level: debug, access: true, format: json }
+        upstream: { caFile: /etc/ca.pem, parent: "http://proxy.test:3128", noProxy: ["*.corp.test"] }
+        tunnels: { ports: [443, 8000-8099] }
+        access: { allow: [192.0.2.0/24, "fd00::/8"] }
+        gateway: { anyHost: false }
+        forwarded: add
+        services:
+          all:
+            baseURL: https://api.test/v1
+            mount: /all-of/it/
+            privacy: partitioned
+            allowHosts: [cdn.test]
+            parent: none
+            offline: true
+            configure:
+              - headers: { User-Agent: "it's: #1", X-Removed: null }
+              - match: "**"
+                except: /b
+                regex: "^https://"
+                query: { a: "1", b: "*", c: null }
+                scheme: https
+                host: api.test
+                methods: [GET, X-OWN]
+                description: "yes"
+                expirationTime: { time: 10 min, mode: cap }
+                retryTime: 30 s
+                staleWhileRevalidate: 1 min
+                staleIfError: 1 day
+                cache: none
+                offline: false
+              - url: https://api.test/v1/one?a=b
+                override: true
+        """
+
+    /// The full names of what is set, in the catalogue's form.
+    private static func leaves(of value: ShownValue, below name: String) -> [String] {
+        switch value {
+        case .map(let entries):
+            entries.flatMap { entry in
+                let key = name == "services" ? "<name>" : entry.name
+                return leaves(of: entry.value, below: name.isEmpty ? key : "\(name).\(key)")
+            }
+        case .list(let values) where name.hasSuffix("configure"): values.flatMap { leaves(of: $0, below: name + "[]") }
+        default: [name]
+        }
+    }
+
+    private static func value(_ name: String, in shown: ShownValue) -> ShownValue? {
+        name.split(separator: ".").reduce(shown as ShownValue?) { value, part in
+            guard case .map(let entries)? = value else { return nil }
+            return entries.first { $0.name == part }?.value
+        }
+    }
+}
