@@ -1,47 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the catalogue says, as pages for people and as JSON.
+/// What the catalogue says, for a terminal and as JSON; `SettingsReference+Page.swift` has the page.
 package enum SettingsReference {
     /// Every setting under its full name: `services.<name>.configure[].match`.
     package static var flat: [SettingDescription] { flatten(SettingsCatalogue.descriptions, below: "") }
 
-    /// The page `docs/configuration.md`.
-    package static var markdown: String {
-        var page = """
-            <!-- Written by `larder settings --markdown`; change the catalogue, not this page. -->
-            # Configuration
-
-            Larder reads one YAML file: the one that `larder serve --config FILE` names, else
-            `/etc/larder/larder.yaml` if it is there. `larder serve --set KEY=VALUE` sets one key over the file; KEY is
-            a name from this page and VALUE is YAML. `larder check FILE` says what is wrong with a file without
-            starting, and SIGHUP (`systemctl reload larder`) has a running daemon read it again; a file with a
-            mistake changes nothing, and what takes a restart waits for it.
-
-            Durations and sizes carry their unit: `500 ms`, `30 s`, `10 min`, `1 h`, `1 day`; `64 KiB`, `256 MiB`,
-            `10 GiB`. `${NAME}` in a value stands for an environment variable and `${file:/path}` for what a file
-            holds; a relative path is below `$CREDENTIALS_DIRECTORY`. `$${` stands for `${` itself.
-
-
-            """
-        var section = ""
-        for setting in flat {
-            let title = heading(of: setting.name)
-            if title != section {
-                section = title
-                page += "## \(title)\n\n"
-            }
-            page += "### `\(setting.name)`\n\n\(setting.text)\n\n"
-            page += facts(of: setting).map { "- \($0.name): \($0.value)\n" }.joined() + "\n"
-        }
-        return String(page.dropLast())
-    }
-
     /// The list for a terminal.
     package static func text(_ settings: [SettingDescription]) -> String {
         settings.map { setting in
-            let facts = facts(of: setting).map { "\($0.name): \($0.value.replacing("`", with: ""))" }
+            let facts = facts(of: setting).map { "\($0.name): \($0.value)" }
             return "\(setting.name)\n"
-                + wrap(facts.joined(separator: "; ") + ".", margin: "    ")
+                + wrap(facts.joined(separator: "; ").replacing("`", with: "") + ".", margin: "    ")
                 + wrap(setting.text.replacing("`", with: ""), margin: "    ")
         }.joined(separator: "\n")
     }
@@ -73,18 +42,11 @@ package enum SettingsReference {
         }
     }
 
-    private static func heading(of name: String) -> String {
-        if name.hasPrefix("services.<name>.configure[]") { return "Blocks" }
-        if name.hasPrefix("services") { return "Services" }
-        let first = name.prefix { $0 != "." }
-        return first.count == name.count ? "Process" : first.prefix(1).uppercased() + first.dropFirst()
-    }
-
     private static func facts(of setting: SettingDescription) -> [(name: String, value: String)] {
         var facts: [(name: String, value: String)] = [("type", setting.type)]
         if let bounds = setting.bounds { facts.append((setting.type == "word" ? "one of" : "bounds", bounds)) }
         if let unit = setting.unit { facts.append(("units", unit)) }
-        facts.append(("default", setting.isInitiallyInWords ? setting.initially : "`\(setting.initially)`"))
+        facts.append(("default", setting.initially))
         if !setting.isReloadable { facts.append(("to change it", "restart the daemon")) }
         return facts
     }

@@ -66,7 +66,8 @@ struct SettingsCatalogueTests {
                 as? [[String: Any]])
         #expect(json.compactMap { $0["name"] as? String } == SettingsReference.flat.map(\.name))
         for setting in SettingsReference.flat {
-            #expect(SettingsReference.markdown.contains("### `\(setting.name)`\n"), "\(setting.name)")
+            let name = setting.name.replacing("services.<name>.", with: "").replacing("configure[].", with: "")
+            #expect(SettingsReference.markdown.contains("\n| `\(name)` |"), "\(setting.name)")
             #expect(list.contains("\(setting.name)\n"), "\(setting.name)")
         }
     }

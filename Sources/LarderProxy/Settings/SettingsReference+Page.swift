@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension SettingsReference {
+    /// The page `docs/configuration.md`: prose around tables of every setting.
+    package static var markdown: String {
+        """
+        # Configuration
+
+        The configuration is one YAML file; [`etc/larder.yaml`](../etc/larder.yaml) is the default one, with comments.
+        Everything has a default, so an empty file is a configuration.
+
+        ```console
+        $ larder check larder.yaml        # is it right? if not: where, what was found, what was expected
+        $ larder serve --config larder.yaml
+        $ larder serve --set cache.memory='512 MiB' --set 'listen=["127.0.0.1:4000"]'
+        ```
+
+        `--set KEY=VALUE` overrides the file; KEY is a dotted path, VALUE is YAML. It can be repeated, so that a whole
+        configuration fits on a command line.
+
+        What is not in the lists below is refused, with the nearest name there is; so are wrong types, values out of
+        bounds, the same key twice, and settings that contradict each other. `SIGHUP` (`systemctl reload larder`)
+        reads the file again: a valid one is taken over without dropping a connection, an invalid one changes nothing
+        and is explained in the log. A setting that needs a restart says so under *reload*.
+
+        ## Values
+
+        - **Durations** carry a unit: `500 ms`, `30 s`, `10 min`, `1 h`, `1 day`, `2 weeks`. `m` is refused: write
+          `min`.
+        - **Sizes** carry a unit: `64 KiB`, `256 MiB`, `10 GiB`; `kB`, `MB` and `GB` are powers of ten.
+        - **Secrets and other texts from elsewhere**: `${NAME}` is the environment variable NAME, `${file:/path}` the
+          content of a file without the newline at its end; a relative path is below `$CREDENTIALS_DIRECTORY`, and
+          `$${` stands for `${` itself. They are read at the start and at each reload, and never printed back.
+        - **Hosts** are names or addresses, with or without a port; `*.example.com` is every host below `example.com`.
+
+        ## Settings
+
+        \(table(SettingsCatalogue.descriptions))
+
+        ## Services
+
+        Below `services.<name>`:
+
+        \(table(SettingsCatalogue.service.descriptions))
+
+        ## Blocks
+
+        Below `services.<name>.configure`, a list. The conditions come first: a block is for the resources that all of
+        its conditions accept, and for every resource of the service when it has none. What it says is laid over what
+        earlier blocks said; of `headers`, field by field.
+
+        \(table(SettingsCatalogue.configure.descriptions))
+
+        ## An example
+
+        ```yaml
+        cache:
+          disk: 50 GiB
+        services:
+          github:
+            baseURL: https://api.github.com
+            configure:
+              - headers:
+                  Authorization: Bearer ${GITHUB_TOKEN}
+                  Accept: application/vnd.github+json
+              - match: /users/*
+                expirationTime: 10 min
+                retryTime: 30 s
+              - match: /repos/*/*/releases/**
+                expirationTime: { time: 1 h, mode: floor }     # at least an hour, whatever the origin says
+                staleWhileRevalidate: 1 day
+              - match: /search/**
+                cache: none
+          inventory:
+            baseURL: http://inventory.internal:8080/v2
+            mount: /stock/
+            privacy: partitioned                               # one user's responses are not another's
+        ```
+
+        """
+    }
+
+    private static func table(_ settings: [SettingDescription]) -> String {
+        let rows = settings.map { setting in
+            let bounds = setting.bounds.map { ": \($0)" } ?? ""
+            let initially = setting.isInitiallyInWords ? setting.initially : "`\(setting.initially)`"
+            let reload = setting.isReloadable ? "yes" : "restart"
+            return "| `\(setting.name)` | \(setting.type)\(bounds) | \(initially) | \(reload) | \(setting.text) |"
+        }
+        return (["| setting | may be | default | reload | meaning |", "|---|---|---|---|---|"] + rows)
+            .joined(separator: "\n")
+    }
+}
