@@ -54,11 +54,11 @@ MALFORMED = [
     Malformed("a secret's file that is not there",
               "admin:\n  token: §${file:/nonexistent/secret}\n", "/nonexistent/secret"),
     Malformed("two services at one mount",
-              SERVICE + "    mount: /x/\n  other:\n    baseURL: http://example.com\n    mount: §/x/\n", "/x/"),
+              SERVICE + "    mount: /x/\n  other:\n    baseURL: http://example.com\n    §mount: /x/\n", "/x/"),
     Malformed("a regular expression that is none", SERVICE + '    configure:\n      - regex: §"(unclosed"\n', "regex"),
     Malformed("a field name that is none",
               SERVICE + "    configure:\n      - headers: { §Bad Name: x }\n", "Bad Name"),
-    Malformed("a key without its value", "cache:\n  §disk:\n", "cache.disk"),
+    Malformed("a key without its value", "cache:\n  disk:§\n", "cache.disk"),
     Malformed("no map at all", "§just a word\n"),
 ]
 
