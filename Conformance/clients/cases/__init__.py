@@ -9,6 +9,8 @@ MODULES = [
     "upgrade",
     "tls",
     "page",
+    "commands",
+    "supervised",
     "configuration",
     "reload",
     "large",

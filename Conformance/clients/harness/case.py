@@ -83,9 +83,9 @@ class Context:
         self.daemons = []
         self.origins = []
 
-    def daemon(self, configuration="", sets=None, name="larder"):
+    def daemon(self, configuration="", sets=None, name="larder", environment=None):
         """A running, ready daemon. `configuration` is YAML; `sets` are `--set` options on top."""
-        daemon = Daemon(self.program, self.directory, configuration, sets or {}, name)
+        daemon = Daemon(self.program, self.directory, configuration, sets or {}, name, environment=environment)
         self.daemons.append(daemon)
         daemon.start()
         return daemon

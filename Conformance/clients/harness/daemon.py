@@ -22,11 +22,14 @@ def free_port():
 
 
 class Daemon:
-    def __init__(self, program, directory, configuration, sets, name):
+    def __init__(self, program, directory, configuration, sets, name, launcher=(), environment=None):
         self.program = program
         self.port = free_port()
         self.configuration = configuration
         self.sets = sets
+        # What is started in the program's place and starts it, and what is added to its environment.
+        self.launcher = launcher
+        self.environment = environment or {}
         self.state = pathlib.Path(directory) / f"{name}-state"
         self.state.mkdir()
         self.file = pathlib.Path(directory) / f"{name}.yaml"
@@ -64,16 +67,17 @@ class Daemon:
             self.write_configuration(self.configuration)
         options = [f"--set={key}={value}" for key, value in self.sets.items()]
         environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-        environment["SWIFT_BACKTRACE"] = "interactive=no,color=no"
+        environment |= {"SWIFT_BACKTRACE": "interactive=no,color=no", **self.environment}
         started = time.monotonic()
         with open(self.log_file, "ab") as log:
             self.process = subprocess.Popen(
-                [self.program, "serve", "--config", self.file, *options],
+                [*self.launcher, self.program, "serve", "--config", self.file, *options],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment,
             )
         while time.monotonic() - started < patience:
-            if self.process.poll() is not None:
-                raise DaemonError(f"larder ended with {self.process.returncode} at its start:\n{self.log_tail()}")
+            if (code := self.process.poll()) is not None:
+                self.process = None
+                raise DaemonError(f"larder ended with {code} at its start:\n{self.log_tail()}")
             try:
                 if self.get("/-/ready")[0] == 200:
                     self.seconds_to_ready = time.monotonic() - started
@@ -81,6 +85,7 @@ class Daemon:
             except OSError:
                 pass
             time.sleep(0.005)
+        self.kill()
         raise DaemonError(f"larder was not ready after {patience} s:\n{self.log_tail()}")
 
     def get(self, path, fields=None, timeout=10):
