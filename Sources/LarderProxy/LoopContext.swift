@@ -24,7 +24,7 @@ final class LoopContext {
         self.configuration = configuration
         self.counters = counters
         upstream = UpstreamPool(
-            loop: loop, connector: Connector(loop: loop), settings: configuration.upstreamSettings)
+            loop: loop, connector: loop.makeConnectorHere(), settings: configuration.upstreamSettings)
     }
 
     var connectionCount: Int { connections.count }
