@@ -183,7 +183,7 @@ private struct JSONParser {
     }
 
     private mutating func skipBlanks() {
-        while index < text.count, [0x20, 0x09, 0x0A, 0x0D].contains(text[index]) { index += 1 }
+        while index < text.count, ASCII.isBlank(text[index]) || text[index] == 0x0A || text[index] == 0x0D { index += 1 }
     }
 
     private mutating func take(_ octet: UInt8) -> Bool {

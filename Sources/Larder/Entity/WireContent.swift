@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import LarderHTTP
+import LarderHTTP
 
 /// Octets and what they are, as they leave for a client.
 public struct WireContent: Sendable, Equatable {

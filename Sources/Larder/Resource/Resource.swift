@@ -1,17 +1,247 @@
 // SPDX-License-Identifier: Apache-2.0
+public import LarderHTTP
+import LarderIO
 
-package import LarderHTTP
-
-/// The one object in memory that stands for one URL of one service, for one partition.
+/// One URL of a service and all that is known about it: the latest data, the latest error, whether a load is in
+/// progress, whether what is here is up to date.
+///
+/// A service has one resource for each URL as long as anyone holds it, so everything that asks for the same URL
+/// shares its state. Data, error and loading are independent of each other: data outlives errors.
+///
+/// All members can be used from any thread. Observers are told of changes in the order they happen, with the state
+/// each left behind.
 public final class Resource: Sendable {
-    package let key: ResourceKey
-    package let partition: Partition
-    package let url: TargetURI
+    public let service: Service
+    public let url: ResourceURL
+    /// Whose data this is.
+    public let partition: Partition
+    /// What else the resource keeps in memory.
     package let memory = ResourceMemory()
 
-    package init(key: ResourceKey, partition: Partition, url: TargetURI) {
-        self.key = key
-        self.partition = partition
-        self.url = url
+    struct Status {
+        var machine = ResourceMachine()
+        var sequence: UInt64 = 0
+        var observers = ObserverList()
+        /// Clients that wait for a load without observing it.
+        var interest = 0
+        /// Loads that have a request of the library behind them.
+        var loadRequests: [(id: LoadID, request: Request)] = []
+        var allRequests: [Request] = []
+        /// What observers have not been told yet, in order.
+        var outbox: [Notice] = []
+        var frozen: [Method: FrozenConfiguration] = [:]
+        /// Called when the cache check that runs is over.
+        var checkWaiters: [@Sendable () -> Void] = []
+        /// Keeps the resource in existence while it is observed.
+        var keepAlive: Resource?
     }
+
+    struct Notice: Sendable {
+        let update: ResourceUpdate
+        /// nil for all observers.
+        let only: ObserverList.ID?
+    }
+
+    let status = Lock(Status())
+    let turns = TurnQueue()
+
+    init(service: Service, url: ResourceURL, partition: Partition) {
+        self.service = service
+        self.url = url
+        self.partition = partition
+    }
+
+    // MARK: State
+
+    /// The data of the last load that succeeded, of a cache, or of an override; it survives errors. Reading it has
+    /// the caches looked at, if they have not been.
+    public var latestData: AnyEntity? {
+        checkCaches()
+        return status.withLock { $0.machine.latestData }
+    }
+
+    /// Why the last load failed; nil when it did not.
+    public var latestError: RequestError? { status.withLock { $0.machine.latestError } }
+
+    /// The later of the times of data and error, or nil when there is neither.
+    public var timestamp: Timestamp? { state.timestamp }
+
+    /// Whether a load is in progress.
+    public var isLoading: Bool { status.withLock { $0.machine.isLoading } }
+
+    /// Whether any request of this resource is in progress.
+    public var isRequesting: Bool { status.withLock { !$0.allRequests.isEmpty || $0.machine.isLoading } }
+
+    /// The loads in progress, in the order they began.
+    public var loadRequests: [Request] { status.withLock { $0.loadRequests.map(\.request) } }
+
+    /// All requests of this resource in progress, loads included, in the order they began.
+    public var allRequests: [Request] { status.withLock { $0.allRequests } }
+
+    /// Whether `loadIfNeeded` would do nothing: the data is younger than its lifetime, or an error younger than
+    /// `retryTime`, and nothing was invalidated.
+    public var isUpToDate: Bool { freshness.isUpToDate }
+
+    /// The whole state at one moment.
+    public var state: ResourceState {
+        checkCaches()
+        return status.withLock(snapshot)
+    }
+
+    package var freshness: ResourceMachine.Freshness {
+        checkCaches()
+        let configuration = configuration
+        let now = service.clock.now
+        let freshness = status.withLock { status in
+            let lifetime = status.machine.latestData.map { configuration.lifetime(of: $0) } ?? configuration.expirationTime
+            return status.machine.freshness(at: now, lifetime: lifetime, retryTime: configuration.retryTime)
+        }
+        service.log(.staleness, "\(url): \(freshness)")
+        return freshness
+    }
+
+    // MARK: Configuration
+
+    /// The configuration for GET.
+    public var configuration: Configuration { configuration(for: .get) }
+
+    /// The configuration for a method.
+    public func configuration(for method: Method) -> Configuration { frozenConfiguration(for: method).configuration }
+
+    /// The configuration for a method and what it came from; computed when first asked for and again when the
+    /// service's configuration has changed.
+    package func frozenConfiguration(for method: Method) -> FrozenConfiguration {
+        let current = service.configurationSet
+        if let known = status.withLock({ $0.frozen[method] }), known.version == current.version { return known }
+        let frozen = current.configuration(for: url, method: method)
+        service.log(.configuration, "\(method) \(url): \(frozen.entries.joined(separator: "; "))")
+        status.withLock { $0.frozen[method] = frozen }
+        return frozen
+    }
+
+    // MARK: Changing state from outside
+
+    /// Puts `entity` in the place of the latest data. It goes through no pipeline; what caches hold of the resource
+    /// is removed; running requests go on.
+    public func overrideLocalData(with entity: AnyEntity) {
+        perform { $0.machine.overridden(with: entity) }
+    }
+
+    /// Puts other content in the place of the latest data's, keeping its fields; the time is now. Without data the
+    /// content type is `application/binary`.
+    public func overrideLocalContent(with content: any Sendable) {
+        let now = service.clock.now
+        checkCaches()
+        perform { status in
+            var entity = status.machine.latestData?.withContent(content)
+                ?? Entity(content: content, contentType: "application/binary", timestamp: now)
+            entity.touch(at: now)
+            return status.machine.overridden(with: entity)
+        }
+    }
+
+    /// Declares the data out of date: the next `loadIfNeeded` loads. Nothing else changes, and nobody is told.
+    public func invalidate() {
+        status.withLock { $0.machine.invalidated() }
+        service.log(.staleness, "\(url): invalidated")
+    }
+
+    /// What a wipe reaches.
+    public enum WipeScope: String, Sendable, Hashable {
+        /// What is in memory. Caches keep what they have, and the resource may show it again.
+        case memory
+        /// Caches too: what was here is gone.
+        case memoryAndCaches
+    }
+
+    /// Forgets data and error and cancels all requests, adopted ones too.
+    public func wipe(_ scope: WipeScope = .memory) {
+        let removed = scope == .memoryAndCaches ? cacheEntries() : []
+        var cancelled: [Request] = []
+        var waiters: [@Sendable () -> Void] = []
+        perform { status in
+            cancelled = status.allRequests + status.loadRequests.map(\.request)
+            waiters = status.checkWaiters
+            status.allRequests = []
+            status.loadRequests = []
+            status.checkWaiters = []
+            return status.machine.wiped()
+        }
+        for entry in removed { service.cacheWork.remove(entry, log: service.log) }
+        for request in cancelled { request.cancel() }
+        for waiter in waiters { waiter() }
+        checkCaches()
+    }
+
+    // MARK: Transitions
+
+    /// Makes a transition and tells its events; returns what else there is to do.
+    @discardableResult
+    func perform(_ body: (inout Status) -> ResourceMachine.Transition) -> ResourceMachine.Action? {
+        let (transition, isTold) = status.withLock { status in
+            let transition = body(&status)
+            return (transition, enqueue(transition.events, &status))
+        }
+        for event in transition.events { service.log(.stateChanges, "\(url): \(event)") }
+        if transition.action == .removeStored {
+            for entry in cacheEntries() { service.cacheWork.remove(entry, log: service.log) }
+        }
+        if isTold { turns.post { self.deliver() } }
+        return transition.action
+    }
+
+    /// Notes events for the observers there are; false when nobody need be told.
+    func enqueue(_ events: [ResourceEvent], _ status: inout Status) -> Bool {
+        guard !events.isEmpty else { return false }
+        for event in events {
+            status.sequence += 1
+            guard !status.observers.isEmpty else { continue }
+            status.outbox.append(Notice(update: ResourceUpdate(event: event, state: snapshot(&status)), only: nil))
+        }
+        return !status.observers.isEmpty
+    }
+
+    func snapshot(_ status: inout Status) -> ResourceState {
+        ResourceState(
+            url: url, sequence: status.sequence, latestData: status.machine.latestData,
+            latestError: status.machine.latestError, isLoading: status.machine.isLoading)
+    }
+
+    /// The data's version and the epoch, for a request that is about to be made conditional on it.
+    func conditionalBasis(isWanted: Bool) -> (NetworkRequestDelegate.Basis?, epoch: UInt64) {
+        status.withLock { status in
+            let machine = status.machine
+            guard isWanted, let data = machine.latestData, !data.isLocalOverride,
+                data.eTag != nil || data.fields.contains(.lastModified)
+            else { return (nil, machine.epoch) }
+            return (NetworkRequestDelegate.Basis(entity: data, version: machine.dataVersion), machine.epoch)
+        }
+    }
+
+    /// Whether the data of that version is still what is here.
+    func isCurrent(_ version: UInt64) -> Bool {
+        status.withLock { $0.machine.dataVersion == version && $0.machine.latestData != nil }
+    }
+}
+
+extension Resource: TypedContentAccessors {
+    public var entityForTypedContent: AnyEntity? { latestData }
+}
+
+extension Resource: CustomStringConvertible {
+    /// The URL, from the base URL on, and what is there: L for loading, D for data, E for an error.
+    public var description: String {
+        let flags = status.withLock { status in
+            (status.machine.isLoading ? "L" : "") + (status.machine.latestData != nil ? "D" : "")
+                + (status.machine.latestError != nil ? "E" : "")
+        }
+        let base = service.baseURL?.string ?? ""
+        let name = url.string.hasPrefix(base) ? String(url.string.dropFirst(base.count)) : url.string
+        return "Resource(\(name))[\(flags)]"
+    }
+}
+
+extension Configuration {
+    /// How long data may be used after its timestamp.
+    func lifetime(of entity: AnyEntity) -> Duration { expirationTime }
 }

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+public import LarderHTTP
+
+/// How the resources it applies to are asked for, transformed, kept and answered.
+///
+/// Configurations are made by running the entries of a service in their order, each changing what the ones before
+/// left. They are computed once for each resource and method, and again after anything was added or
+/// `invalidateConfiguration()` was called.
+public struct Configuration: Sendable {
+    /// How `expirationTime` and the origin's own words about freshness go together.
+    public enum ExpirationMode: String, Sendable, Hashable {
+        /// The origin's word counts; `expirationTime` where it says nothing.
+        case fallback
+        /// The shorter of the two.
+        case cap
+        /// The longer of the two.
+        case floor
+        /// `expirationTime` alone.
+        case override
+    }
+
+    /// What clients of the daemon get.
+    public enum Serving: Sendable, Hashable {
+        /// The origin's octets, whatever the pipeline makes of them.
+        case raw
+        /// What comes out of a stage.
+        case stage(PipelineStageKey)
+        /// What comes out of the last one.
+        case final
+    }
+
+    /// Where responses may be kept.
+    public enum Caching: String, Sendable, Hashable {
+        /// In memory, and in the caches of the stages.
+        case perStage
+        /// Nowhere.
+        case none
+    }
+
+    /// What happens to a resource when a request that may have changed it succeeds (RFC 9111 §4.4).
+    public struct AfterWrite: Sendable, Hashable {
+        public enum Action: String, Sendable, Hashable {
+            case none, invalidate, reload, override, promote, wipe
+        }
+
+        public var action: Action
+        /// Patterns of other resources of the service to invalidate.
+        public var also: [GlobPattern]
+
+        public init(_ action: Action = .invalidate, also: [GlobPattern] = []) {
+            self.action = action
+            self.also = also
+        }
+    }
+
+    /// Who may be given what was fetched for someone.
+    public enum Privacy: String, Sendable, Hashable {
+        /// Anyone, within the rules for shared caches.
+        case shared
+        /// Those with the same identity.
+        case partitioned
+        /// There is one user, who may see everything.
+        case `private`
+    }
+
+    /// Whether a load that nobody waits for any longer goes on.
+    public enum OnAbandon: Sendable, Hashable {
+        case cancel(after: Duration)
+        case finish
+    }
+
+    /// How long data stays up to date. Only the value for GET counts.
+    public var expirationTime: Duration = .seconds(30)
+    public var expirationMode: ExpirationMode = .override
+    /// How long after an error the resource counts as up to date, so that it is not asked for at once again. Only
+    /// the value for GET counts.
+    public var retryTime: Duration = .seconds(1)
+    /// How long stale data may be answered with while new data is fetched, where the origin does not say.
+    public var staleWhileRevalidate: Duration = .zero
+    /// How long stale data may be answered with after an error, where the origin does not say.
+    public var staleIfError: Duration = .zero
+    /// Fields set on each request, or taken off it.
+    public var fields = ConfiguredFields()
+    public private(set) var mutators: [RequestMutation] = []
+    public private(set) var decorators: [RequestDecorator] = []
+    public var pipeline = Pipeline()
+    /// How often the progress of a request is reported, at most.
+    public var progressReportingInterval: Duration = .milliseconds(50)
+    public var serving: Serving = .final
+    public var caching: Caching = .perStage
+    public var afterWrite = AfterWrite()
+    public var privacy: Privacy = .shared
+    /// Never ask the origin: requests fail, data that is here stays as it is.
+    public var isOffline = false
+    public var onAbandon: OnAbandon = .cancel(after: .milliseconds(50))
+
+    public init() {}
+
+    /// Adds a function that edits each request before it is made, after `fields` and the caller's own changes.
+    public mutating func mutateRequests(_ mutation: @escaping RequestMutation) { mutators.append(mutation) }
+
+    /// Adds a function that sees each request before it starts, and may give back another one in its place.
+    public mutating func decorateRequests(_ decorator: @escaping RequestDecorator) { decorators.append(decorator) }
+}
+
+/// A change to a request that is about to be made.
+public typealias RequestMutation = @Sendable (inout OutgoingRequest) -> Void
+
+/// A look at a request that was made and not started; what is returned takes its place.
+public typealias RequestDecorator = @Sendable (Resource, Request) -> Request
+
+/// Fields that configuration puts on requests. Setting one to nil takes it off: what earlier configuration set, and
+/// what the request came with.
+public struct ConfiguredFields: Sendable, Equatable {
+    /// What is set, in order.
+    public private(set) var set = Fields()
+    /// What is taken off.
+    public private(set) var removed: Set<FieldName> = []
+
+    public init() {}
+
+    public subscript(name: FieldName) -> String? {
+        get { set[name] }
+        set(value) {
+            set[name] = value
+            if value == nil { removed.insert(name) } else { removed.remove(name) }
+        }
+    }
+
+    /// Changes the fields of a request.
+    public func apply(to fields: inout Fields) {
+        for name in removed { fields.remove(name) }
+        var seen: Set<FieldName> = []
+        set.forEachLine { _, spelling, value in
+            let name = FieldName(token: spelling)
+            if seen.insert(name).inserted { fields.remove(name) }
+            fields.append(name, bytes: value)
+        }
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+package import LarderHTTP
+import LarderIO
+
+/// One piece of configuration: what it applies to and what it changes.
+package struct ConfigurationEntry: Sendable {
+    package let description: String
+    /// nil for every method.
+    package let methods: Set<Method>?
+    package let matches: @Sendable (ResourceURL) -> Bool
+    package let apply: @Sendable (inout Configuration) -> Void
+
+    package init(
+        description: String, methods: Set<Method>? = nil, matches: @escaping @Sendable (ResourceURL) -> Bool = { _ in true },
+        apply: @escaping @Sendable (inout Configuration) -> Void
+    ) {
+        self.description = description
+        self.methods = methods
+        self.matches = matches
+        self.apply = apply
+    }
+
+    /// The methods every entry applies to unless it says otherwise. Others are configured like GET, except by
+    /// entries that name them.
+    private static let known: Set<Method> = [.options, .get, .head, .post, .put, .patch, .delete]
+
+    fileprivate func applies(to method: Method) -> Bool {
+        guard let methods else { return true }
+        return methods.contains(method) || (!ConfigurationEntry.known.contains(method) && methods.contains(.get))
+    }
+}
+
+/// A configuration as computed, and what it came from. It never changes.
+package final class FrozenConfiguration: Sendable {
+    package let configuration: Configuration
+    package let version: UInt64
+    /// The descriptions of the entries that applied, in order.
+    package let entries: [String]
+
+    init(_ configuration: Configuration, version: UInt64, entries: [String]) {
+        self.configuration = configuration
+        self.version = version
+        self.entries = entries
+    }
+}
+
+/// All entries of a service at one version. Resources to which the same entries apply share one configuration, so
+/// each entry runs once for each such group and method, not once for each resource.
+package final class ConfigurationSet: Sendable {
+    package let version: UInt64
+    package let entries: [ConfigurationEntry]
+    private let defaults: Configuration
+    private let computed = Lock<[[Int]: FrozenConfiguration]>([:])
+
+    init(version: UInt64, entries: [ConfigurationEntry], defaults: Configuration) {
+        self.version = version
+        self.entries = entries
+        self.defaults = defaults
+    }
+
+    /// The configuration for a resource and a method.
+    package func configuration(for url: ResourceURL, method: Method) -> FrozenConfiguration {
+        // An invalid URL is never asked for, so nothing is run for it.
+        guard url.isValid else { return FrozenConfiguration(Configuration(), version: version, entries: []) }
+        let applying = entries.indices.filter { entries[$0].applies(to: method) && entries[$0].matches(url) }
+        if let known = computed.withLock({ $0[applying] }) { return known }
+        // Computed outside the lock: entries are the user's code. The first of two at once is the one that stays.
+        var configuration = defaults
+        for index in applying { entries[index].apply(&configuration) }
+        let frozen = FrozenConfiguration(
+            configuration, version: version, entries: applying.map { entries[$0].description })
+        return computed.withLock { computed in
+            if let known = computed[applying] { return known }
+            computed[applying] = frozen
+            return frozen
+        }
+    }
+
+    func adding(_ entry: ConfigurationEntry) -> ConfigurationSet {
+        ConfigurationSet(version: version + 1, entries: entries + [entry], defaults: defaults)
+    }
+
+    func replacing(_ entries: [ConfigurationEntry]) -> ConfigurationSet {
+        ConfigurationSet(version: version + 1, entries: entries, defaults: defaults)
+    }
+}

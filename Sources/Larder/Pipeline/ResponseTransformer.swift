@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a request came to: an entity or an error.
+public typealias Response = Result<AnyEntity, RequestError>
+
+/// A step that turns a response into another: other content, other fields, a success made an error or an error a
+/// success.
+///
+/// It runs on no particular thread and must depend on nothing but the response. For the common case, content to
+/// other content, use `ResponseContentTransformer`.
+public protocol ResponseTransformer: Sendable {
+    func process(_ response: Response) -> Response
+
+    /// The transformer in words, for errors and logs.
+    var transformerDescription: String { get }
+
+    /// Whether `process` does anything to this response.
+    func applies(to response: Response) -> Bool
+}
+
+extension ResponseTransformer {
+    public var transformerDescription: String { String(describing: type(of: self)) }
+    public func applies(to response: Response) -> Bool { true }
+}
+
+/// A transformer that is a function.
+public struct ClosureTransformer: ResponseTransformer {
+    public let transformerDescription: String
+    private let body: @Sendable (Response) -> Response
+
+    public init(_ description: String, _ body: @escaping @Sendable (Response) -> Response) {
+        transformerDescription = description
+        self.body = body
+    }
+
+    public func process(_ response: Response) -> Response { body(response) }
+}
+
+/// A transformer for content of certain types; responses without an entity pass unchanged.
+struct ContentTypeFilter: ResponseTransformer {
+    private let transformer: any ResponseTransformer
+    private let contentTypes: [ContentTypePattern]
+
+    init(_ transformer: any ResponseTransformer, contentTypes: [ContentTypePattern]) {
+        self.transformer = transformer
+        self.contentTypes = contentTypes
+    }
+
+    var transformerDescription: String {
+        "\(transformer.transformerDescription) for \(contentTypes.map(\.text).joined(separator: ", "))"
+    }
+
+    func applies(to response: Response) -> Bool {
+        guard let type = response.entity?.contentType else { return false }
+        return contentTypes.contains { $0.matches(type) } && transformer.applies(to: response)
+    }
+
+    func process(_ response: Response) -> Response { applies(to: response) ? transformer.process(response) : response }
+}
+
+extension Result where Success == AnyEntity, Failure == RequestError {
+    /// The entity of a success, or the one an error came with.
+    public var entity: AnyEntity? {
+        switch self {
+        case .success(let entity): entity
+        case .failure(let error): error.entity
+        }
+    }
+
+    /// Whether this is an error that says the request was given up.
+    public var isCancellation: Bool {
+        if case .failure(let error) = self { error.isCancellation } else { false }
+    }
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderHTTP
+import LarderIO
+
+/// What a response brings for the resource that takes it over: everything was chosen when the request was made, so
+/// nothing that changes meanwhile files it under another name.
+struct Landing: Sendable {
+    /// The resource whose request it was.
+    let resource: ObjectIdentifier
+    let method: Method
+    /// The resource's epoch when the request was made.
+    let epoch: UInt64
+    /// What came out of the stages that have caches.
+    var outputs: [PipelineRun.Output] = []
+    /// The places in caches that the resource has.
+    let entries: [CacheEntry]
+    /// After a 304: which version of the data was confirmed.
+    var confirmedVersion: UInt64?
+    /// What was there already turned out to be fresh.
+    var isConfirmedByCache = false
+}
+
+/// A request that goes out through the service's transport and comes back through the pipeline.
+final class NetworkRequestDelegate: RequestDelegate {
+    /// What a conditional request is conditional on.
+    struct Basis: Sendable {
+        let entity: AnyEntity
+        let version: UInt64
+    }
+
+    private let resource: Resource
+    private let method: Method
+    private let body: RequestBody
+    private let mutation: RequestMutation
+    private let isConditional: Bool
+    private let outgoing: OutgoingRequest
+    private let basis: Basis?
+    private let configuration: Configuration
+    private let run: PipelineRun
+    private let epoch: UInt64
+    private let attempt: Int
+    private let progress = TransferProgress()
+    private let estimate: Lock<ProgressEstimate>
+    private let task = Lock<Task<Void, Never>?>(nil)
+
+    /// Builds the request: configured fields, the caller's own changes, configured mutators.
+    init(
+        _ resource: Resource, target: TargetURI, method: Method, body: RequestBody, isConditional: Bool, attempt: Int = 1,
+        mutation: @escaping RequestMutation
+    ) {
+        self.resource = resource
+        self.method = method
+        self.body = body
+        self.mutation = mutation
+        self.isConditional = isConditional
+        self.attempt = attempt
+        var request = OutgoingRequest(method: method, url: target)
+        let own = resource.configuration(for: method)
+        own.fields.apply(to: &request.fields)
+        if case .octets(let octets, let contentType) = body.form {
+            request.body = octets
+            request.fields[.contentType] = contentType
+        }
+        let (basis, epoch) = resource.conditionalBasis(isWanted: isConditional)
+        if let basis { NetworkRequestDelegate.addValidators(of: basis.entity, to: &request.fields) }
+        mutation(&request)
+        for mutator in own.mutators { mutator(&request) }
+        // Mutators may have made it another request; what becomes of the response is for that one's configuration.
+        let final = request.method == method ? own : resource.configuration(for: request.method)
+        outgoing = request
+        self.basis = basis
+        self.epoch = epoch
+        configuration = final
+        run = PipelineRun(final.pipeline) { stage in
+            final.caching == .none ? nil : resource.cacheSubject(for: stage)
+        }
+        estimate = Lock(ProgressEstimate(isGet: request.method == .get))
+    }
+
+    var finalMethod: Method { outgoing.method }
+    var decorators: [RequestDecorator] { configuration.decorators }
+    var requestDescription: String { "\(outgoing.method) \(outgoing.url)" }
+    var progressReportingInterval: Duration { configuration.progressReportingInterval }
+
+    func startUnderlyingOperation(_ completion: RequestCompletion) {
+        resource.service.log(.network, "\(requestDescription) started")
+        resource.service.log(.networkDetails, "\(requestDescription)\n\(outgoing.fields)")
+        // Made under the lock, so that its end cannot come before it is noted down.
+        task.withLock { task in
+            task = Task {
+                let info = await self.perform()
+                completion.complete(info)
+                self.task.withLock { $0 = nil }
+            }
+        }
+    }
+
+    func cancelUnderlyingOperation() {
+        let running = task.withLock { task in
+            defer { task = nil }
+            return task
+        }
+        running?.cancel()
+    }
+
+    func repeated() -> any RequestDelegate {
+        NetworkRequestDelegate(
+            resource, target: resource.url.target ?? outgoing.url, method: method, body: body, isConditional: isConditional,
+            attempt: attempt + 1, mutation: mutation)
+    }
+
+    func computeProgress() -> Double {
+        let seconds = Double(resource.service.clock.now.nanoseconds) / 1e9
+        return estimate.withLock { $0.update(progress.counters, at: seconds) }
+    }
+
+    // MARK: The operation
+
+    private func perform() async -> ResponseInfo {
+        if configuration.isOffline { return failure(ServiceOffline()) }
+        var info = await exchange(outgoing)
+        if info == nil {
+            // The 304 was about data that is not here any more: ask for all of it.
+            var unconditional = outgoing
+            unconditional.fields.remove(.ifNoneMatch)
+            unconditional.fields.remove(.ifModifiedSince)
+            info = await exchange(unconditional)
+        }
+        let result = info ?? failure(NoLocalDataFor304())
+        resource.service.log(.network, "\(requestDescription) \(NetworkRequestDelegate.word(for: result))")
+        return result
+    }
+
+    /// One request and its response; nil when it must be made again without conditions.
+    private func exchange(_ request: OutgoingRequest) async -> ResponseInfo? {
+        let clock = resource.service.clock
+        let requestTime = clock.now
+        let message: IncomingResponse
+        do {
+            message = try await resource.service.transport.send(request, progress: progress)
+        } catch {
+            let partial = (error as? TransportFailure)?.response.map { makeEntity($0, requestTime) }
+            return failure((error as? TransportFailure)?.cause ?? error, entity: partial)
+        }
+        resource.service.log(.networkDetails, "\(requestDescription) \(message.response.status)\n\(message.response.fields)")
+        if message.response.status == 304 {
+            guard let basis else { return failure(NoLocalDataFor304(), status: 304) }
+            guard resource.isCurrent(basis.version) else {
+                return request.isConditional ? nil : failure(NoLocalDataFor304(), status: 304)
+            }
+            let confirmed = basis.entity.freshened(by: message.response, requestTime: requestTime, at: clock.now)
+            var info = ResponseInfo(.success(confirmed), isNew: false)
+            info.landing = landing()
+            info.landing?.confirmedVersion = basis.version
+            return info
+        }
+        let entity = makeEntity(message, requestTime)
+        let raw: Response = message.response.status.isError
+            ? .failure(complete(RequestError(status: message.response.status, entity: entity, timestamp: clock.now)))
+            : .success(entity)
+        let (response, outputs) = run.process(raw)
+        var info = ResponseInfo(response.mapError(complete))
+        info.landing = landing()
+        info.landing?.outputs = outputs
+        if case .failure(let error) = response { resource.service.log(.pipeline, "\(requestDescription): \(error)") }
+        return info
+    }
+
+    private func makeEntity(_ message: IncomingResponse, _ requestTime: Timestamp) -> AnyEntity {
+        let now = resource.service.clock.now
+        return Entity(
+            content: message.body as any Sendable, fields: message.response.fields, status: message.response.status,
+            timestamp: now, requestTime: requestTime, responseTime: now)
+    }
+
+    private func landing() -> Landing {
+        Landing(resource: ObjectIdentifier(resource), method: outgoing.method, epoch: epoch, entries: run.entries)
+    }
+
+    private func failure(_ cause: any Error, status: Status? = nil, entity: AnyEntity? = nil) -> ResponseInfo {
+        .failure(
+            complete(
+                RequestError(
+                    status: status ?? entity?.status, entity: entity,
+                    cause: cause is CancellationError ? RequestCancelled(networkError: cause) : cause,
+                    timestamp: resource.service.clock.now)))
+    }
+
+    private func complete(_ error: RequestError) -> RequestError {
+        var error = error
+        error.url = resource.url
+        error.method = outgoing.method
+        error.attempt = attempt
+        return error
+    }
+
+    private static func addValidators(of entity: AnyEntity, to fields: inout Fields) {
+        if let tag = entity.eTag { fields[.ifNoneMatch] = tag }
+        if let date = entity.fields[first: .lastModified] { fields[.ifModifiedSince] = date }
+    }
+
+    private static func word(for info: ResponseInfo) -> String {
+        switch info.response {
+        case .success(let entity): info.isNew ? "→ \(entity.status)" : "→ not modified"
+        case .failure(let error): "→ \(error.userMessage)"
+        }
+    }
+}
+
+extension OutgoingRequest {
+    fileprivate var isConditional: Bool { fields.contains(.ifNoneMatch) || fields.contains(.ifModifiedSince) }
+}
+
+/// The configuration says that origins are not to be asked.
+public struct ServiceOffline: Error, CustomStringConvertible {
+    public init() {}
+    public var description: String { "the service is offline" }
+}

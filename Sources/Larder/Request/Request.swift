@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderHTTP
+import LarderIO
+
+/// What a request came to.
+public struct ResponseInfo: Sendable {
+    public var response: Response
+    /// Whether the response is new data; false when what was there was confirmed.
+    public var isNew: Bool
+    /// What a resource needs to know to take the response over; nil for responses that no pipeline made.
+    var landing: Landing?
+
+    public init(_ response: Response, isNew: Bool = true) {
+        self.response = response
+        self.isNew = isNew
+    }
+
+    static func failure(_ error: RequestError) -> ResponseInfo { ResponseInfo(.failure(error)) }
+}
+
+/// One attempt to get a response: it is not started, in progress, or completed, and completes once.
+///
+/// Requests made by a resource start by themselves. Functions attached to a request are called when it completes,
+/// in the order they were attached and never before the call that attaches them returns; after completion they
+/// are called soon. Letting go of a request does not cancel it, and neither does cancelling a task that waits for it.
+public final class Request: Sendable {
+    public enum State: Sendable, Hashable {
+        case notStarted, inProgress, completed
+    }
+
+    private struct Status {
+        var state: State = .notStarted
+        var info: ResponseInfo?
+        var hooks: [@Sendable (ResponseInfo) -> Void] = []
+        var progressHooks: [@Sendable (Double) -> Void] = []
+        var progress = 0.0
+        var tick: ScheduledAction?
+    }
+
+    private let status = Lock(Status())
+    private let delegate: any RequestDelegate
+    private let turns: TurnQueue
+    private let clock: any ModelClock
+
+    init(_ delegate: any RequestDelegate, turns: TurnQueue, clock: any ModelClock) {
+        self.delegate = delegate
+        self.turns = turns
+        self.clock = clock
+    }
+
+    /// A request that is completed from birth.
+    init(completed info: ResponseInfo, turns: TurnQueue, clock: any ModelClock) {
+        delegate = HardWiredDelegate()
+        self.turns = turns
+        self.clock = clock
+        status.withLock { status in
+            status.state = .completed
+            status.info = info
+            status.progress = 1
+        }
+    }
+
+    // MARK: Making requests without a resource
+
+    /// A request that has its response already; starting and cancelling do nothing.
+    public static func hardWired(returning info: ResponseInfo) -> Request {
+        Request(completed: info, turns: TurnQueue(), clock: SystemModelClock())
+    }
+
+    /// A request that has failed already.
+    public static func failed(returning error: RequestError) -> Request { hardWired(returning: .failure(error)) }
+
+    /// An unstarted request that is carried out by `delegate`.
+    public static func prepare(using delegate: some RequestDelegate, clock: any ModelClock = SystemModelClock()) -> Request {
+        Request(delegate, turns: TurnQueue(), clock: clock)
+    }
+
+    // MARK: State
+
+    public var state: State { status.withLock { $0.state } }
+
+    /// How far the request is, as of the last report: 0…1, and 1 once it is completed.
+    public var progress: Double { status.withLock { $0.progress } }
+
+    /// What it came to, or nil while it has not.
+    public var info: ResponseInfo? { status.withLock { $0.info } }
+
+    // MARK: Running
+
+    /// Starts the request unless it has been started or cancelled.
+    @discardableResult
+    public func start() -> Request {
+        let isFirst = status.withLock { status in
+            guard status.state == .notStarted else { return false }
+            status.state = .inProgress
+            return true
+        }
+        guard isFirst else { return self }
+        delegate.startUnderlyingOperation(RequestCompletion(self))
+        scheduleTick()
+        return self
+    }
+
+    /// Completes the request as cancelled, unless it is completed; whatever comes of it later is ignored.
+    ///
+    /// The origin may see and carry out the request nevertheless: after cancelling a write its effect is unknown.
+    public func cancel() {
+        let wasStarted = state == .inProgress
+        let error = RequestError(cause: RequestCancelled(), timestamp: clock.now)
+        guard complete(.failure(error)), wasStarted else { return }
+        delegate.cancelUnderlyingOperation()
+    }
+
+    /// A new, unstarted request for the same operation: fields and mutators are applied afresh, decorators are not;
+    /// it has no hooks and updates no resource. Sending a request that is not idempotent twice may do things twice.
+    public func repeated() -> Request {
+        if delegate is HardWiredDelegate { return self }
+        return Request(delegate.repeated(), turns: turns, clock: clock)
+    }
+
+    // MARK: Hooks
+
+    /// Calls `hook` when the request completes, however it does.
+    @discardableResult
+    public func onCompletion(_ hook: @escaping @Sendable (ResponseInfo) -> Void) -> Request {
+        let info = status.withLock { status in
+            if status.info == nil { status.hooks.append(hook) }
+            return status.info
+        }
+        if let info { turns.postLater { hook(info) } }
+        return self
+    }
+
+    /// Calls `hook` when the request succeeds, with new data or with what was confirmed.
+    @discardableResult
+    public func onSuccess(_ hook: @escaping @Sendable (AnyEntity) -> Void) -> Request {
+        onCompletion { if case .success(let entity) = $0.response { hook(entity) } }
+    }
+
+    /// Calls `hook` when the request succeeds with new data.
+    @discardableResult
+    public func onNewData(_ hook: @escaping @Sendable (AnyEntity) -> Void) -> Request {
+        onCompletion { if case .success(let entity) = $0.response, $0.isNew { hook(entity) } }
+    }
+
+    /// Calls `hook` when the request confirms what was there.
+    @discardableResult
+    public func onNotModified(_ hook: @escaping @Sendable () -> Void) -> Request {
+        onCompletion { if case .success = $0.response, !$0.isNew { hook() } }
+    }
+
+    /// Calls `hook` when the request fails or is cancelled.
+    @discardableResult
+    public func onFailure(_ hook: @escaping @Sendable (RequestError) -> Void) -> Request {
+        onCompletion { if case .failure(let error) = $0.response { hook(error) } }
+    }
+
+    /// Calls `hook` with growing fractions while the request runs, at last with 1, before it completes.
+    @discardableResult
+    public func onProgress(_ hook: @escaping @Sendable (Double) -> Void) -> Request {
+        let isCompleted = status.withLock { status in
+            if status.info == nil { status.progressHooks.append(hook) }
+            return status.info != nil
+        }
+        if isCompleted { turns.postLater { hook(1) } } else { scheduleTick() }
+        return self
+    }
+
+    // MARK: Waiting
+
+    /// Waits for the request to complete. Hooks attached before have been called by then.
+    public func response() async -> ResponseInfo {
+        await withCheckedContinuation { continuation in
+            onCompletion { continuation.resume(returning: $0) }
+        }
+    }
+
+    /// Waits for the entity.
+    public func entity() async throws(RequestError) -> AnyEntity { try await response().response.get() }
+
+    /// The fractions reported to `onProgress`, ending after 1.
+    public var progressUpdates: AsyncStream<Double> {
+        AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+            onProgress { continuation.yield($0) }
+            onCompletion { _ in continuation.finish() }
+        }
+    }
+
+    // MARK: Completing
+
+    /// Takes the first completion and tells the hooks; false for any other.
+    @discardableResult
+    func complete(_ info: ResponseInfo) -> Bool {
+        let done = status.withLock { status -> Status? in
+            guard status.state != .completed else { return nil }
+            let before = status
+            status.state = .completed
+            status.info = info
+            status.progress = 1
+            status.hooks = []
+            status.progressHooks = []
+            status.tick = nil
+            return before
+        }
+        guard let done else { return false }
+        done.tick?.cancel()
+        // One job that posts the rest, so that nothing of another thread gets between the hooks.
+        turns.post { [turns] in
+            for hook in done.progressHooks { turns.post { hook(1) } }
+            for hook in done.hooks { turns.post { hook(info) } }
+        }
+        return true
+    }
+
+    // MARK: For chains
+
+    var chainTurns: TurnQueue { turns }
+    var chainClock: any ModelClock { clock }
+    /// How far it is right now, reported or not.
+    var currentProgress: Double { state == .inProgress ? max(progress, delegate.computeProgress()) : progress }
+
+    // MARK: Progress
+
+    /// Looks at the progress after the reporting interval, while someone wants to know.
+    private func scheduleTick() {
+        let isDue = status.withLock { $0.state == .inProgress && !$0.progressHooks.isEmpty && $0.tick == nil }
+        guard isDue else { return }
+        let tick = clock.schedule(after: delegate.progressReportingInterval) { [weak self] in self?.reportProgress() }
+        let isKept = status.withLock { status in
+            guard status.state == .inProgress, status.tick == nil else { return false }
+            status.tick = tick
+            return true
+        }
+        if !isKept { tick.cancel() }
+    }
+
+    private func reportProgress() {
+        let computed = delegate.computeProgress()
+        let hooks = status.withLock { status -> [@Sendable (Double) -> Void] in
+            status.tick = nil
+            guard status.state == .inProgress, computed > status.progress else { return [] }
+            status.progress = min(computed, 1)
+            return status.progressHooks
+        }
+        if !hooks.isEmpty { turns.post { for hook in hooks { hook(min(computed, 1)) } } }
+        scheduleTick()
+    }
+}
+
+extension Request: CustomStringConvertible {
+    public var description: String { "\(delegate.requestDescription) (\(state))" }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderIO
+
+/// What a chain does when the request it wraps has completed.
+public enum RequestChainAction: Sendable {
+    /// The chain completes with the wrapped request's response.
+    case useThisResponse
+    /// The chain completes with another response, which goes through no pipeline.
+    case useResponse(ResponseInfo)
+    /// Another request is started, if it has not been, and its response completes the chain.
+    case passTo(Request)
+}
+
+extension Request {
+    /// A request that waits for this one and decides by its response what to do next.
+    ///
+    /// It is started if this one is, else starting it starts this one. Cancelling it cancels whichever request it is
+    /// waiting for, and `decide` is not called; cancelling this one alone is a failure like any other to `decide`.
+    public func chained(_ decide: @escaping @Sendable (ResponseInfo) -> RequestChainAction) -> Request {
+        let chain = Request(ChainDelegate(self, decide), turns: chainTurns, clock: chainClock)
+        if state != .notStarted { chain.start() }
+        return chain
+    }
+}
+
+private final class ChainDelegate: RequestDelegate {
+    private let wrapped: Request
+    private let decide: @Sendable (ResponseInfo) -> RequestChainAction
+    /// Which request is being waited for; nil once the chain was cancelled.
+    private let active: Lock<Request?>
+
+    init(_ wrapped: Request, _ decide: @escaping @Sendable (ResponseInfo) -> RequestChainAction) {
+        self.wrapped = wrapped
+        self.decide = decide
+        active = Lock(wrapped)
+    }
+
+    func startUnderlyingOperation(_ completion: RequestCompletion) {
+        wrapped.onCompletion { info in
+            guard !completion.willBeIgnored else { return }
+            switch self.decide(info) {
+            case .useThisResponse: completion.complete(info)
+            case .useResponse(let other): completion.complete(other)
+            case .passTo(let next):
+                let isWanted = self.active.withLock { active in
+                    guard active != nil else { return false }
+                    active = next
+                    return true
+                }
+                guard isWanted else { return }
+                next.onCompletion { completion.complete($0) }
+                next.start()
+            }
+        }
+        wrapped.start()
+    }
+
+    func cancelUnderlyingOperation() {
+        let current = active.withLock { active in
+            defer { active = nil }
+            return active
+        }
+        current?.cancel()
+    }
+
+    func repeated() -> any RequestDelegate { ChainDelegate(wrapped.repeated(), decide) }
+
+    func computeProgress() -> Double {
+        guard let active = active.withLock({ $0 }) else { return 0 }
+        // A finished link is not a finished chain: the next one may be about to begin.
+        return active.state == .completed ? 0 : active.currentProgress
+    }
+
+    var requestDescription: String { "chain of \(wrapped)" }
+}

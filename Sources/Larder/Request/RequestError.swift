@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+public import LarderHTTP
+
+/// Why a request brought no new data: the network failed, the origin answered with an error, or the response
+/// could not be made sense of.
+public struct RequestError: Error, Sendable {
+    /// What to tell a person. Never empty.
+    public var userMessage: String
+    /// The status of the response, if there was one.
+    public var status: Status?
+    /// The response's content, as far as the pipeline got with it.
+    public var entity: AnyEntity?
+    /// What went wrong underneath; nil when the origin said it all with its status.
+    public var cause: (any Error)?
+    public var timestamp: Timestamp
+    public var url: ResourceURL?
+    public var method: Method?
+    /// Which attempt at the same operation failed, from 1.
+    public var attempt = 1
+
+    /// Makes an error from a response with an error status, or from what failed while there was one.
+    ///
+    /// `userMessage` defaults to the description of `cause`, else the phrase of the status.
+    public init(
+        status: Status? = nil, entity: AnyEntity? = nil, cause: (any Error)? = nil, userMessage: String? = nil,
+        timestamp: Timestamp
+    ) {
+        self.status = status
+        self.entity = entity
+        self.cause = cause
+        self.timestamp = timestamp
+        self.userMessage = userMessage ?? cause.map(RequestError.message) ?? status.map(RequestError.message) ?? "Request failed"
+    }
+
+    /// The response's fields; none when there was no response.
+    public var fields: Fields { entity?.fields ?? Fields() }
+
+    /// Whether the request was given up rather than failed.
+    public var isCancellation: Bool { cause is RequestCancelled }
+
+    /// Whether the same request may well succeed later: no response, or 408, 429, 502, 503, 504.
+    public var isTransient: Bool {
+        if isCancellation { return false }
+        guard let status else { return !(cause is any PermanentFailure) }
+        return [408, 429, 502, 503, 504].contains(status.rawValue)
+    }
+
+    private static func message(_ cause: any Error) -> String {
+        let text = String(describing: cause)
+        return text.isEmpty ? "Request failed" : text
+    }
+
+    private static func message(_ status: Status) -> String {
+        let phrase = status.phrase
+        return phrase.isEmpty ? "Request failed" : phrase.prefix(1) + phrase.dropFirst().lowercased()
+    }
+}
+
+extension RequestError: TypedContentAccessors {
+    public var entityForTypedContent: AnyEntity? { entity }
+}
+
+extension RequestError: CustomStringConvertible {
+    public var description: String {
+        let subject = [method?.token, url?.string].compactMap(\.self).joined(separator: " ")
+        return [subject, status.map { "\($0)" } ?? "", userMessage].filter { !$0.isEmpty }.joined(separator: ": ")
+    }
+}
+
+/// Marks causes that asking again does not cure.
+protocol PermanentFailure: Error {}
+
+/// The resource's URL is no absolute `http` or `https` URL.
+public struct InvalidURL: PermanentFailure, CustomStringConvertible {
+    public let url: String
+    public init(url: String) { self.url = url }
+    public var description: String { "'\(url)' is not an absolute http or https URL" }
+}
+
+/// Text that cannot be written in the encoding asked for.
+public struct UnencodableText: PermanentFailure, CustomStringConvertible {
+    public let encoding: TextEncoding
+    public init(encoding: TextEncoding) { self.encoding = encoding }
+    public var description: String { "the text cannot be written in \(encoding.name)" }
+}
+
+/// A request body that is neither a JSON object nor a JSON array.
+public struct InvalidJSONObject: PermanentFailure, CustomStringConvertible {
+    public let type: String
+    public init(type: String) { self.type = type }
+    public var description: String { "the body is a JSON \(type), not an object or array" }
+}
+
+/// Form parameters that cannot be encoded.
+public struct NotURLEncodable: PermanentFailure, CustomStringConvertible {
+    public let name: String
+    public init(name: String) { self.name = name }
+    public var description: String { "the form parameter '\(name)' cannot be encoded" }
+}
+
+/// The request was cancelled; what the network said to that, if anything.
+public struct RequestCancelled: Error, CustomStringConvertible {
+    public let networkError: (any Error)?
+    public init(networkError: (any Error)? = nil) { self.networkError = networkError }
+    public var description: String { "Request cancelled" }
+}
+
+/// A 304 that is not about data that is here.
+public struct NoLocalDataFor304: Error, CustomStringConvertible {
+    public init() {}
+    public var description: String { "No data available" }
+}
+
+/// A response names a text encoding that does not exist here.
+public struct InvalidTextEncoding: PermanentFailure, CustomStringConvertible {
+    public let name: String
+    public init(name: String) { self.name = name }
+    public var description: String { "the response is in an unknown text encoding, '\(name)'" }
+}
+
+/// A response's octets are not text in the encoding it names.
+public struct UndecodableText: PermanentFailure, CustomStringConvertible {
+    public let encoding: String
+    public init(encoding: String) { self.encoding = encoding }
+    public var description: String { "the response is not text in \(encoding)" }
+}
+
+/// A response is JSON, but neither an object nor an array.
+public struct JSONResponseIsNotDictionaryOrArray: PermanentFailure, CustomStringConvertible {
+    public let type: String
+    public init(type: String) { self.type = type }
+    public var description: String { "the response is a JSON \(type), not an object or array" }
+}
+
+/// A response that should be an image is none that is known.
+public struct UnparsableImage: PermanentFailure, CustomStringConvertible {
+    public init() {}
+    public var description: String { "the response is no image of a known format" }
+}
+
+/// A transformer got content of a type it does not take.
+public struct WrongInputTypeInTransformerPipeline: PermanentFailure, CustomStringConvertible {
+    public let expected: String
+    public let actual: String
+    public let transformer: String
+
+    public init(expected: String, actual: String, transformer: String) {
+        self.expected = expected
+        self.actual = actual
+        self.transformer = transformer
+    }
+
+    public var description: String { "\(transformer) takes \(expected), but got \(actual)" }
+}
+
+/// A transformer had nothing to say about the content.
+public struct TransformerReturnedNil: PermanentFailure, CustomStringConvertible {
+    public let transformer: String
+    public init(transformer: String) { self.transformer = transformer }
+    public var description: String { "\(transformer) returned no content" }
+}
+
+/// A request delegate let go of its completion without completing the request.
+public struct AbandonedByDelegate: Error, CustomStringConvertible {
+    public init() {}
+    public var description: String { "the request was given up by what should have carried it out" }
+}
+
+/// The transport failed. `response` is what had arrived by then.
+public struct TransportFailure: Error, CustomStringConvertible {
+    public let cause: any Error
+    public let response: Message<ResponseHead, [UInt8]>?
+
+    public init(_ cause: any Error, response: Message<ResponseHead, [UInt8]>? = nil) {
+        self.cause = cause
+        self.response = response
+    }
+
+    public var description: String { String(describing: cause) }
+}

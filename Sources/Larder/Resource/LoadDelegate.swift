@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderIO
+
+/// What `loadIfNeeded` returns: waits for the caches if they are being looked at, and asks the origin if they held
+/// nothing fresh.
+final class LoadDelegate: RequestDelegate {
+    private struct Status {
+        var id: LoadID?
+        var inner: Request?
+        var isCancelled = false
+    }
+
+    private let resource: Resource
+    private let status = Lock(Status())
+
+    init(_ resource: Resource) { self.resource = resource }
+
+    /// The load's name, given when it has been decided that there is to be one.
+    var id: LoadID? {
+        get { status.withLock { $0.id } }
+        set { status.withLock { $0.id = newValue } }
+    }
+
+    var requestDescription: String { "load of \(resource.url) if needed" }
+    var progressReportingInterval: Duration { resource.configuration.progressReportingInterval }
+
+    func startUnderlyingOperation(_ completion: RequestCompletion) {
+        resource.afterCacheCheck { wasChecking in
+            if wasChecking, let confirmed = self.resource.confirmation() {
+                completion.complete(confirmed)
+            } else {
+                self.askOrigin(completion)
+            }
+        }
+    }
+
+    private func askOrigin(_ completion: RequestCompletion) {
+        guard !completion.willBeIgnored else { return }
+        if let id { resource.perform { $0.machine.loadAnnounced(id) } }
+        let inner = resource.makeRequest(.get, isConditional: true, isTracked: false)
+        let isWanted = status.withLock { status in
+            guard !status.isCancelled else { return false }
+            status.inner = inner
+            return true
+        }
+        guard isWanted else { return inner.cancel() }
+        inner.onCompletion { completion.complete($0) }
+        inner.start()
+    }
+
+    func cancelUnderlyingOperation() {
+        let inner = status.withLock { status in
+            status.isCancelled = true
+            return status.inner
+        }
+        inner?.cancel()
+    }
+
+    func repeated() -> any RequestDelegate { LoadDelegate(resource) }
+
+    func computeProgress() -> Double { status.withLock { $0.inner }?.currentProgress ?? 0 }
+}

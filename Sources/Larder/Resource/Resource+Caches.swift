@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderIO
+
+extension Resource {
+    /// What caches are asked about for a stage; nil for an invalid URL.
+    func cacheSubject(for stage: PipelineStageKey) -> CacheSubject? {
+        url.target.map { CacheSubject(service: service.name, partition: partition, url: $0, stage: stage) }
+    }
+
+    /// The places this resource has in the caches of its stages.
+    func cacheEntries() -> [CacheEntry] { cacheRun().entries }
+
+    private func cacheRun() -> PipelineRun {
+        let configuration = configuration
+        return PipelineRun(configuration.pipeline) { configuration.caching == .none ? nil : cacheSubject(for: $0) }
+    }
+
+    /// Has the caches looked at, unless they have been since the resource was made or wiped. Without caches that is
+    /// done at once.
+    func checkCaches() {
+        guard status.withLock({ $0.machine.cacheCheck == .notStarted }) else { return }
+        let run = cacheRun()
+        let check = status.withLock { $0.machine.cacheCheckStarted(hasCaches: !run.entries.isEmpty) }
+        guard let check else { return }
+        Task { await self.readCaches(run, check) }
+    }
+
+    /// Calls `body` when no cache check is running; true if it had to wait for one.
+    func afterCacheCheck(_ body: @escaping @Sendable (_ wasChecking: Bool) -> Void) {
+        checkCaches()
+        let isChecking = status.withLock { status in
+            guard case .running = status.machine.cacheCheck else { return false }
+            status.checkWaiters.append { body(true) }
+            return true
+        }
+        if !isChecking { body(false) }
+    }
+
+    /// What a load comes to when data that is here already is fresh; nil when it is not.
+    func confirmation() -> ResponseInfo? {
+        guard freshness.isUpToDate else { return nil }
+        return status.withLock { status in
+            guard let data = status.machine.latestData, status.machine.latestError == nil else { return nil }
+            var info = ResponseInfo(.success(data))
+            info.landing = Landing(
+                resource: ObjectIdentifier(self), method: .get, epoch: status.machine.epoch, entries: [],
+                isConfirmedByCache: true)
+            return info
+        }
+    }
+
+    /// Reads the caches from the last stage to the first. The first entry that the later stages make a success of
+    /// is it.
+    private func readCaches(_ run: PipelineRun, _ check: UInt64) async {
+        for (index, step) in run.steps.enumerated().reversed() {
+            guard let entry = step.entry, let stored = await service.cacheWork.read(entry, log: service.log) else { continue }
+            let (response, outputs) = run.process(.success(stored), from: index + 1)
+            guard case .success(let entity) = response else {
+                service.log(.cache, "\(url): what \(step.key) holds does not get through the later stages")
+                continue
+            }
+            finishCheck(check, entity, outputs)
+            return
+        }
+        finishCheck(check, nil, [])
+    }
+
+    private func finishCheck(_ check: UInt64, _ entity: AnyEntity?, _ outputs: [PipelineRun.Output]) {
+        service.log(.cache, "\(url): \(entity == nil ? "miss" : "hit")")
+        var waiters: [@Sendable () -> Void] = []
+        var isTaken = false
+        perform { status in
+            guard status.machine.cacheCheck == .running(check) else { return .init() }
+            waiters = status.checkWaiters
+            status.checkWaiters = []
+            let (transition, taken) = status.machine.cacheCheckFinished(check, entity)
+            isTaken = taken
+            return transition
+        }
+        if isTaken {
+            // Later stages had nothing usable, or it would have been taken.
+            for output in outputs { service.cacheWork.write(output.entity, to: output.entry, log: service.log) }
+        }
+        for waiter in waiters { waiter() }
+    }
+}

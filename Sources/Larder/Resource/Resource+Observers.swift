@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderIO
+
+extension Resource {
+    // MARK: Observers with owners
+
+    /// Adds an observer that is its own owner: it is held weakly and told as long as it exists. Adding it again
+    /// changes nothing.
+    @discardableResult
+    public func addObserver(_ observer: some ResourceObserver & AnyObject) -> Resource {
+        add(observer, owner: ObserverList.owner(observer))
+        return self
+    }
+
+    /// Adds an observer that is held and told as long as `owner` exists and is not removed. Adding the same
+    /// observer again adds an owner.
+    @discardableResult
+    public func addObserver(_ observer: some ResourceObserver, owner: AnyObject) -> Resource {
+        add(observer, owner: ObserverList.owner(owner))
+        return self
+    }
+
+    /// Calls `body` with what happens, as long as `owner` exists and is not removed.
+    @discardableResult
+    public func addObserver(
+        owner: AnyObject, _ body: @escaping @Sendable (Resource, ResourceEvent) -> Void
+    ) -> Resource {
+        add(ClosureObserver { resource, event, _ in body(resource, event) }, owner: ObserverList.owner(owner))
+        return self
+    }
+
+    /// Removes `owner` from all observers of this resource; those that have no other owner are told no more.
+    public func removeObservers(ownedBy owner: AnyObject?) {
+        guard let owner else { return }
+        let stopped = status.withLock { status in
+            let stopped = status.observers.removeOwner(owner)
+            updateKeepAlive(&status)
+            return stopped
+        }
+        tellStopped(stopped)
+    }
+
+    // MARK: Observers with a token
+
+    /// Calls `body` with what happens and the state it left, until the token goes out of scope.
+    public func observe(
+        _ body: @escaping @Sendable (ResourceState, ResourceEvent) -> Void
+    ) -> ObservationToken {
+        let id = add(ClosureObserver { _, event, state in body(state, event) }, owner: nil)
+        return ObservationToken { [weak self] in if let self, let id { self.removeObserver(id) } }
+    }
+
+    // MARK: Observers that iterate
+
+    /// What happens, from now on, beginning with `observerAdded`; ends when the iterating task does.
+    ///
+    /// Each update holds the whole state. Of more than 256 updates that were not taken in time the oldest are
+    /// dropped: the last one is never missing.
+    public func events() -> AsyncStream<ResourceUpdate> {
+        AsyncStream(bufferingPolicy: .bufferingNewest(256)) { continuation in
+            let observer = ClosureObserver { _, event, state in continuation.yield(ResourceUpdate(event: event, state: state)) }
+            let id = add(observer, owner: nil)
+            continuation.onTermination = { [weak self] _ in if let self, let id { self.removeObserver(id) } }
+        }
+    }
+
+    // MARK: For the daemon
+
+    /// How many clients wait for a load without observing; while any does, loads are not given up.
+    package func addInterest() { status.withLock { $0.interest += 1 } }
+
+    package func removeInterest() { status.withLock { $0.interest -= 1 } }
+
+    /// Whether somebody observes or waits.
+    package var hasInterest: Bool { status.withLock { !$0.observers.isEmpty || $0.interest > 0 } }
+
+    // MARK: Parts
+
+    @discardableResult
+    private func add(_ observer: any ResourceObserver, owner: ObserverList.Owner?) -> ObserverList.ID? {
+        checkCaches()
+        removeOrphans()
+        let (id, loads) = status.withLock { status -> (ObserverList.ID?, [Request]) in
+            let isFirst = status.observers.isEmpty
+            let id = status.observers.add(observer, owner: owner, since: status.sequence)
+            updateKeepAlive(&status)
+            guard let id else { return (nil, []) }
+            let update = ResourceUpdate(event: .observerAdded, state: snapshot(&status))
+            status.outbox.append(Notice(update: update, only: id))
+            return (id, isFirst ? status.loadRequests.map(\.request) : [])
+        }
+        guard let id else { return nil }
+        service.log(.observers, "\(url): observer added")
+        for load in loads { load.onProgress { self.reportProgress($0) } }
+        turns.post { self.deliver() }
+        return id
+    }
+
+    private func removeObserver(_ id: ObserverList.ID) {
+        let stopped = status.withLock { status in
+            let stopped = status.observers.remove(id)
+            updateKeepAlive(&status)
+            return stopped
+        }
+        if let stopped { tellStopped([stopped]) }
+    }
+
+    /// Removes observers whose owners are gone.
+    func removeOrphans() {
+        let stopped = status.withLock { status in
+            let stopped = status.observers.removeOrphans()
+            updateKeepAlive(&status)
+            return stopped
+        }
+        tellStopped(stopped)
+    }
+
+    private func updateKeepAlive(_ status: inout Status) { status.keepAlive = status.observers.isEmpty ? nil : self }
+
+    private func tellStopped(_ observers: [any ResourceObserver]) {
+        guard !observers.isEmpty else { return }
+        service.log(.observers, "\(url): \(observers.count) stopped observing")
+        turns.post { for observer in observers { observer.stoppedObserving(self) } }
+    }
+
+    /// Tells the observers what they have not been told. Runs as a turn, so one at a time.
+    func deliver() {
+        removeOrphans()
+        while let (notice, entries) = status.withLock({ status -> (Notice, [ObserverList.Entry])? in
+            guard !status.outbox.isEmpty else { return nil }
+            return (status.outbox.removeFirst(), status.observers.all)
+        }) {
+            for entry in entries {
+                if let only = notice.only {
+                    guard entry.id == only else { continue }
+                } else {
+                    guard entry.since < notice.update.state.sequence else { continue }
+                }
+                entry.observer.observer?.resourceChanged(self, notice.update.event, notice.update.state)
+            }
+        }
+    }
+
+    /// Tells the observers how far a load is. Runs as a turn.
+    func reportProgress(_ progress: Double) {
+        for entry in status.withLock({ $0.observers.all }) {
+            entry.observer.observer?.resourceRequestProgress(for: self, progress: progress)
+        }
+    }
+}
+
+/// Ends an observation when it goes out of scope.
+public struct ObservationToken: ~Copyable, Sendable {
+    private let onEnd: @Sendable () -> Void
+
+    init(onEnd: @escaping @Sendable () -> Void) { self.onEnd = onEnd }
+
+    deinit { onEnd() }
+}

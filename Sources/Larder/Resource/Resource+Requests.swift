@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderIO
+public import LarderHTTP
+
+extension Resource {
+    // MARK: Requests that change nothing here
+
+    /// Makes and starts a request. Whatever comes of it changes neither the resource's state nor what its observers
+    /// see; `load(using:)` takes a response over.
+    ///
+    /// `mutation` sees the request with its configured fields, before configured mutators do. A body that cannot be
+    /// written, and an invalid URL, give a request that has failed already.
+    @discardableResult
+    public func request(
+        _ method: Method, body: RequestBody = .none, mutation: @escaping RequestMutation = { _ in }
+    ) -> Request {
+        makeRequest(method, body: body, isConditional: false, isTracked: true, mutation: mutation).start()
+    }
+
+    /// Makes and starts a request with octets of a given type.
+    @discardableResult
+    public func request(
+        _ method: Method, data: [UInt8], contentType: String, mutation: @escaping RequestMutation = { _ in }
+    ) -> Request {
+        request(method, body: .data(data, contentType: contentType), mutation: mutation)
+    }
+
+    /// Makes and starts a request with text.
+    @discardableResult
+    public func request(
+        _ method: Method, text: String, contentType: String = "text/plain", encoding: TextEncoding = .utf8,
+        mutation: @escaping RequestMutation = { _ in }
+    ) -> Request {
+        request(method, body: .text(text, contentType: contentType, encoding: encoding), mutation: mutation)
+    }
+
+    /// Makes and starts a request with a JSON object or array.
+    @discardableResult
+    public func request(
+        _ method: Method, json: JSONValue, contentType: String = "application/json",
+        mutation: @escaping RequestMutation = { _ in }
+    ) -> Request {
+        request(method, body: .json(json, contentType: contentType), mutation: mutation)
+    }
+
+    /// Makes and starts a request with form parameters.
+    @discardableResult
+    public func request(
+        _ method: Method, urlEncoded parameters: [String: String], mutation: @escaping RequestMutation = { _ in }
+    ) -> Request {
+        request(method, body: .urlEncoded(parameters), mutation: mutation)
+    }
+
+    /// A request that has failed already.
+    public func failedRequest(returning error: RequestError) -> Request { hardWiredRequest(returning: ResponseInfo(.failure(error))) }
+
+    /// A request that has its response already.
+    public func hardWiredRequest(returning info: ResponseInfo) -> Request {
+        Request(completed: info, turns: turns, clock: service.clock)
+    }
+
+    /// An unstarted request that is carried out by `delegate`.
+    public func prepareRequest(using delegate: some RequestDelegate) -> Request {
+        Request(delegate, turns: turns, clock: service.clock)
+    }
+
+    // MARK: Loads
+
+    /// Asks the origin, whatever is here and whatever is in progress, and takes the response over: the latest data
+    /// or the latest error changes, and observers are told. Data that is here is asked about conditionally.
+    @discardableResult
+    public func load() -> Request {
+        load(using: makeRequest(.get, isConditional: true, isTracked: true).start())
+    }
+
+    /// Takes over what comes of any request, as if it had been a load: for responses to other methods that are the
+    /// new state of the resource.
+    @discardableResult
+    public func load(using request: Request) -> Request {
+        perform { status in
+            let (id, transition) = status.machine.loadStarted()
+            track(request, as: id, &status)
+            return transition
+        }
+        settle(request)
+        return request.start()
+    }
+
+    /// Loads unless the resource is up to date. A load in progress is returned instead of beginning another one,
+    /// unless the resource was invalidated since it began. While caches are being looked at, the request waits for
+    /// them, and asks the origin only if they hold nothing fresh.
+    @discardableResult
+    public func loadIfNeeded() -> Request? {
+        let freshness = freshness
+        let delegate = LoadDelegate(self)
+        let request = Request(delegate, turns: turns, clock: service.clock)
+        let existing = status.withLock { status -> Request?? in
+            if let running = status.loadRequests.first(where: { !status.machine.isOutdated($0.id) }) { return .some(running.request) }
+            if freshness.isUpToDate { return .some(nil) }
+            let (id, _) = status.machine.loadStarted(isSilent: true)
+            delegate.id = id
+            track(request, as: id, &status)
+            status.allRequests.append(request)
+            return .none
+        }
+        if let existing { return existing }
+        settle(request)
+        untrackWhenDone(request)
+        return request.start()
+    }
+
+    /// Cancels all loads if nobody observes the resource or waits for it. Other requests go on.
+    public func cancelLoadIfUnobserved() {
+        let cancelled = status.withLock { status -> [Request] in
+            guard status.observers.isEmpty, status.interest == 0 else { return [] }
+            return status.loadRequests.map(\.request)
+        }
+        for request in cancelled { request.cancel() }
+    }
+
+    /// Does that after a delay, then calls `completion`, whether or not there was something to cancel.
+    public func cancelLoadIfUnobserved(afterDelay delay: Duration, then completion: @escaping @Sendable () -> Void = {}) {
+        _ = service.clock.schedule(after: delay) {
+            self.removeOrphans()
+            self.cancelLoadIfUnobserved()
+            completion()
+        }
+    }
+
+    // MARK: Parts
+
+    /// Builds and decorates a request; it is not started.
+    func makeRequest(
+        _ method: Method, body: RequestBody = .none, isConditional: Bool, isTracked: Bool,
+        mutation: @escaping RequestMutation = { _ in }
+    ) -> Request {
+        guard let target = url.target else { return preFailed(InvalidURL(url: url.string), method) }
+        if case .impossible(let cause) = body.form { return preFailed(cause, method) }
+        let delegate = NetworkRequestDelegate(
+            self, target: target, method: method, body: body, isConditional: isConditional, mutation: mutation)
+        var request = Request(delegate, turns: turns, clock: service.clock)
+        for decorate in delegate.decorators { request = decorate(self, request) }
+        guard isTracked, request.state != .completed else { return request }
+        let tracked = request
+        status.withLock { $0.allRequests.append(tracked) }
+        untrackWhenDone(tracked)
+        return tracked
+    }
+
+    private func preFailed(_ cause: any Error, _ method: Method) -> Request {
+        var error = RequestError(cause: cause, timestamp: service.clock.now)
+        error.url = url
+        error.method = method
+        return failedRequest(returning: error)
+    }
+
+    private func untrackWhenDone(_ request: Request) {
+        request.onCompletion { _ in
+            self.status.withLock { $0.allRequests.removeAll { $0 === request } }
+        }
+    }
+
+    private func track(_ request: Request, as id: LoadID, _ status: inout Status) {
+        status.loadRequests.append((id, request))
+    }
+
+    /// Has the outcome of a tracked load taken over when it is there.
+    private func settle(_ request: Request) {
+        let isObserved = status.withLock { !$0.observers.isEmpty }
+        if isObserved { request.onProgress { self.reportProgress($0) } }
+        request.onCompletion { info in self.finish(request, info) }
+    }
+
+    private func finish(_ request: Request, _ info: ResponseInfo) {
+        let action = perform { status in
+            guard let index = status.loadRequests.firstIndex(where: { $0.request === request }) else { return .init() }
+            let id = status.loadRequests.remove(at: index).id
+            // In the same turn as the state, so that a finished load is in no list.
+            status.allRequests.removeAll { $0 === request }
+            return status.machine.loadFinished(id, ResourceMachine.LoadOutcome(info, of: self))
+        }
+        guard let action, let landing = info.landing, landing.resource == ObjectIdentifier(self), landing.method == .get
+        else { return }
+        switch action {
+        case .store:
+            for output in landing.outputs { service.cacheWork.write(output.entity, to: output.entry, log: service.log) }
+        case .touchStored:
+            guard case .success(let entity) = info.response else { return }
+            for entry in landing.entries { service.cacheWork.update(entry, with: entity, log: service.log) }
+        case .removeStored:
+            return
+        }
+    }
+}
+
+extension ResourceMachine.LoadOutcome {
+    /// What a response means for a resource.
+    init(_ info: ResponseInfo, of resource: Resource) {
+        switch info.response {
+        case .success(let entity):
+            let isOwn = info.landing?.resource == ObjectIdentifier(resource)
+            if isOwn, info.landing?.isConfirmedByCache == true {
+                self = .confirmedByCache
+            } else if info.isNew {
+                self = .data(entity)
+            } else if isOwn, let version = info.landing?.confirmedVersion {
+                self = .notModified(entity, version: version)
+            } else {
+                // Something was confirmed, but not this resource's data.
+                self = .confirmedByCache
+            }
+        case .failure(let error):
+            self = error.isCancellation ? .cancelled : .error(error)
+        }
+    }
+}

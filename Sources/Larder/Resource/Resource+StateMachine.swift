@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+package import LarderHTTP
+
+/// Names one load of one resource. Later loads have greater names.
+package struct LoadID: Hashable, Sendable, Comparable {
+    package let rawValue: UInt64
+    package static func < (a: LoadID, b: LoadID) -> Bool { a.rawValue < b.rawValue }
+}
+
+/// The state of a resource and everything that can happen to it, as pure functions: each takes what has happened
+/// and returns what is to be told and done. Whoever holds the resource's lock calls them; nothing here waits,
+/// reads a clock or calls out.
+package struct ResourceMachine: Sendable {
+    /// How a load ended.
+    package enum LoadOutcome: Sendable {
+        case data(AnyEntity)
+        /// The origin confirmed the data of that version; the entity has the fields and times of the confirmation.
+        case notModified(AnyEntity, version: UInt64)
+        /// What a cache held turned out to be fresh: nobody was asked.
+        case confirmedByCache
+        case error(RequestError)
+        case cancelled
+    }
+
+    /// What must be done after a transition, once the lock is released.
+    package enum Action: Sendable, Equatable {
+        /// The load's content became the state: what its pipeline produced may be stored.
+        case store
+        /// The data was confirmed: what is stored gets its new times and fields.
+        case touchStored
+        /// The data did not come from the origin: what is stored is no longer what the resource shows.
+        case removeStored
+    }
+
+    package struct Transition: Sendable {
+        package var events: [ResourceEvent] = []
+        package var action: Action?
+    }
+
+    package enum CacheCheck: Sendable, Equatable {
+        case notStarted
+        case running(UInt64)
+        case done
+    }
+
+    package private(set) var latestData: AnyEntity?
+    package private(set) var latestError: RequestError?
+    /// Changes whenever other content takes the place of `latestData`.
+    package private(set) var dataVersion: UInt64 = 0
+    /// Changes with each wipe: what began before has no place any more.
+    package private(set) var epoch: UInt64 = 0
+    /// The loads in progress, in the order they began.
+    package private(set) var loads: [LoadID] = []
+    package private(set) var cacheCheck: CacheCheck = .notStarted
+    package private(set) var isInvalidated = false
+    private var lastLoad: UInt64 = 0
+    /// The newest load whose content was taken.
+    private var newestSuccess: LoadID?
+    /// Loads up to this one began before the resource was invalidated.
+    private var invalidatedAfter: LoadID?
+    private var lastCheck: UInt64 = 0
+
+    package init() {}
+
+    package var isLoading: Bool { !loads.isEmpty }
+
+    /// Whether `load` began before the resource was last invalidated, so that it cannot make up for it.
+    package func isOutdated(_ load: LoadID) -> Bool {
+        guard isInvalidated, let invalidatedAfter else { return false }
+        return load <= invalidatedAfter
+    }
+
+    // MARK: Loads
+
+    /// A load begins. Silent ones are announced when they turn to the network.
+    package mutating func loadStarted(isSilent: Bool = false) -> (LoadID, Transition) {
+        lastLoad += 1
+        let load = LoadID(rawValue: lastLoad)
+        loads.append(load)
+        return (load, Transition(events: isSilent ? [] : [.requested]))
+    }
+
+    /// A silent load turns to the network.
+    package func loadAnnounced(_ load: LoadID) -> Transition {
+        Transition(events: loads.contains(load) ? [.requested] : [])
+    }
+
+    /// A load ends. A load that is not in progress any more, because the resource was wiped, changes nothing.
+    package mutating func loadFinished(_ load: LoadID, _ outcome: LoadOutcome) -> Transition {
+        guard let index = loads.firstIndex(of: load) else { return Transition() }
+        let isOutdated = isOutdated(load)
+        loads.remove(at: index)
+        switch outcome {
+        case .data(let entity):
+            // An older load that comes in late must not undo what a younger one brought.
+            if let newestSuccess, load < newestSuccess { return Transition(events: [.notModified]) }
+            newestSuccess = load
+            replaceData(with: entity)
+            settle(clearingInvalidation: !isOutdated)
+            return Transition(events: [.newData(.network)], action: .store)
+        case .notModified(let entity, let version):
+            guard version == dataVersion, latestData != nil else { return Transition(events: [.notModified]) }
+            latestData = entity
+            newestSuccess = max(newestSuccess ?? load, load)
+            settle(clearingInvalidation: !isOutdated)
+            return Transition(events: [.notModified], action: .touchStored)
+        case .confirmedByCache:
+            return Transition(events: [.notModified])
+        case .error(let error):
+            if let newestSuccess, load < newestSuccess { return Transition(events: [.notModified]) }
+            latestError = error
+            if !isOutdated { isInvalidated = false }
+            return Transition(events: [.error])
+        case .cancelled:
+            return Transition(events: [.requestCancelled])
+        }
+    }
+
+    // MARK: Changes from within
+
+    /// Other content was put in the place of the data.
+    package mutating func overridden(with entity: AnyEntity) -> Transition {
+        var entity = entity
+        entity.isLocalOverride = true
+        replaceData(with: entity)
+        settle(clearingInvalidation: true)
+        // Whatever is on its way was asked for before, and is not about what is here now; but it is the origin's
+        // answer and will be taken.
+        return Transition(events: [.newData(.localOverride)], action: .removeStored)
+    }
+
+    /// The data is declared out of date.
+    package mutating func invalidated() {
+        isInvalidated = true
+        invalidatedAfter = LoadID(rawValue: lastLoad)
+    }
+
+    /// Everything is forgotten; all loads are cancelled.
+    package mutating func wiped() -> Transition {
+        let cancelled = loads.count
+        loads = []
+        latestData = nil
+        latestError = nil
+        isInvalidated = false
+        newestSuccess = nil
+        dataVersion += 1
+        epoch += 1
+        cacheCheck = .notStarted
+        return Transition(
+            events: [.newData(.wipe)] + Array(repeating: .requestCancelled, count: cancelled))
+    }
+
+    // MARK: The cache check
+
+    /// The caches are to be looked at, if they have not been; the name of the check if so.
+    package mutating func cacheCheckStarted(hasCaches: Bool) -> UInt64? {
+        guard cacheCheck == .notStarted else { return nil }
+        guard hasCaches else {
+            cacheCheck = .done
+            return nil
+        }
+        lastCheck += 1
+        cacheCheck = .running(lastCheck)
+        return lastCheck
+    }
+
+    /// The caches were looked at. What they held is taken only where nothing newer has come meanwhile; errors and
+    /// invalidations are newer and stay. True in the second part when it was taken.
+    package mutating func cacheCheckFinished(_ check: UInt64, _ entity: AnyEntity?) -> (Transition, isTaken: Bool) {
+        guard cacheCheck == .running(check) else { return (Transition(), false) }
+        cacheCheck = .done
+        guard let entity, latestData == nil else { return (Transition(), false) }
+        replaceData(with: entity)
+        return (Transition(events: [.newData(.cache)]), true)
+    }
+
+    // MARK: Freshness
+
+    /// Why a resource is or is not up to date.
+    package enum Freshness: Sendable, Hashable {
+        case fresh(remaining: Duration)
+        /// An error is recent enough that asking again would be too soon.
+        case waiting(remaining: Duration)
+        case neverLoaded, invalidated, expired, retryDue
+
+        package var isUpToDate: Bool {
+            switch self {
+            case .fresh, .waiting: true
+            case .neverLoaded, .invalidated, .expired, .retryDue: false
+            }
+        }
+    }
+
+    /// Whether the resource is up to date at `now`. `lifetime` is how long its data may be used.
+    package func freshness(at now: Timestamp, lifetime: Duration, retryTime: Duration) -> Freshness {
+        if isInvalidated { return .invalidated }
+        if let latestError {
+            let wait = max(retryTime, latestError.retryAfter ?? .zero)
+            guard let age = ResourceMachine.age(latestError.timestamp, now), age <= wait else { return .retryDue }
+            return .waiting(remaining: wait - age)
+        }
+        guard let latestData else { return .neverLoaded }
+        guard let age = ResourceMachine.age(latestData.timestamp, now), age <= lifetime else { return .expired }
+        return .fresh(remaining: lifetime - age)
+    }
+
+    /// Nil when the clock went back by more than a second: then nothing is known about the age.
+    private static func age(_ timestamp: Timestamp, _ now: Timestamp) -> Duration? {
+        if now >= timestamp { return now - timestamp }
+        return timestamp - now > .seconds(1) ? nil : .zero
+    }
+
+    // MARK: Private parts
+
+    private mutating func replaceData(with entity: AnyEntity) {
+        latestData = entity
+        dataVersion += 1
+    }
+
+    private mutating func settle(clearingInvalidation: Bool) {
+        latestError = nil
+        if clearingInvalidation { isInvalidated = false }
+    }
+}
+
+extension RequestError {
+    /// How long the origin asked to be left alone (RFC 9110 §10.2.3), when it gave a number of seconds.
+    var retryAfter: Duration? {
+        guard let status, [429, 503].contains(status.rawValue), let text = fields[first: .retryAfter],
+            let seconds = Int64(text), (0...31_536_000).contains(seconds)
+        else { return nil }
+        return .seconds(seconds)
+    }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+public import LarderHTTP
+
+/// What has happened to a resource.
+public enum ResourceEvent: Sendable, Hashable, CustomStringConvertible {
+    /// Where new data came from.
+    public enum DataSource: String, Sendable, Hashable {
+        case network, cache, localOverride, wipe
+    }
+
+    /// An observer was added; only it is told.
+    case observerAdded
+    /// A load has begun.
+    case requested
+    /// A load was cancelled.
+    case requestCancelled
+    /// `latestData` has changed.
+    case newData(DataSource)
+    /// `latestData` was confirmed.
+    case notModified
+    /// A load has failed; `latestError` has changed.
+    case error
+
+    /// The event's name, as it is written everywhere.
+    public var name: String {
+        switch self {
+        case .observerAdded: "observerAdded"
+        case .requested: "requested"
+        case .requestCancelled: "requestCancelled"
+        case .newData: "newData"
+        case .notModified: "notModified"
+        case .error: "error"
+        }
+    }
+
+    public var description: String {
+        if case .newData(let source) = self { "\(name)(\(source.rawValue))" } else { name }
+    }
+}
+
+/// The state of a resource at one moment, all of it from the same moment.
+public struct ResourceState: Sendable {
+    public let url: ResourceURL
+    /// How many events the resource has had, this one included; it only grows.
+    public let sequence: UInt64
+    public let latestData: AnyEntity?
+    public let latestError: RequestError?
+    /// Whether a load is in progress.
+    public let isLoading: Bool
+
+    /// The later of the times of data and error, or nil when there is neither.
+    public var timestamp: Timestamp? {
+        [latestData?.timestamp, latestError?.timestamp].compactMap(\.self).max()
+    }
+}
+
+extension ResourceState: TypedContentAccessors {
+    public var entityForTypedContent: AnyEntity? { latestData }
+}
+
+/// An event and the state right after it.
+public struct ResourceUpdate: Sendable {
+    public let event: ResourceEvent
+    public let state: ResourceState
+}

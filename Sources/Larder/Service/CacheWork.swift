@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderIO
+
+/// Carries out what is to be done with entity caches: for one place one thing after the other, in the order it was
+/// asked for; for different places side by side. Nothing waits for writes.
+final class CacheWork: Sendable {
+    private struct Tail {
+        let number: UInt64
+        let task: Task<Void, Never>
+    }
+
+    private struct State {
+        var tails: [CacheEntry.ID: Tail] = [:]
+        var lastNumber: UInt64 = 0
+    }
+
+    private let state = Lock(State())
+
+    func read(_ entry: CacheEntry, log: ModelLog) async -> AnyEntity? {
+        let result = Lock<AnyEntity?>(nil)
+        await enqueue(entry.id) {
+            do {
+                let entity = try await entry.read()
+                result.withLock { $0 = entity }
+            } catch {
+                log(.cache, "reading at \(entry.stage) failed: \(error)")
+            }
+        }.value
+        return result.withLock { $0 }
+    }
+
+    func write(_ entity: AnyEntity, to entry: CacheEntry, log: ModelLog) {
+        enqueue(entry.id) {
+            do {
+                let isWritten = try await entry.write(entity)
+                if !isWritten { log(.cache, "the cache at \(entry.stage) does not keep \(type(of: entity.content as Any))") }
+            } catch {
+                log(.cache, "writing at \(entry.stage) failed: \(error)")
+            }
+        }
+    }
+
+    func update(_ entry: CacheEntry, with entity: AnyEntity, log: ModelLog) {
+        enqueue(entry.id) {
+            do {
+                try await entry.update(entity.timestamp, entity.fields)
+            } catch {
+                log(.cache, "updating at \(entry.stage) failed: \(error)")
+            }
+        }
+    }
+
+    func remove(_ entry: CacheEntry, log: ModelLog) {
+        enqueue(entry.id) {
+            do {
+                try await entry.remove()
+            } catch {
+                log(.cache, "removing at \(entry.stage) failed: \(error)")
+            }
+        }
+    }
+
+    /// Waits until everything asked for so far is done.
+    func finish() async {
+        for tail in state.withLock({ Array($0.tails.values) }) { await tail.task.value }
+    }
+
+    @discardableResult
+    private func enqueue(_ id: CacheEntry.ID, _ work: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+        state.withLock { state in
+            state.lastNumber += 1
+            let number = state.lastNumber
+            let previous = state.tails[id]?.task
+            let task = Task {
+                await previous?.value
+                await work()
+                self.state.withLock { state in
+                    if state.tails[id]?.number == number { state.tails[id] = nil }
+                }
+            }
+            state.tails[id] = Tail(number: number, task: task)
+            return task
+        }
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderIO
+
+/// The resources of one service, each there once.
+///
+/// They are held until a flush lets go of those that nobody else holds; a flush comes when asked for, and before
+/// there would be more than the limit. Resources in use always stay, so the limit is a soft one.
+final class ResourceTable: Sendable {
+    struct Key: Hashable, Sendable {
+        let partition: Partition
+        let url: ResourceURL
+    }
+
+    private struct Slot {
+        var strong: Resource?
+        weak var weak: Resource?
+    }
+
+    private struct State {
+        var slots: [Key: Slot] = [:]
+        var limit = 2_048
+    }
+
+    private let state = Lock(State())
+
+    var limit: Int {
+        get { state.withLock { $0.limit } }
+        set {
+            let isOver = state.withLock { state in
+                state.limit = newValue
+                return state.slots.count > newValue
+            }
+            if isOver { flush() }
+        }
+    }
+
+    /// The resource for a key, made if there is none.
+    func resource(for key: Key, make: () -> Resource) -> Resource {
+        if let known = known(key) { return known }
+        if state.withLock({ $0.slots.count >= $0.limit }) { flush() }
+        let made = make()
+        return state.withLock { state in
+            // Another thread may have been faster.
+            if let resource = state.slots[key]?.strong ?? state.slots[key]?.weak { return resource }
+            state.slots[key] = Slot(strong: made, weak: made)
+            return made
+        }
+    }
+
+    private func known(_ key: Key) -> Resource? {
+        state.withLock { state in
+            guard let slot = state.slots[key], let resource = slot.strong ?? slot.weak else { return nil }
+            if slot.strong == nil { state.slots[key]?.strong = resource }
+            return resource
+        }
+    }
+
+    /// All resources there are.
+    var all: [Resource] { state.withLock { $0.slots.values.compactMap { $0.strong ?? $0.weak } } }
+
+    var count: Int { state.withLock { $0.slots.count } }
+
+    /// Lets go of what nobody else holds.
+    func flush() {
+        // What was held is released outside the lock: it may be the last reference.
+        let released = state.withLock { state in
+            let released = state.slots.values.compactMap(\.strong)
+            for key in state.slots.keys { state.slots[key]?.strong = nil }
+            return released
+        }
+        withExtendedLifetime(released) {}
+        dropDead()
+    }
+
+    private func dropDead() {
+        state.withLock { state in state.slots = state.slots.filter { $0.value.strong != nil || $0.value.weak != nil } }
+    }
+}

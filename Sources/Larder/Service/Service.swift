@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+public import LarderHTTP
+import LarderIO
+
+/// One API: the resources below a base URL, how they are configured, and how they are reached.
+///
+/// Make one for each API and keep it. A type of your own that holds a service and has a member for each resource is
+/// the usual way to give them names.
+public final class Service: Sendable {
+    /// Names the service in caches and logs.
+    public let name: String
+    /// Where relative paths begin; its path ends in a slash. It is a convenience, no fence: resources elsewhere can
+    /// be reached. The pattern `**` is everything below it.
+    public let baseURL: TargetURI?
+    public let clock: any ModelClock
+    public let log: ModelLog
+    let transport: any UpstreamTransport
+    let cacheWork = CacheWork()
+    private let table = ResourceTable()
+    private let configurations: Lock<ConfigurationSet>
+    /// What stands for a URL that is nil.
+    private let nowhere = Lock<Resource?>(nil)
+
+    /// Makes a service. A base URL that is invalid counts as none. `standardTransformers` are put into the pipeline
+    /// of every resource, before any other configuration.
+    public init(
+        _ name: String = "service", baseURL: String? = nil,
+        standardTransformers: [StandardTransformer] = [.json, .text, .image], transport: any UpstreamTransport,
+        defaults: Configuration = Configuration(), clock: any ModelClock = SystemModelClock(), log: ModelLog = ModelLog()
+    ) {
+        self.name = name
+        self.baseURL = baseURL.flatMap(Service.normalisedBase)
+        self.transport = transport
+        self.clock = clock
+        self.log = log
+        let entries = standardTransformers.map { transformer in
+            ConfigurationEntry(description: "standard transformer \(transformer.name)") { $0.pipeline.add(transformer) }
+        }
+        configurations = Lock(ConfigurationSet(version: 1, entries: entries, defaults: defaults))
+    }
+
+    /// The base URL in normal form, its path ending in a slash; nil for what is no URL.
+    private static func normalisedBase(_ text: String) -> TargetURI? {
+        guard let target = ResourceURL(text).target else { return nil }
+        if target.path.hasSuffix("/") { return target }
+        return ResourceURL(target.origin + target.path + "/" + (target.query.map { "?" + $0 } ?? "")).target
+    }
+
+    // MARK: Resources
+
+    /// The resource at a path below the base URL; nothing in `path` is special, and one leading slash is dropped.
+    public func resource(_ path: String, in partition: Partition = .shared) -> Resource {
+        guard let baseURL else { return invalid(path, partition) }
+        return resource(for: ResourceURL(baseURL).child(path), in: partition)
+    }
+
+    /// The resource at a path below another base URL.
+    public func resource(baseURL: String?, path: String, in partition: Partition = .shared) -> Resource {
+        guard let base = baseURL.flatMap(Service.normalisedBase) else { return invalid(path, partition) }
+        return resource(for: ResourceURL(base).child(path), in: partition)
+    }
+
+    /// The resource at a URL. For nil and for what is no URL it is one whose requests all fail.
+    public func resource(absoluteURL: String?, in partition: Partition = .shared) -> Resource {
+        guard let absoluteURL else {
+            return nowhere.withLock { resource in
+                if let resource { return resource }
+                let made = Resource(service: self, url: ResourceURL(""), partition: .shared)
+                // The resource holds the service, which would hold it: it is let go with the next flush.
+                resource = made
+                return made
+            }
+        }
+        return resource(for: ResourceURL(absoluteURL), in: partition)
+    }
+
+    /// The resource at a URL.
+    public func resource(for url: ResourceURL, in partition: Partition = .shared) -> Resource {
+        guard url.isValid else { return invalid(url.string, partition) }
+        return table.resource(for: ResourceTable.Key(partition: partition, url: url)) {
+            Resource(service: self, url: url, partition: partition)
+        }
+    }
+
+    private func invalid(_ text: String, _ partition: Partition) -> Resource {
+        Resource(service: self, url: ResourceURL(text), partition: partition)
+    }
+
+    /// How many resources there may be before those that nobody holds are let go.
+    public var cachedResourceCountLimit: Int {
+        get { table.limit }
+        set { table.limit = newValue }
+    }
+
+    /// Lets go of resources that nobody holds, observes or waits for, and with them of their data in memory.
+    public func flushUnusedResources() {
+        nowhere.withLock { $0 = nil }
+        table.flush()
+    }
+
+    /// The resources that exist.
+    package var resources: [Resource] { table.all }
+    package var resourceCount: Int { table.count }
+
+    // MARK: Wiping
+
+    /// Wipes the resources for which `isMatch` is true; others are left alone.
+    public func wipeResources(_ scope: Resource.WipeScope = .memory, where isMatch: (Resource) -> Bool = { _ in true }) {
+        for resource in table.all where isMatch(resource) { resource.wipe(scope) }
+    }
+
+    /// Wipes the resources that a pattern matches.
+    public func wipeResources(matching pattern: some ConfigurationPattern, _ scope: Resource.WipeScope = .memory) {
+        let isMatch = pattern.predicate(relativeTo: baseURL)
+        wipeResources(scope) { isMatch($0.url) }
+    }
+
+    /// Wipes the resources that a glob matches.
+    public func wipeResources(matching pattern: GlobPattern, _ scope: Resource.WipeScope = .memory) {
+        let isMatch = pattern.predicate(relativeTo: baseURL)
+        wipeResources(scope) { isMatch($0.url) }
+    }
+
+    /// Loads what is observed and in error, unless an error is too recent: for when the network has come back.
+    public func reloadAfterRecovery() {
+        for resource in table.all where resource.hasInterest && resource.latestError != nil { resource.loadIfNeeded() }
+    }
+
+    // MARK: Configuration
+
+    package var configurationSet: ConfigurationSet { configurations.withLock { $0 } }
+
+    /// The configuration for a URL and a method, and what it came from.
+    package func configuration(for target: TargetURI, method: Method) -> FrozenConfiguration {
+        configurationSet.configuration(for: ResourceURL(target), method: method)
+    }
+
+    /// Adds configuration for the resources that a pattern matches, for some methods or all. Later configuration
+    /// sees and may change what earlier one left.
+    ///
+    /// The closure may run at any time, on any thread, any number of times.
+    public func configure(
+        _ pattern: some ConfigurationPattern, methods: Set<Method>? = nil, description: String? = nil,
+        _ body: @escaping @Sendable (inout Configuration) -> Void
+    ) {
+        add(
+            ConfigurationEntry(
+                description: description ?? pattern.patternDescription, methods: methods,
+                matches: pattern.predicate(relativeTo: baseURL), apply: body))
+    }
+
+    /// Adds configuration for the resources that a glob matches.
+    public func configure(
+        _ pattern: GlobPattern, methods: Set<Method>? = nil, description: String? = nil,
+        _ body: @escaping @Sendable (inout Configuration) -> Void
+    ) {
+        add(
+            ConfigurationEntry(
+                description: description ?? pattern.text, methods: methods,
+                matches: pattern.predicate(relativeTo: baseURL), apply: body))
+    }
+
+    /// Adds configuration for all resources, or for those whose URL a function accepts.
+    public func configure(
+        whenURLMatches isMatch: @escaping @Sendable (ResourceURL) -> Bool = { _ in true }, methods: Set<Method>? = nil,
+        description: String? = nil, _ body: @escaping @Sendable (inout Configuration) -> Void
+    ) {
+        configure(PredicatePattern(description ?? "custom predicate", isMatch), methods: methods, body)
+    }
+
+    /// The methods whose responses `configureTransformer` transforms unless told otherwise.
+    public static let transformedMethods: Set<Method> = [.get, .put, .post, .patch, .delete]
+
+    /// Adds a transformer for the resources that a glob matches, in place of those at its stage or behind them. The
+    /// types are those of the closure.
+    public func configureTransformer<Input: Sendable, Output: Sendable>(
+        _ pattern: GlobPattern, methods: Set<Method> = transformedMethods, atStage stage: PipelineStageKey = .model,
+        action: PipelineStage.MutationAction = .replaceExisting, onInputTypeMismatch: InputTypeMismatchAction = .error,
+        transformErrors: Bool = false, description: String? = nil,
+        _ body: @escaping @Sendable (Entity<Input>) throws -> Output?
+    ) {
+        let transformer = ResponseContentTransformer(
+            description, onInputTypeMismatch: onInputTypeMismatch, transformErrors: transformErrors, body)
+        configure(pattern, methods: methods, description: description ?? "\(pattern.text): \(transformer.transformerDescription)") {
+            if action == .replaceExisting { $0.pipeline[stage].removeTransformers() }
+            $0.pipeline[stage].add(transformer)
+        }
+    }
+
+    /// The same for a closure that takes the content and the entity.
+    public func configureTransformer<Input: Sendable, Output: Sendable>(
+        _ pattern: GlobPattern, methods: Set<Method> = transformedMethods, atStage stage: PipelineStageKey = .model,
+        action: PipelineStage.MutationAction = .replaceExisting, onInputTypeMismatch: InputTypeMismatchAction = .error,
+        transformErrors: Bool = false, description: String? = nil,
+        _ body: @escaping @Sendable (_ content: Input, _ entity: Entity<Input>) throws -> Output?
+    ) {
+        configureTransformer(
+            pattern, methods: methods, atStage: stage, action: action, onInputTypeMismatch: onInputTypeMismatch,
+            transformErrors: transformErrors, description: description
+        ) { (entity: Entity<Input>) in try body(entity.content, entity) }
+    }
+
+    /// Has all configuration computed anew when next used: for entries whose closures read values that change.
+    /// Data, running requests and caches are not touched.
+    public func invalidateConfiguration() { change { $0.replacing($0.entries) } }
+
+    /// Puts other entries in the place of all there are, in one step.
+    package func replaceConfiguration(with entries: [ConfigurationEntry]) { change { $0.replacing(entries) } }
+
+    package func add(_ entry: ConfigurationEntry) { change { $0.adding(entry) } }
+
+    private func change(_ body: (ConfigurationSet) -> ConfigurationSet) {
+        configurations.withLock { $0 = body($0) }
+    }
+
+    /// Waits until all that caches have been asked to do so far is done.
+    public func finishCacheWork() async { await cacheWork.finish() }
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What describes a response, and its body.
+public struct Message<Response: Sendable, Body: Sendable>: Sendable {
+    public var response: Response
+    public var body: Body
+
+    public init(response: Response, body: Body) {
+        self.response = response
+        self.body = body
+    }
+
+    /// Both as a pair.
+    public var tuple: (response: Response, body: Body) { (response, body) }
+}
+
+extension Message: Equatable where Response: Equatable, Body: Equatable {}

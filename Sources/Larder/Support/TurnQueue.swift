@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+import LarderIO
+
+/// Runs what is to be told to the outside — hooks, observers — one piece after the other, in order, without a
+/// thread of its own: whoever has something to tell runs the queue until it is empty, unless somebody already is.
+///
+/// What a running job posts comes right after that job, before what was waiting; so a chain of consequences is
+/// told to its end before the next thing is.
+package final class TurnQueue: Sendable {
+    package typealias Job = @Sendable () -> Void
+
+    private struct State {
+        var jobs: [Job] = []
+        var head = 0
+        /// Where the next job that the running one posts goes, counted from `head`.
+        var insertion = 0
+        var runner: pthread_t?
+
+        mutating func next() -> Job? {
+            guard head < jobs.count else {
+                jobs.removeAll(keepingCapacity: jobs.capacity <= 64)
+                head = 0
+                runner = nil
+                return nil
+            }
+            let job = jobs[head]
+            jobs[head] = {}
+            head += 1
+            insertion = 0
+            return job
+        }
+    }
+
+    private let state = Lock(State())
+
+    package init() {}
+
+    /// Runs `job` after what is before it. When the queue is idle, that is before this returns.
+    package func post(_ job: @escaping Job) {
+        let isMine = state.withLock { state in
+            guard let runner = state.runner else {
+                state.jobs.append(job)
+                state.runner = pthread_self()
+                return true
+            }
+            if pthread_equal(runner, pthread_self()) != 0 {
+                state.jobs.insert(job, at: state.head + state.insertion)
+                state.insertion += 1
+            } else {
+                state.jobs.append(job)
+            }
+            return false
+        }
+        if isMine { run() }
+    }
+
+    /// Runs `job` after everything that waits, never before this returns.
+    package func postLater(_ job: @escaping Job) {
+        let isIdle = state.withLock { state in
+            state.jobs.append(job)
+            return state.runner == nil
+        }
+        if isIdle { Task { self.runIfIdle() } }
+    }
+
+    private func runIfIdle() {
+        let isMine = state.withLock { state in
+            guard state.runner == nil else { return false }
+            state.runner = pthread_self()
+            return true
+        }
+        if isMine { run() }
+    }
+
+    private func run() {
+        while let job = state.withLock({ $0.next() }) { job() }
+    }
+}
