@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import LarderHTTP
+import LarderRules
 
 /// Content together with what is known about it: what a resource holds, what a request brings, and what each
 /// stage of a pipeline takes and gives.
@@ -79,28 +80,14 @@ public struct Entity<Content: Sendable>: Sendable {
 public typealias AnyEntity = Entity<any Sendable>
 
 extension Entity {
-    /// The entity after a 304 about it: the fields of `head` replace those of the same names, except the ones
-    /// that describe the content itself; it is valid as of `now` (RFC 9111 §3.2, §4.3.4).
+    /// The entity after a 304 about it: newer fields take the place of older ones, except those that describe the
+    /// content itself, and it is valid as of `now` (RFC 9111 §3.2, §4.3.4).
     func freshened(by head: ResponseHead, requestTime: Timestamp?, at now: Timestamp) -> Entity {
         var copy = self
-        var replaced: Set<FieldName> = []
-        head.fields.forEachLine { _, spelling, value in
-            let name = FieldName(token: spelling)
-            guard !EntityFields.keptOnFreshening.contains(name) else { return }
-            if replaced.insert(name).inserted { copy.fields.remove(name) }
-            copy.fields.append(name, bytes: value)
-        }
+        copy.fields = Freshening.merged(fields, with: head.fields)
         copy.timestamp = now
         copy.requestTime = requestTime
         copy.responseTime = now
         return copy
     }
-}
-
-enum EntityFields {
-    /// RFC 9111 §3.2 and §3.1: about the stored content, or about one connection.
-    static let keptOnFreshening: Set<FieldName> = [
-        .contentEncoding, .contentType, .contentRange, .contentLength, .connection, .proxyConnection, .keepAlive, .te,
-        .transferEncoding, .upgrade, .trailer, .proxyAuthenticate, .proxyAuthorization, .proxyAuthenticationInfo,
-    ]
 }

@@ -222,13 +222,3 @@ package struct ResourceMachine: Sendable {
         if clearingInvalidation { isInvalidated = false }
     }
 }
-
-extension RequestError {
-    /// How long the origin asked to be left alone (RFC 9110 §10.2.3), when it gave a number of seconds.
-    var retryAfter: Duration? {
-        guard let status, [429, 503].contains(status.rawValue), let text = fields[first: .retryAfter],
-            let seconds = Int64(text), (0...31_536_000).contains(seconds)
-        else { return nil }
-        return .seconds(seconds)
-    }
-}

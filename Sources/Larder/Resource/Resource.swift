@@ -240,8 +240,3 @@ extension Resource: CustomStringConvertible {
         return "Resource(\(name))[\(flags)]"
     }
 }
-
-extension Configuration {
-    /// How long data may be used after its timestamp.
-    func lifetime(of entity: AnyEntity) -> Duration { expirationTime }
-}

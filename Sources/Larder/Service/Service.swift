@@ -121,6 +121,12 @@ public final class Service: Sendable {
         wipeResources(scope) { isMatch($0.url) }
     }
 
+    /// Declares the data of the resources that a glob matches out of date.
+    public func invalidateResources(matching pattern: GlobPattern) {
+        let isMatch = pattern.predicate(relativeTo: baseURL)
+        for resource in table.all where isMatch(resource.url) { resource.invalidate() }
+    }
+
     /// Loads what is observed and in error, unless an error is too recent: for when the network has come back.
     public func reloadAfterRecovery() {
         for resource in table.all where resource.hasInterest && resource.latestError != nil { resource.loadIfNeeded() }

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Larder
+import LarderIO
+
+/// What a stubbed origin answers.
+package struct StubReply: Sendable {
+    package var status: Status
+    package var fields: Fields
+    package var body: [UInt8]
+    package var error: (any Error)?
+
+    package init(_ status: Status = 200, _ fields: Fields = Fields(), body: String = "") {
+        self.status = status
+        self.fields = fields
+        self.body = Array(body.utf8)
+    }
+
+    package init(_ status: Status = 200, _ fields: Fields = Fields(), octets: [UInt8]) {
+        self.init(status, fields)
+        body = octets
+    }
+
+    /// The connection fails.
+    package static func failure(_ error: any Error) -> StubReply {
+        var reply = StubReply()
+        reply.error = error
+        return reply
+    }
+
+    fileprivate func message() throws -> IncomingResponse {
+        if let error { throw error }
+        return IncomingResponse(response: ResponseHead(status: status, fields: fields), body: body)
+    }
+}
+
+/// A request that nothing was said about: always a mistake of the test.
+package struct Unstubbed: Error, CustomStringConvertible {
+    package let request: String
+    package var description: String { "no reply was scripted for \(request)" }
+}
+
+/// A transport that answers from a script. A script's last reply is given again and again; requests can be held
+/// until the test lets them go.
+package final class StubTransport: UpstreamTransport {
+    private struct Key: Hashable {
+        let method: Method
+        let url: String
+    }
+
+    private struct State {
+        var scripts: [Key: [StubReply]] = [:]
+        var holds: [Key: [HeldRequest]] = [:]
+        var sent: [OutgoingRequest] = []
+    }
+
+    private let state = Lock(State())
+
+    package init() {}
+
+    /// Scripts the replies to requests for a URL.
+    package func reply(_ method: Method = .get, _ url: String, _ replies: StubReply...) {
+        state.withLock { $0.scripts[Key(method: method, url: url)] = replies }
+    }
+
+    /// Has the next request for a URL that is not held already wait.
+    package func hold(_ method: Method = .get, _ url: String) -> HeldRequest {
+        let held = HeldRequest()
+        state.withLock { $0.holds[Key(method: method, url: url), default: []].append(held) }
+        return held
+    }
+
+    /// What was sent, in order.
+    package var sent: [OutgoingRequest] { state.withLock { $0.sent } }
+
+    package func send(_ request: OutgoingRequest, progress: TransferProgress) async throws -> IncomingResponse {
+        let key = Key(method: request.method, url: request.url.string)
+        let (held, reply) = state.withLock { state -> (HeldRequest?, StubReply?) in
+            state.sent.append(request)
+            if let held = state.holds[key]?.first {
+                state.holds[key]?.removeFirst()
+                return (held, nil)
+            }
+            guard let script = state.scripts[key], let next = script.first else { return (nil, nil) }
+            if script.count > 1 { state.scripts[key]?.removeFirst() }
+            return (nil, next)
+        }
+        if let held { return try await held.wait(progress).message() }
+        guard let reply else { throw Unstubbed(request: "\(request.method) \(request.url)") }
+        return try reply.message()
+    }
+}
+
+/// A request that waits for the test.
+package final class HeldRequest: Sendable {
+    private struct State {
+        var reply: StubReply?
+        var isCancelled = false
+        var progress: TransferProgress?
+        var sender: CheckedContinuation<StubReply, any Error>?
+        var watchers: [CheckedContinuation<Void, Never>] = []
+        var cancelWatchers: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state = Lock(State())
+
+    /// Lets the request go with this reply.
+    package func release(_ reply: StubReply = StubReply()) {
+        let sender = state.withLock { state in
+            state.reply = reply
+            defer { state.sender = nil }
+            return state.sender
+        }
+        sender?.resume(returning: reply)
+    }
+
+    /// Waits until the request has been sent.
+    package func sent() async {
+        await withCheckedContinuation { continuation in
+            let isSent = state.withLock { state in
+                if state.progress == nil { state.watchers.append(continuation) }
+                return state.progress != nil
+            }
+            if isSent { continuation.resume() }
+        }
+    }
+
+    /// Waits until the request has been given up.
+    package func cancelled() async {
+        await withCheckedContinuation { continuation in
+            let isCancelled = state.withLock { state in
+                if !state.isCancelled { state.cancelWatchers.append(continuation) }
+                return state.isCancelled
+            }
+            if isCancelled { continuation.resume() }
+        }
+    }
+
+    /// Says how far the transfer is.
+    package func progress(_ change: (inout TransferProgress.Counters) -> Void) {
+        state.withLock { $0.progress }?.update(change)
+    }
+
+    fileprivate func wait(_ progress: TransferProgress) async throws -> StubReply {
+        let watchers = state.withLock { state in
+            state.progress = progress
+            defer { state.watchers = [] }
+            return state.watchers
+        }
+        for watcher in watchers { watcher.resume() }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let result = state.withLock { state -> Result<StubReply, any Error>? in
+                    if state.isCancelled { return .failure(CancellationError()) }
+                    if let reply = state.reply { return .success(reply) }
+                    state.sender = continuation
+                    return nil
+                }
+                if let result { continuation.resume(with: result) }
+            }
+        } onCancel: {
+            let (sender, watchers) = state.withLock { state in
+                state.isCancelled = true
+                defer {
+                    state.sender = nil
+                    state.cancelWatchers = []
+                }
+                return (state.sender, state.cancelWatchers)
+            }
+            sender?.resume(throwing: CancellationError())
+            for watcher in watchers { watcher.resume() }
+        }
+    }
+}
