@@ -62,17 +62,16 @@ final class ResourceTable: Sendable {
 
     /// Lets go of what nobody else holds.
     func flush() {
-        // What was held is released outside the lock: it may be the last reference.
-        let released = state.withLock { state in
-            let released = state.slots.values.compactMap(\.strong)
-            for key in state.slots.keys { state.slots[key]?.strong = nil }
-            return released
-        }
-        withExtendedLifetime(released) {}
-        dropDead()
+        // The last references may go here, so it happens outside the lock.
+        _ = takeStrongReferences()
+        state.withLock { state in state.slots = state.slots.filter { $0.value.strong != nil || $0.value.weak != nil } }
     }
 
-    private func dropDead() {
-        state.withLock { state in state.slots = state.slots.filter { $0.value.strong != nil || $0.value.weak != nil } }
+    private func takeStrongReferences() -> [Resource] {
+        state.withLock { state in
+            let references = state.slots.values.compactMap(\.strong)
+            for key in state.slots.keys { state.slots[key]?.strong = nil }
+            return references
+        }
     }
 }
