@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+import Larder
+import LarderTesting
+import Testing
+
+@Suite("Decorators and chains")
+struct DecoratorTests {
+    private let fixture = Fixture()
+    private var resource: Resource { fixture.service.resource("a") }
+
+    private func decorate(_ decorator: @escaping RequestDecorator) {
+        fixture.service.configure { $0.decorateRequests(decorator) }
+    }
+
+    private static func info(_ text: String) -> ResponseInfo { ResponseInfo(.success(.text(text))) }
+
+    @Test func `RQ-12 every request is decorated with its resource`() async {
+        let seen = Recorder<String>()
+        decorate { resource, request in
+            seen("\(resource.url) \(request.state)")
+            return request
+        }
+        fixture.reply("a", .text("x"))
+        fixture.transport.reply(.post, Fixture.url("a"), StubReply())
+        _ = await resource.load().response()
+        _ = await resource.request(.post).response()
+        #expect(seen.values == Array(repeating: "https://api.example/v1/a notStarted", count: 2))
+    }
+
+    @Test func `RQ-13 a decorator can watch for refusals`() async {
+        let prompts = Recorder<String>()
+        decorate { resource, request in
+            request.onFailure { if $0.status == 401 { prompts("log in for \(resource.url)") } }
+        }
+        fixture.reply("a", StubReply(401))
+        _ = await resource.load().response()
+        #expect(prompts.values == ["log in for https://api.example/v1/a"])
+    }
+
+    @Test func `RQ-13 hooks of decorators come before the state changes and those of callers after`() async {
+        let order = Recorder<String>()
+        let resource = resource
+        decorate { resource, request in request.onCompletion { _ in order("decorator \(resource.text)") } }
+        fixture.reply("a", .text("x"))
+        let token = resource.observe { _, event in order("observer \(event)") }
+        _ = await resource.load().onCompletion { _ in order("caller \(resource.text)") }.response()
+        #expect(
+            order.values == ["observer observerAdded", "observer requested", "decorator ", "observer newData(network)", "caller x"])
+        withExtendedLifetime(token) {}
+    }
+
+    @Test func `RQ-14 a decorator can cancel before anything is sent`() async {
+        decorate { _, request in
+            request.cancel()
+            return request
+        }
+        let info = await resource.load().response()
+        #expect(info.response.isCancellation)
+        #expect(fixture.transport.sent.isEmpty)
+    }
+
+    @Test func `RQ-14 a decorator can put another request in the place of one`() async {
+        decorate { resource, _ in resource.hardWiredRequest(returning: Self.info("substitute")) }
+        let resource = resource
+        _ = await resource.load().response()
+        #expect(resource.text == "substitute")
+        #expect(fixture.transport.sent.isEmpty)
+    }
+
+    @Test func `RQ-14 decorators run in order each on what the last returned`() async {
+        let order = Recorder<String>()
+        decorate { resource, _ in
+            order("first")
+            return resource.hardWiredRequest(returning: Self.info("one"))
+        }
+        decorate { _, request in
+            order("second \(request.info?.response.entity?.text ?? "-")")
+            return request
+        }
+        _ = await resource.load().response()
+        #expect(order.values == ["first", "second one"])
+    }
+
+    @Test func `RQ-14 a request that was replaced never starts`() async {
+        let original = Recorder<Request>()
+        decorate { resource, request in
+            original(request)
+            return resource.hardWiredRequest(returning: Self.info("other"))
+        }
+        _ = await resource.load().response()
+        #expect(original.values.map(\.state) == [.notStarted])
+        #expect(resource.allRequests.isEmpty)
+    }
+
+    @Test func `RQ-15 a decorator can defer a request`() async {
+        let gate = Gate()
+        let opening = Request.prepare(using: gate)
+        decorate { _, request in opening.chained { _ in .passTo(request) } }
+        fixture.reply("a", .text("x"))
+        let resource = resource
+        let request = resource.load()
+        #expect(fixture.transport.sent.isEmpty)
+        #expect(resource.isLoading)
+        gate.open()
+        _ = await request.response()
+        #expect(resource.text == "x")
+    }
+
+    @Test func `RQ-16 a chain can use the response it has or another or another request`() async {
+        let resource = resource
+        fixture.reply("a", .text("x"))
+        fixture.reply("b", .text("y"))
+        let other = fixture.service.resource("b")
+        let kept = await resource.request(.get).chained { _ in .useThisResponse }.response()
+        #expect(kept.response.entity?.text == "x")
+        let replaced = await resource.request(.get).chained { _ in .useResponse(Self.info("z")) }.response()
+        #expect(replaced.response.entity?.text == "z")
+        let passed = await resource.request(.get).chained { _ in .passTo(other.request(.get)) }.response()
+        #expect(passed.response.entity?.text == "y")
+    }
+
+    @Test func `RQ-16 a chain starts what it wraps and leaves its hooks alone`() async {
+        fixture.reply("a", .text("x"))
+        let request = resource.request(.get)
+        _ = await request.response()
+        let again = request.repeated()
+        let order = Recorder<String>()
+        again.onCompletion { _ in order("wrapped") }
+        let chain = again.chained { _ in .useResponse(Self.info("z")) }
+        #expect(chain.state == .notStarted)
+        chain.start()
+        #expect(again.state == .inProgress || again.state == .completed)
+        #expect(await chain.response().response.entity?.text == "z")
+        #expect(order.values == ["wrapped"])
+        #expect(again.info?.response.entity?.text == "x")
+    }
+
+    @Test func `RQ-17 cancelling a chain cancels what it wraps and decides nothing`() async {
+        let held = fixture.transport.hold(.get, Fixture.url("a"))
+        let decisions = Recorder<Int>()
+        let request = resource.request(.get)
+        let chain = request.chained { _ in
+            decisions(1)
+            return .useThisResponse
+        }
+        await held.sent()
+        chain.cancel()
+        #expect(chain.info?.response.isCancellation == true)
+        #expect(request.info?.response.isCancellation == true)
+        await held.cancelled()
+        _ = await request.response()
+        #expect(decisions.count == 0)
+    }
+
+    @Test func `RQ-17 cancelling what is wrapped is a failure like any other`() async {
+        let held = fixture.transport.hold(.get, Fixture.url("a"))
+        let request = resource.request(.get)
+        let chain = request.chained { info in
+            info.response.isCancellation ? .useResponse(Self.info("saved")) : .useThisResponse
+        }
+        await held.sent()
+        request.cancel()
+        #expect(await chain.response().response.entity?.text == "saved")
+    }
+
+    @Test func `RQ-17 B-07 cancelling a chain cancels the link that is running`() async {
+        fixture.reply("a", .text("x"))
+        let held = fixture.transport.hold(.get, Fixture.url("b"))
+        let second = fixture.service.resource("b")
+        let link = Recorder<Request>()
+        let chain = resource.request(.get).chained { _ in
+            let next = second.request(.get)
+            link(next)
+            return .passTo(next)
+        }
+        await held.sent()
+        chain.cancel()
+        #expect(link.values.first?.info?.response.isCancellation == true)
+        await held.cancelled()
+    }
+
+    @Test func `RQ-18 repeating a chain applies its logic afresh`() async {
+        fixture.reply("a", .text("x"))
+        let decisions = Recorder<Int>()
+        let inner = resource.request(.get).chained { _ in
+            decisions(1)
+            return .useThisResponse
+        }
+        let outerDecisions = Recorder<Int>()
+        let outer = inner.chained { _ in
+            outerDecisions(1)
+            return .useThisResponse
+        }
+        _ = await outer.response()
+        _ = await inner.repeated().start().response()
+        #expect(decisions.count == 2)
+        #expect(outerDecisions.count == 1)
+        _ = await outer.repeated().start().response()
+        #expect(decisions.count == 3)
+        #expect(outerDecisions.count == 2)
+        #expect(fixture.transport.sent.count == 3)
+    }
+
+    @Test func `B-25 a chain that passes to its own repetition ends`() async {
+        fixture.reply("a", StubReply(401), .text("x"))
+        let request = resource.request(.get)
+        let chain = request.chained { info in
+            info.response.error?.status == 401 ? .passTo(request.repeated()) : .useThisResponse
+        }
+        #expect(await chain.response().response.entity?.text == "x")
+    }
+
+    @Test func `B-27 failures that pass are retried with growing waits`() async {
+        fixture.service.configure { $0.retry(RetryPolicy(limit: 2, delay: .seconds(1), jitter: 0)) }
+        fixture.reply("a", StubReply(503), .failure(Disconnected()), .text("x"))
+        let resource = resource
+        let request = resource.load()
+        for wait in [1, 2] {
+            while fixture.clock.scheduledCount == 0 { await Task.yield() }
+            let count = fixture.transport.sent.count
+            fixture.clock.advance(by: .milliseconds(wait * 1_000 - 1))
+            #expect(fixture.transport.sent.count == count)
+            fixture.clock.advance(by: .milliseconds(1))
+        }
+        _ = await request.response()
+        #expect(resource.text == "x")
+        #expect(fixture.transport.sent.count == 3)
+    }
+
+    @Test(arguments: [(Method.post, Status(503)), (.get, 404), (.get, 500)])
+    func `B-27 what may happen twice or will not pass is not retried`(_ method: Method, _ status: Status) async {
+        fixture.service.configure { $0.retry() }
+        fixture.transport.reply(method, Fixture.url("a"), StubReply(status))
+        let info = await resource.request(method).response()
+        #expect(info.response.error?.status == status)
+        #expect(fixture.transport.sent.count == 1)
+    }
+
+    @Test func `B-27 retries end with the last failure and its number`() async {
+        fixture.service.configure { $0.retry(RetryPolicy(limit: 1, delay: .seconds(1), jitter: 0)) }
+        fixture.reply("a", StubReply(503))
+        let request = resource.request(.get)
+        while fixture.clock.scheduledCount == 0 { await Task.yield() }
+        fixture.clock.advance(by: .seconds(1))
+        let info = await request.response()
+        #expect(info.response.error?.status == 503)
+        #expect(info.response.error?.attempt == 2)
+        #expect(fixture.transport.sent.count == 2)
+    }
+
+    @Test func `B-26 RQ-19 two hundred refusals lead to one refresh`() async {
+        let sent = Recorder<String>()
+        let origin = ClosureTransport { request, _ in
+            sent(request.url.path)
+            let type: Fields = [.contentType: "text/plain"]
+            if request.url.path == "/token" {
+                for _ in 0..<50 { await Task.yield() }
+                return IncomingResponse(response: ResponseHead(status: 200, fields: type), body: Array("new".utf8))
+            }
+            let isGood = request.fields[.authorization] == "new"
+            return IncomingResponse(response: ResponseHead(status: isGood ? 200 : 401, fields: type), body: Array("x".utf8))
+        }
+        let service = Service(baseURL: "https://api.example", transport: origin)
+        let refresh = TokenRefresh(
+            token: "old", makeRequest: { $0.resource("token").request(.post) }, readToken: { $0.text })
+        service.configure("**") {
+            $0.fields[.authorization] = refresh.token
+            $0.decorateRequests(refresh.decorate)
+        }
+        let successes = await withTaskGroup(of: Bool.self) { group in
+            for number in 0..<200 {
+                group.addTask { await !service.resource("r\(number)").load().response().response.isFailure }
+            }
+            return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+        }
+        #expect(successes == 200)
+        #expect(sent.values.count { $0 == "/token" } == 1)
+        #expect(refresh.token == "new")
+    }
+
+    @Test func `RQ-19 a token request that is refused itself is the failure`() async {
+        fixture.reply("a", StubReply(401))
+        fixture.transport.reply(.post, Fixture.url("token"), StubReply(401, body: "no such user"))
+        let refresh = TokenRefresh(makeRequest: { $0.resource("token").request(.post) }, readToken: { $0.text })
+        decorate(refresh.decorate)
+        let info = await resource.load().response()
+        #expect(info.response.error?.status == 401)
+        #expect(info.response.error?.url?.string == Fixture.url("token"))
+        #expect(fixture.transport.sent.count == 2)
+    }
+
+    @Test func `RQ-19 one refusal after a refresh is final`() async {
+        fixture.reply("a", StubReply(401))
+        fixture.transport.reply(.post, Fixture.url("token"), .text("t"))
+        let refresh = TokenRefresh(makeRequest: { $0.resource("token").request(.post) }, readToken: { $0.text })
+        decorate(refresh.decorate)
+        let info = await resource.load().response()
+        #expect(info.response.error?.status == 401)
+        #expect(fixture.transport.sent.map(\.url.path) == ["/v1/a", "/v1/token", "/v1/a"])
+    }
+}
+
+/// Completes when it is opened.
+private final class Gate: RequestDelegate {
+    private let waiting = Recorder<RequestCompletion>()
+
+    func open() {
+        for completion in waiting.values { completion.complete(ResponseInfo(.success(.text("open")))) }
+    }
+
+    func startUnderlyingOperation(_ completion: RequestCompletion) { waiting(completion) }
+    func cancelUnderlyingOperation() {}
+    func repeated() -> any RequestDelegate { Gate() }
+}
