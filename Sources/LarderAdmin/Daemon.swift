@@ -16,12 +16,12 @@ package final class Daemon: Sendable {
     private let identities: IdentityDigest
     private let tls: TLSClientContext
     private let pseudonym: String
+    private let transport = ProxyTransport()
     private let state: Lock<State>
 
     private struct State {
-        var version: UInt64 = 0
-        /// The numbers of services by name, so that a reload keeps what they have stored in memory.
-        var numbers: [String: UInt32] = [:]
+        /// Services by name with their numbers, so that a reload keeps what they have in memory.
+        var services: [String: (service: Service, number: UInt32)] = [:]
     }
 
     package static let version = "0.1.0"
@@ -35,16 +35,16 @@ package final class Daemon: Sendable {
         identities = .ephemeral()
         state = Lock(State())
         let store = try Daemon.openStore(settings, time: time, logger: logger)
-        let configuration = Daemon.configuration(settings, identities, tls, pseudonym, state)
         proxy = try Proxy(
-            configuration: configuration,
+            configuration: Daemon.configuration(settings, identities, tls, pseudonym, state, transport),
             storing: store.map { Storing(store: $0, via: "1.1 \(pseudonym)", maxObject: Int64(settings.cache.maxObject.bytes)) },
             pages: AdminPages(token: settings.admin.token, version: Daemon.version), logger: logger, time: time)
+        transport.attach(proxy)
     }
 
     /// Serves by `settings` from now on.
     package func reload(_ settings: Settings) {
-        proxy.apply(Daemon.configuration(settings, identities, tls, pseudonym, state))
+        proxy.apply(Daemon.configuration(settings, identities, tls, pseudonym, state, transport))
     }
 
     private static func openStore(_ settings: Settings, time: SystemTime, logger: Logger) throws -> SQLiteStore? {
@@ -63,32 +63,36 @@ package final class Daemon: Sendable {
 
     private static func configuration(
         _ settings: Settings, _ identities: IdentityDigest, _ tls: TLSClientContext, _ pseudonym: String,
-        _ state: borrowing Lock<State>
+        _ state: Lock<State>, _ transport: ProxyTransport
     ) -> ProxyConfiguration {
-        let (version, numbers) = state.withLock { state -> (UInt64, [String: UInt32]) in
-            state.version += 1
-            for service in settings.services where state.numbers[service.name] == nil {
-                state.numbers[service.name] = UInt32(state.numbers.count + 1)
+        func routed(_ service: ServiceSettings, isUnclaimed: Bool) -> RoutedService {
+            let base = isUnclaimed ? nil : service.baseURL.target.string
+            let (model, number) = state.withLock { state in
+                if let known = state.services[service.name], known.service.baseURL?.string == base { return known }
+                var defaults = Configuration()
+                defaults.expirationMode = .fallback
+                defaults.staleIfError = .seconds(86_400)
+                let made = (
+                    service: Service(
+                        service.name, baseURL: base, standardTransformers: [], transport: transport, defaults: defaults),
+                    number: UInt32(state.services.count)
+                )
+                state.services[service.name] = made
+                return made
             }
-            return (state.version, state.numbers)
-        }
-        func routed(_ service: ServiceSettings, number: UInt32, isUnclaimed: Bool) -> RoutedService {
-            var policy = isUnclaimed ? CachePolicy() : .service
-            // The field speaks to caches in front of an origin, which a forward proxy for anything is not.
-            policy.targets = isUnclaimed ? [] : settings.cache.targets
-            if service.privacy != .shared { policy.role = .private }
-            policy.offline = service.offline
+            model.replaceConfiguration(with: service.entries)
             let named = isUnclaimed ? nil : service
             return RoutedService(
-                number: number, settings: service, isUnclaimed: isUnclaimed, policy: policy, version: version,
-                identities: identities,
+                model, number: number, settings: service,
+                // The field speaks to caches in front of an origin, which a forward proxy for anything is not.
+                targets: isUnclaimed ? [] : settings.cache.targets, identities: identities,
                 parent: { uri in settings.parentProxy(for: named, origin: uri).map(ParentAddress.init) })
         }
         var unclaimed = ServiceSettings()
         unclaimed.name = "-"
         let table = ServiceTable(
-            services: settings.services.map { routed($0, number: numbers[$0.name] ?? 0, isUnclaimed: false) },
-            unclaimed: routed(unclaimed, number: 0, isUnclaimed: true))
+            services: settings.services.map { routed($0, isUnclaimed: false) },
+            unclaimed: routed(unclaimed, isUnclaimed: true))
         let router = Router(
             table: table, connectPorts: settings.tunnels.ports, hosts: [], allowsAnyHost: settings.gateway.anyHost)
         var upstream = UpstreamSettings(tls: tls)
@@ -97,6 +101,19 @@ package final class Daemon: Sendable {
         upstream.idleTimeout = settings.timeouts.upstreamIdle
         upstream.connectionLimit = settings.limits.upstreamConnections
         return ProxyConfiguration(settings: settings, router: router, pseudonym: pseudonym, upstreamSettings: upstream)
+    }
+}
+
+extension ServiceSettings {
+    /// The service's own words, then its blocks: later ones override earlier ones.
+    fileprivate var entries: [ConfigurationEntry] {
+        let isOffline = offline
+        let privacy = Configuration.Privacy(rawValue: privacy.rawValue) ?? .shared
+        let own = ConfigurationEntry(description: "service \(name)") {
+            $0.isOffline = isOffline
+            $0.privacy = privacy
+        }
+        return [own] + configure.map { ConfigurationEntry($0, relativeTo: baseURL.target) }
     }
 }
 

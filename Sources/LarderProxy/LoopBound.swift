@@ -25,6 +25,20 @@ struct LoopBound<Value>: Sendable {
         return try await loop.perform { _ in try job(confined.value) }
     }
 
+    /// Runs `job` as a task on the loop and waits for what it returns.
+    func run<Result: Sendable>(_ job: @escaping @Sendable (Value) async throws -> Result) async throws -> Result {
+        let confined = confined
+        return try await withUnsafeThrowingContinuation { continuation in
+            loop.spawn { _ in
+                do {
+                    continuation.resume(returning: try await job(confined.value))
+                } catch {
+                    continuation.resume(throwing: error)
+                }
+            }
+        }
+    }
+
     /// Waits for everything that was sent before.
     func turn() async { await loop.perform { _ in } }
 

@@ -47,15 +47,15 @@ final class LoopContext {
 
     // MARK: Connections
 
-    func listen(on socket: ListeningSocket) throws {
+    func listen(on socket: ListeningSocket, isAdminOnly: Bool = false) throws {
         let logger = proxy.logger
-        let listener = try loop.listenHere(on: socket) { [unowned self] in accept($0) }
+        let listener = try loop.listenHere(on: socket) { [unowned self] in accept($0, isAdminOnly: isAdminOnly) }
         listener.onExhausted = { logger.warning("cannot accept", metadata: ["error": "\($0)"]) }
         listeners.append(listener)
     }
 
     /// Serves an accepted connection, unless there are too many or its address is not allowed.
-    func accept(_ stream: ByteStream) {
+    func accept(_ stream: ByteStream, isAdminOnly: Bool) {
         guard configuration.allows(stream.peerAddress), proxy.admitConnection(limit: configuration.settings.limits.connections)
         else {
             counters.add(.connectionsRefused)
@@ -63,7 +63,7 @@ final class LoopContext {
             return
         }
         counters.add(.connectionsAccepted)
-        let connection = DownstreamConnection(stream: stream, context: self)
+        let connection = DownstreamConnection(stream: stream, context: self, isAdminOnly: isAdminOnly)
         connections[ObjectIdentifier(connection)] = connection
         spawn {
             await connection.serve()

@@ -62,6 +62,15 @@ package final class Proxy: Sendable {
     package func total(_ kind: LoopCounters.Kind) -> UInt64 { counters.reduce(0) { $0 + $1.value(kind) } }
     package func total(_ amount: LoopCounters.Amount) -> UInt64 { counters.reduce(0) { $0 + $1.value(amount) } }
 
+    /// One of the loops, another each time.
+    func anyContext() throws -> LoopBound<LoopContext> {
+        let contexts = state.withLock { $0.contexts }
+        guard let context = contexts.randomElement() else {
+            throw UpstreamError(.internalError, "Larder is not running.")
+        }
+        return context
+    }
+
     // MARK: Life
 
     /// Starts the loops and listens. Returns the addresses listened on, in the order of the configuration.

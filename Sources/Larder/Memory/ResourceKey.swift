@@ -19,13 +19,20 @@ package struct ResourceKey: Sendable {
         set(service: service, partition: partition, url: url)
     }
 
-    package mutating func set(service: UInt32, partition: Partition, url: TargetURI) {
+    /// - Parameter spelling: path and query as the client wrote them, where that is not the normal form. They are
+    ///   forwarded so, and what an origin answers to one spelling is not served for another.
+    package mutating func set(service: UInt32, partition: Partition, url: TargetURI, spelling: [UInt8] = []) {
         bytes.removeAll(keepingCapacity: true)
         withUnsafeBytes(of: service.bigEndian) { bytes.append(contentsOf: $0) }
-        bytes.append(contentsOf: partition.bytes)
+        bytes.append(contentsOf: partition.name.utf8)
         bytes.append(0)
         urlStart = bytes.count
-        url.withBytes { bytes.append(contentsOf: $0) }
+        if spelling.isEmpty {
+            url.withBytes { bytes.append(contentsOf: $0) }
+        } else {
+            url.withBytes(of: 0..<url.pathRange.lowerBound) { bytes.append(contentsOf: $0) }
+            bytes.append(contentsOf: spelling)
+        }
         hash = bytes.withUnsafeBytes { octets in
             var hasher = Hasher()
             hasher.combine(bytes: octets)
@@ -33,29 +40,13 @@ package struct ResourceKey: Sendable {
         }
     }
 
-    package var url: ArraySlice<UInt8> { bytes[urlStart...] }
+    /// The URL as it is forwarded.
+    package var url: String { String(decoding: bytes[urlStart...], as: UTF8.self) }
 }
 
 extension ResourceKey: Hashable {
     package static func == (a: ResourceKey, b: ResourceKey) -> Bool { a.hash == b.hash && a.bytes == b.bytes }
     package func hash(into hasher: inout Hasher) { hasher.combine(hash) }
-}
-
-/// The identity namespace a request belongs to (T-03): empty for everybody, else the digest of what tells users
-/// apart. It separates memory and store alike.
-public struct Partition: Hashable, Sendable {
-    package let bytes: [UInt8]
-
-    package init(digest: [UInt8]) { bytes = digest }
-
-    /// Everybody's partition: RFC 9111's shared cache.
-    public static let shared = Partition(digest: [])
-
-    /// The digest in hexadecimal, empty for the shared partition; never the secret it was made of.
-    public var name: String {
-        let digits = Array("0123456789abcdef".utf8)
-        return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
-    }
 }
 
 extension ResourceKey {

@@ -45,7 +45,11 @@ public final class Resource: Sendable {
     let status = Lock(Status())
     let turns = TurnQueue()
 
-    init(service: Service, url: ResourceURL, partition: Partition) {
+    /// What the daemon finds the resource by; empty for resources of the library.
+    package let key: ResourceKey
+
+    package init(service: Service, url: ResourceURL, partition: Partition, key: ResourceKey = ResourceKey()) {
+        self.key = key
         self.service = service
         self.url = url
         self.partition = partition

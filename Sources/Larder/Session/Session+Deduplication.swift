@@ -6,12 +6,12 @@ extension Session where Request: Hashable {
     /// so far and then the rest. When it has ended, in whatever way, the next request begins anew. When everyone
     /// has gone, the work is given up.
     public func deduplicated() -> AnySession<Request, Value, Failure> {
-        let flights = Lock<[Request: Flight<Value, Failure>]>([:])
+        let flights = Lock<[Request: SharedWork<Value, Failure>]>([:])
         return AnySession { request in
             Values {
-                let (flight, isNew) = flights.withLock { flights -> (Flight<Value, Failure>, Bool) in
+                let (flight, isNew) = flights.withLock { flights -> (SharedWork<Value, Failure>, Bool) in
                     if let flight = flights[request], flight.join() { return (flight, false) }
-                    let flight = Flight<Value, Failure>()
+                    let flight = SharedWork<Value, Failure>()
                     flights[request] = flight
                     return (flight, true)
                 }
@@ -28,7 +28,7 @@ extension Session where Request: Hashable {
 }
 
 /// Work that several iterators share.
-private final class Flight<Value: Sendable, Failure: Error>: Sendable {
+private final class SharedWork<Value: Sendable, Failure: Error>: Sendable {
     private struct State {
         var values: [Value] = []
         var end: Result<Void, Failure>?
@@ -127,11 +127,11 @@ private final class Flight<Value: Sendable, Failure: Error>: Sendable {
 
 /// One iterator's place in shared work, given up when the iterator is done or gone.
 private final class Seat<Value: Sendable, Failure: Error>: Sendable {
-    private let flight: Flight<Value, Failure>
+    private let flight: SharedWork<Value, Failure>
     private let position = Counter()
     private let hasLeft = Flag()
 
-    init(_ flight: Flight<Value, Failure>) { self.flight = flight }
+    init(_ flight: SharedWork<Value, Failure>) { self.flight = flight }
 
     deinit { if hasLeft.raise() { flight.leave() } }
 

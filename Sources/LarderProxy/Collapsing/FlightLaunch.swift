@@ -10,6 +10,7 @@ struct FlightLaunch {
     let context: LoopContext
     let service: RoutedService
     let resource: Resource
+    let uri: TargetURI
     let policy: CachePolicy
     /// What the client sent; `Vary` is judged by it.
     let clientHead: RequestHead
@@ -23,12 +24,12 @@ struct FlightLaunch {
     /// Which addresses the client may reach.
     let allowsAddress: (SocketAddress) -> Bool
 
-    var uri: TargetURI { resource.url }
 
     init(exchange: Exchange, _ retrieval: Retrieval, validating variant: Variant?, isBackground: Bool) {
         context = exchange.context
         service = retrieval.service
         resource = retrieval.resource
+        uri = exchange.uri
         policy = retrieval.policy
         clientHead = exchange.head
         validating = variant
@@ -36,8 +37,8 @@ struct FlightLaunch {
         allowsAddress = exchange.allowsAddress
         isJoinable = !exchange.traits.has(.conditional) && !exchange.traits.has(.authorization)
         var head = ForwardedRequest(
-            service: service, uri: retrieval.resource.url, way: retrieval.way, via: context.configuration.via,
-            configured: retrieval.configuration.fields
+            uri: uri, way: retrieval.way, via: context.configuration.via, configuration: retrieval.configuration,
+            spelling: exchange.spelling
         ).head(for: exchange.head)
         if let variant { Validation.makeConditional(&head.fields, for: variant.stored) }
         request = head

@@ -19,13 +19,13 @@ final class DownstreamConnection {
     /// Whether the connection is between two requests, and may be closed without anybody losing an answer.
     private(set) var isIdle = true
 
-    init(stream: ByteStream, context: LoopContext) {
+    init(stream: ByteStream, context: LoopContext, isAdminOnly: Bool) {
         self.stream = stream
         self.context = context
         let peer = stream.peerAddress
         isOverSocket = peer.isUnix
         client = Router.Client(
-            isLoopback: peer.isLoopback, isOverSocket: peer.isUnix, localHost: Self.uriHost(of: stream.localAddress))
+            isLoopback: peer.isLoopback, isAdminOnly: isAdminOnly || peer.isUnix, localHost: Self.uriHost(of: stream.localAddress))
         buffer = ReadBuffer(pool: context.buffers)
         parser = RequestHeadParser(limits: context.configuration.parseLimits)
         exchange = Exchange(connection: self)

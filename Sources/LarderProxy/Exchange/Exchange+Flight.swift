@@ -147,7 +147,7 @@ extension Exchange {
     ) async throws -> Bool {
         if let fallback, try await serveStale(fallback, .disconnected, status, retrieval) { return true }
         record.cacheStatus = status
-        throw Problem(upstream: error, uri: uri)
+        throw Problem(upstream: error, place: uri.authority)
     }
 
     private func serveStale(

@@ -33,8 +33,8 @@ extension Exchange {
 
     private func upstreamRequest(_ service: RoutedService, _ way: Way, _ abort: UpstreamAbort) -> UpstreamRequest {
         var forwarded = ForwardedRequest(
-            service: service, uri: uri, way: way, via: context.configuration.via,
-            configured: service.configuration(for: uri, method: head.method).fields
+            uri: uri, way: way, via: context.configuration.via,
+            configuration: service.configuration(for: uri, method: head.method), spelling: spelling
         ).head(for: head)
         if traits.wantsUpgrade {
             forwarded.fields[.connection] = "upgrade"

@@ -21,7 +21,7 @@ extension Exchange {
     /// Answers a GET or HEAD from what is stored, or from upstream, as the rules decide.
     func retrieve(_ service: RoutedService, _ way: Way) async throws {
         let partition = service.partition(of: head.fields)
-        key.set(service: service.number, partition: partition, url: uri)
+        key.set(service: service.number, partition: partition, url: uri, spelling: spelling)
         let registry = context.proxy.registry
         let resource =
             registry.resource(for: key)

@@ -21,6 +21,8 @@ final class Exchange {
     var head = RequestHead()
     var traits = RequestTraits()
     var uri = TargetURI()
+    /// Path and query as the client wrote them, where that is not the normal form of `uri`; else empty.
+    var spelling: [UInt8] = []
     var key = ResourceKey()
     var content: RequestContent?
 
@@ -104,7 +106,7 @@ final class Exchange {
                 connection: connection, framing: framing, isContinueExpected: traits.expectsContinue,
                 timeout: context.configuration.settings.timeouts.body)
         }
-        switch context.configuration.router.route(head, from: connection.client, uri: &uri) {
+        switch context.configuration.router.route(head, from: connection.client, uri: &uri, spelling: &spelling) {
         case .resource(let service, let way): try await dispatch(service, way)
         case .larder: try await answerOwn()
         case .tunnel(let authority): try await tunnel(to: authority)
@@ -141,7 +143,7 @@ final class Exchange {
             isPersistent = false
             throw error
         case let error as IOError: throw error
-        default: problem = Problem(upstream: error, uri: uri)
+        default: problem = Problem(upstream: error, place: uri.isEmpty ? "the origin" : uri.authority)
         }
         record.kind = .error
         record.problem = problem

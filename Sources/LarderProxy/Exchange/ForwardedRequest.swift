@@ -5,13 +5,13 @@ import LarderRules
 
 /// The request as it goes upstream: re-serialised from parsed values, without what belongs to the client's hop.
 struct ForwardedRequest {
-    let service: RoutedService
     let uri: TargetURI
     let way: Way
     /// `1.1 <pseudonym>`, which marks what went through this Larder.
     let via: String
-    /// The names and values the configuration sets, or removes where the value is nil.
-    let configured: [(FieldName, String?)]
+    let configuration: EffectiveConfiguration
+    /// Path and query as the client wrote them, where that is not the normal form.
+    let spelling: [UInt8]
 
     /// `head` as the upstream gets it, its target in origin-form.
     func head(for head: RequestHead) -> RequestHead {
@@ -20,13 +20,13 @@ struct ForwardedRequest {
         UnkeyedFields().drop(from: &fields)
         fields.remove(.host)
         var forwarded = RequestHead(method: head.method, target: "", fields: Fields())
-        forwarded.target = uri.withBytes(of: uri.pathAndQueryRange) { Array($0) }
+        forwarded.target = spelling.isEmpty ? uri.withBytes(of: uri.pathAndQueryRange) { Array($0) } : spelling
         forwarded.fields.append(.host, uri.authority)
         fields.forEachLine { name, spelling, value in
             if name == .referer, way.isGateway { return }
             forwarded.fields.appendReceived(spelling: spelling, value: value)
         }
-        for (name, value) in configured { forwarded.fields[name] = value }
+        configuration.apply(to: &forwarded.fields)
         forwarded.fields.append(.via, via)
         return forwarded
     }

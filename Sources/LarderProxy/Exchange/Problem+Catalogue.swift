@@ -55,6 +55,11 @@ extension Problem {
         status: 413, title: "Content too large", proxyError: .httpRequestError,
         detail: "Requests to Larder itself carry at most 1 MiB.", advice: "Send less.", closes: true)
 
+    static let adminOnly = Problem(
+        status: 421, title: "Misdirected request", proxyError: .httpRequestDenied,
+        detail: "Only Larder's own pages are served here.", advice: "Use one of the addresses in `listen` as the proxy.",
+        closes: true)
+
     static let tunnelLimit = Problem(
         status: 503, title: "Too many tunnels", proxyError: .connectionLimitReached,
         detail: "As many tunnels are open as `limits.tunnels` allows.", advice: "Close some, or raise the limit.")
@@ -79,16 +84,16 @@ extension Problem {
     }
 
     /// What went wrong between Larder and the upstream.
-    init(upstream error: any Error, uri: TargetURI) {
+    init(upstream error: any Error, place: String) {
         guard let error = error as? UpstreamError else {
             self.init(
                 status: 502, title: "Bad gateway", proxyError: .proxyInternalError,
-                detail: "The request to \(uri.authority) did not end: \(error).",
+                detail: "The request to \(place) did not end: \(error).",
                 advice: "Send the request again.")
             return
         }
         self.init(
             status: error.status, title: error.status.phrase, proxyError: ProxyStatus.ErrorType(rawValue: error.code.description) ?? .proxyInternalError,
-            detail: "\(uri.authority): \(error.detail)", advice: error.advice)
+            detail: error.detail, advice: error.advice)
     }
 }

@@ -1,44 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Larder
+package import Larder
 package import LarderHTTP
 import LarderIO
-package import LarderRules
+import LarderRules
 package import LarderUpstream
 
-/// A service as requests find it: its place in Larder's URL space and what its blocks say about each resource.
+/// A service of the model as requests find it: its place in Larder's URL space, and whose its resources are.
 package final class RoutedService: Sendable {
+    package let service: Service
     /// Distinguishes services in keys; a reload keeps the number of a name.
     package let number: UInt32
-    package let name: String
+    package let settings: ServiceSettings
     /// What the service's URLs begin with; nil for unclaimed traffic.
     package let base: TargetURI?
     /// The gateway path, with slashes at both ends.
     package let mount: [UInt8]
-    package let settings: ServiceSettings
     /// Through which proxy a URI is reached.
     let parent: @Sendable (TargetURI) -> ParentAddress?
+    private let targets: [FieldName]
     private let identities: IdentityDigest
-    private let blocks: ServiceConfiguration
-    /// The configuration's generation, by which what was computed under an older one is told apart.
-    private let version: UInt64
     /// The partitions seen, so that a write reaches what every one of them has stored.
     private let partitions = Lock<Set<Larder.Partition>>([.shared])
 
+    package var name: String { settings.name }
+
+    /// - Parameter targets: the targeted cache control fields that are obeyed (RFC 9213).
     package init(
-        number: UInt32, settings: ServiceSettings, isUnclaimed: Bool = false, policy: CachePolicy, version: UInt64,
-        identities: IdentityDigest,
-        parent: @escaping @Sendable (TargetURI) -> ParentAddress?
+        _ service: Service, number: UInt32, settings: ServiceSettings, targets: [FieldName],
+        identities: IdentityDigest, parent: @escaping @Sendable (TargetURI) -> ParentAddress?
     ) {
+        self.service = service
         self.number = number
-        base = isUnclaimed ? nil : settings.baseURL.target
-        self.parent = parent
-        self.identities = identities
         self.settings = settings
-        self.version = version
-        name = settings.name
-        mount = base == nil ? [] : Array(settings.effectiveMount.utf8)
-        blocks = ServiceConfiguration(settings, policy: policy)
+        self.targets = targets
+        self.identities = identities
+        self.parent = parent
+        base = service.baseURL
+        mount = service.baseURL == nil ? [] : Array(settings.effectiveMount.utf8)
     }
 
     /// Whether `uri` lies under the base URL, which ends at a segment's border.
@@ -65,26 +64,44 @@ package final class RoutedService: Sendable {
 
     /// Whose Resource a request is about (T-03).
     func partition(of fields: Fields) -> Larder.Partition {
-        guard settings.privacy == .partitioned, case .identity(let identity) = Privacy.decide(.partitioned, Privacy.Inputs(), request: fields).partition else { return .shared }
+        guard settings.privacy == .partitioned,
+            case .identity(let identity) = Privacy.decide(.partitioned, Privacy.Inputs(), request: fields).partition
+        else { return .shared }
         let partition = identities.partition(of: identity)
         _ = partitions.withLock { $0.count < 10_000 && $0.insert(partition).inserted }
         return partition
     }
 
-    var knownPartitions: [Larder.Partition] { Array(partitions.withLock { $0 }) }
+    package var knownPartitions: [Larder.Partition] { Array(partitions.withLock { $0 }) }
 
     // MARK: Configuration
 
     func makeResource(key: ResourceKey, partition: Larder.Partition, url: TargetURI) -> Resource {
-        Resource(key: key, partition: partition, url: url)
+        Resource(service: service, url: ResourceURL(url), partition: partition, key: key)
     }
 
     /// What applies to a GET of `resource`: computed once for each generation of the configuration.
     func configuration(for resource: Resource) -> EffectiveConfiguration {
-        resource.memory.configuration(version: version) { configuration(for: resource.url, method: .get) }
+        resource.memory.configuration(version: service.configurationSet.version) {
+            effective(resource.frozenConfiguration(for: .get))
+        }
     }
 
     package func configuration(for url: TargetURI, method: Method) -> EffectiveConfiguration {
-        blocks.effective(for: url, method: method)
+        effective(service.configuration(for: url, method: method))
+    }
+
+    private func effective(_ frozen: FrozenConfiguration) -> EffectiveConfiguration {
+        var policy = frozen.configuration.cachePolicy
+        // Where nobody described an API, RFC 9111 alone decides.
+        if base == nil {
+            policy.expirationTime = nil
+            policy.retryTime = .zero
+            policy.staleIfError = .zero
+        }
+        policy.targets = targets
+        policy.setCookie = .withheld
+        if settings.privacy != .shared { policy.role = .private }
+        return EffectiveConfiguration(frozen, policy: policy)
     }
 }

@@ -23,27 +23,33 @@ package struct Router: Sendable {
     package struct Client: Sendable {
         /// Whether the client is on this machine.
         package var isLoopback: Bool
-        /// Whether the client came over the Unix socket, which is the admin surface's alone.
-        package var isOverSocket = false
+        /// Whether the client came to a listener that is the admin surface's alone.
+        package var isAdminOnly = false
         /// The address the client connected to, as a normalised host.
         package var localHost: String
 
-        package init(isLoopback: Bool, isOverSocket: Bool = false, localHost: String) {
-            self.isOverSocket = isOverSocket
+        package init(isLoopback: Bool, isAdminOnly: Bool = false, localHost: String) {
+            self.isAdminOnly = isAdminOnly
             self.isLoopback = isLoopback
             self.localHost = localHost
         }
     }
 
-    /// Routes `head` and, for a Resource, writes its URI into `uri`.
-    package func route(_ head: RequestHead, from client: Client, uri: inout TargetURI) -> Route {
+    /// Routes `head` and, for a Resource, writes its URI into `uri`, and path and query as the client wrote them into
+    /// `spelling` where that is not the same.
+    package func route(
+        _ head: RequestHead, from client: Client, uri: inout TargetURI, spelling: inout [UInt8]
+    ) -> Route {
         uri.clear()
-        if client.isOverSocket { return .larder }
+        spelling.removeAll(keepingCapacity: true)
+        if client.isAdminOnly {
+            return head.target.first == UInt8(ascii: "/") ? .larder : .refused(.adminOnly)
+        }
         do {
             return try head.target.withUnsafeBytes { target in
                 switch try RequestTarget.classify(target, method: head.method) {
-                case .absolute: try forward(target, uri: &uri)
-                case .origin: try gateway(target, head, client, uri: &uri)
+                case .absolute: try forward(target, &uri, &spelling)
+                case .origin: try gateway(target, head, client, &uri, &spelling)
                 case .asterisk: .capabilities
                 case .authority(let authority): tunnel(authority, client)
                 }
@@ -55,13 +61,18 @@ package struct Router: Sendable {
         }
     }
 
-    private func forward(_ target: UnsafeRawBufferPointer, uri: inout TargetURI) throws -> Route {
+    private func forward(
+        _ target: UnsafeRawBufferPointer, _ uri: inout TargetURI, _ spelling: inout [UInt8]
+    ) throws -> Route {
         try uri.set(absolute: target)
+        let authority = target.dropFirst(uri.scheme.prefixLength).prefix { !Router.endsAuthority($0) }
+        Router.note(UnsafeRawBufferPointer(rebasing: target[authority.endIndex...]), of: uri, in: &spelling)
         return .resource(table.claiming(uri) ?? table.unclaimed, .forward)
     }
 
     private func tunnel(_ authority: Authority, _ client: Client) -> Route {
-        let isLocal = client.isLoopback && Router.isLoopbackName(authority.host)
+        // Development servers on this machine; not the ports where mail and the like are.
+        let isLocal = client.isLoopback && Router.isLoopbackName(authority.host) && authority.port >= 1024
         guard isLocal || connectPorts.contains(where: { $0.contains(authority.port) }) else {
             return .refused(
                 Problem(
@@ -73,11 +84,13 @@ package struct Router: Sendable {
     }
 
     private func gateway(
-        _ target: UnsafeRawBufferPointer, _ head: RequestHead, _ client: Client, uri: inout TargetURI
+        _ target: UnsafeRawBufferPointer, _ head: RequestHead, _ client: Client, _ uri: inout TargetURI,
+        _ spelling: inout [UInt8]
     ) throws -> Route {
         let host = try hostOfRequest(head)
         if let host, let service = serviceNamed(by: host) {
             try uri.set(base: service.base!, pathAndQuery: target)
+            Router.note(target, below: service.base!, of: uri, in: &spelling)
             return .resource(service, .name)
         }
         guard isOurs(host, client) else { return .refused(.misdirected(host: host ?? "")) }
@@ -87,6 +100,7 @@ package struct Router: Sendable {
             // The slash the mount ends with begins the rest.
             let rest = UnsafeRawBufferPointer(rebasing: target[(prefix - 1)...])
             try uri.set(base: service.base!, pathAndQuery: rest)
+            Router.note(rest, below: service.base!, of: uri, in: &spelling)
             return .resource(service, .mount)
         }
         if let service = table.mountedWithoutSlash(at: path) {
@@ -94,14 +108,14 @@ package struct Router: Sendable {
             try rest.withUnsafeBytes { try uri.set(base: service.base!, pathAndQuery: $0) }
             return .resource(service, .mount)
         }
-        if let route = try anyHost(target, client, uri: &uri) { return route }
+        if let route = try anyHost(target, client, &uri, &spelling) { return route }
         if path.elementsEqual("/".utf8) || path.elementsEqual("/favicon.ico".utf8) { return .larder }
         return .refused(.unknownPath(String(decoding: path, as: UTF8.self), services: table.services.map(\.name)))
     }
 
     /// `/https/<host>/…` and `/http/<host>/…`: any host, without configuration, for clients on this machine.
     private func anyHost(
-        _ target: UnsafeRawBufferPointer, _ client: Client, uri: inout TargetURI
+        _ target: UnsafeRawBufferPointer, _ client: Client, _ uri: inout TargetURI, _ spelling: inout [UInt8]
     ) throws -> Route? {
         let scheme: TargetURI.Scheme
         if target.starts(with: "/https/".utf8) {
@@ -120,9 +134,10 @@ package struct Router: Sendable {
                     advice: "Describe the host as a service in Larder's configuration."))
         }
         let rest = target[(scheme.text.utf8.count + 2)...]
-        let authority = rest.prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
+        let authority = rest.prefix { !Router.endsAuthority($0) }
         let pathAndQuery = UnsafeRawBufferPointer(rebasing: rest[authority.endIndex...])
         try uri.set(scheme: scheme, authority: UnsafeRawBufferPointer(rebasing: authority), pathAndQuery: pathAndQuery)
+        Router.note(pathAndQuery, of: uri, in: &spelling)
         return .resource(table.claiming(uri) ?? table.unclaimed, .anyHost)
     }
 
@@ -145,6 +160,23 @@ package struct Router: Sendable {
     private func isOurs(_ host: String?, _ client: Client) -> Bool {
         guard let host else { return true }
         return Router.isLoopbackName(host) || host == client.localHost || hosts.contains(host)
+    }
+
+    private static func endsAuthority(_ octet: UInt8) -> Bool {
+        octet == UInt8(ascii: "/") || octet == UInt8(ascii: "?") || octet == UInt8(ascii: "#")
+    }
+
+    /// Notes how the client wrote path and query, `rest`, if that differs from the normal form in nothing but
+    /// percent-encoding: then it is forwarded as it came (RFC 9110 §7.7). Anything else is forwarded in normal form.
+    private static func note(
+        _ rest: UnsafeRawBufferPointer, below base: TargetURI? = nil, of uri: TargetURI, in spelling: inout [UInt8]
+    ) {
+        guard rest.first == UInt8(ascii: "/"), rest.contains(UInt8(ascii: "%")), uri.differsOnlyInEscapes(from: rest, below: base)
+        else { return }
+        if let base {
+            base.withBytes(of: base.pathRange) { spelling.append(contentsOf: $0.dropLast()) }
+        }
+        spelling.append(contentsOf: rest)
     }
 
     /// Whether a normalised host names this machine whoever resolves it.

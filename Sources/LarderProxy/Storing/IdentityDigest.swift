@@ -20,6 +20,6 @@ package struct IdentityDigest: Sendable {
     /// Twice around, so that a longer identity cannot be made from the digest of a shorter one.
     package func partition(of identity: [UInt8]) -> Larder.Partition {
         let inner = ContentDigest(of: key + identity).bytes
-        return Larder.Partition(digest: ContentDigest(of: key + inner).bytes)
+        return Larder.Partition(ContentDigest(of: key + inner).hexadecimal)
     }
 }

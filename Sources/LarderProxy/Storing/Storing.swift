@@ -23,7 +23,7 @@ package final class Storing: Sendable {
     var isBehind: Bool { store.statistics.pendingBytes > 8 << 20 }
 
     private func key(of resource: Resource, _ service: RoutedService) -> EntityKey {
-        EntityKey(service: service.name, partition: resource.partition.name, stage: "rawData", url: resource.url.string)
+        EntityKey(service: service.name, partition: resource.partition.name, stage: "rawData", url: resource.key.url)
     }
 
     // MARK: Reading

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension TargetURI {
+    /// Whether `written`, a path and query, below the path of `base` if there is one, is this URI's but for how
+    /// characters are percent-encoded, and is not this URI's to the letter.
+    package func differsOnlyInEscapes(from written: UnsafeRawBufferPointer, below base: TargetURI?) -> Bool {
+        withBytes(of: pathAndQueryRange) { normal in
+            var rest = normal[...]
+            if let base { rest = rest.dropFirst(base.pathRange.count - 1) }
+            if rest.elementsEqual(written) { return false }
+            var index = written.startIndex
+            var position = rest.startIndex
+            while index < written.endIndex {
+                guard position < rest.endIndex else { return false }
+                let (octet, length) = TargetURI.unescaped(written, at: index)
+                let (expected, step) = TargetURI.unescaped(UnsafeRawBufferPointer(rebasing: rest), at: position - rest.startIndex)
+                // What only looks like a dot or a slash once decoded must not be told apart by the origin alone.
+                guard octet == expected, length == step || URICharacter.isUnreserved(octet), octet != UInt8(ascii: ".") || length == step
+                else { return false }
+                index += length
+                position += step
+            }
+            return position == rest.endIndex
+        }
+    }
+
+    /// The octet at `index`, decoded if it is a percent triplet, and how many octets it is written with.
+    private static func unescaped(_ bytes: UnsafeRawBufferPointer, at index: Int) -> (octet: UInt8, length: Int) {
+        guard bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count, let high = ASCII.hexValue(bytes[index + 1]),
+            let low = ASCII.hexValue(bytes[index + 2])
+        else { return (bytes[index], 1) }
+        return (high << 4 | low, 3)
+    }
+}

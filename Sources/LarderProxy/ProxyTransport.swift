@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Larder
+import LarderHTTP
+import LarderIO
+import LarderUpstream
+
+/// Carries the model's own requests over the proxy's loops and connections: what a decorator, an `afterWrite` or a
+/// service written in Swift asks for.
+package final class ProxyTransport: UpstreamTransport {
+    private let proxy = Lock<Weak>(Weak())
+
+    private struct Weak: Sendable {
+        weak var proxy: Proxy?
+    }
+
+    package init() {}
+
+    /// Services are made before the proxy that serves them; until then requests fail.
+    package func attach(_ proxy: Proxy) { self.proxy.withLock { $0.proxy = proxy } }
+
+    package func send(_ request: OutgoingRequest, progress: TransferProgress) async throws -> IncomingResponse {
+        guard let proxy = proxy.withLock({ $0.proxy }) else {
+            throw UpstreamError(.internalError, "The proxy is not running.")
+        }
+        return try await proxy.send(request)
+    }
+}
+
+extension Proxy {
+    /// Sends a request of the model and reads the whole response, bounded by what memory takes of one resource.
+    func send(_ request: OutgoingRequest) async throws -> IncomingResponse {
+        let table = configuration.router.table
+        let service = table.claiming(request.url) ?? table.unclaimed
+        let limit = memoryObjectLimit
+        return try await anyContext().run { context in
+            var head = RequestHead(method: request.method, target: request.url.pathAndQuery, fields: request.fields)
+            head.fields[.host] = request.url.authority
+            head.fields.append(.via, context.configuration.via)
+            var inbound = UpstreamRequest(
+                origin: Origin(request.url), head: head, parent: service.parent(request.url))
+            if let body = request.body {
+                var pending: ContentChunk? = ContentChunk(body)
+                inbound.content = .stream(
+                    .length(UInt64(body.count)), next: { pending.take() }, trailers: { Fields() })
+            }
+            context.counters.add(.upstreamRequests)
+            let response = try await context.upstream.send(inbound)
+            var content: [UInt8] = []
+            while let chunk = try await response.nextChunk() {
+                chunk.withBytes { content.append(contentsOf: $0) }
+                guard content.count <= limit else {
+                    response.abort()
+                    throw UpstreamError(.internalError, "The response is larger than memory takes (\(limit) octets).")
+                }
+            }
+            return IncomingResponse(response: response.head, body: content)
+        }
+    }
+}

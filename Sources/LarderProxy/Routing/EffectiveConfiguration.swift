@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Larder
+package import LarderHTTP
+package import LarderRules
+
+/// What a resource's frozen configuration comes to for the proxy, computed once for each.
+package final class EffectiveConfiguration: Sendable {
+    package let frozen: FrozenConfiguration
+    package let policy: CachePolicy
+    /// False when responses are not kept at all.
+    package let caches: Bool
+
+    init(_ frozen: FrozenConfiguration, policy: CachePolicy) {
+        self.frozen = frozen
+        self.policy = policy
+        caches = frozen.configuration.caching != .none
+    }
+
+    /// Sets and removes what the configuration says on a request that goes inbound.
+    func apply(to fields: inout Fields) { frozen.configuration.fields.apply(to: &fields) }
+}
+
+extension ConfigurationEntry {
+    /// A block of the configuration file as an entry of the model.
+    package init(_ block: ConfigureBlock, relativeTo base: TargetURI?) {
+        self.init(
+            description: block.title, methods: block.methods.map(Set.init),
+            matches: block.pattern.predicate(relativeTo: base), apply: { block.apply(to: &$0) })
+    }
+}
+
+extension ConfigureBlock {
+    fileprivate func apply(to configuration: inout Configuration) {
+        for edit in headers { configuration.fields[edit.name] = edit.value?.reveal() }
+        if let expirationTime { configuration.expirationTime = expirationTime.time }
+        if let expirationMode { configuration.expirationMode = Configuration.ExpirationMode(expirationMode) }
+        if let retryTime { configuration.retryTime = retryTime }
+        if let staleWhileRevalidate { configuration.staleWhileRevalidate = staleWhileRevalidate }
+        if let staleIfError { configuration.staleIfError = staleIfError }
+        if let offline { configuration.isOffline = offline }
+        if let cache { configuration.caching = cache == .none ? .none : .perStage }
+    }
+}
+
+extension Configuration.ExpirationMode {
+    fileprivate init(_ mode: ExpirationMode) {
+        self =
+            switch mode {
+            case .fallback: .fallback
+            case .cap: .cap
+            case .floor: .floor
+            case .override: .override
+            }
+    }
+}
