@@ -91,7 +91,7 @@ let package = Package(
 
         .target(
             name: "LarderTesting",
-            dependencies: ["Larder", "LarderHTTP", "LarderRules", "LarderIO"],
+            dependencies: ["Larder", "LarderHTTP", "LarderRules", "LarderIO", "COpenSSL"],
             swiftSettings: swiftSettings),
         .testTarget(name: "LarderHTTPTests", dependencies: ["LarderHTTP"], swiftSettings: swiftSettings),
         .testTarget(

@@ -4,5 +4,44 @@
 #include <openssl/ssl.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/pem.h>
 #include <openssl/x509v3.h>
+
+/* Swift imports OpenSSL's functions but none of its function-like macros, and no constant that is written with a cast.
+   Each function here stands for one of those. */
+
+/* Macro over SSL_CTX_ctrl. */
+static inline int larder_ssl_ctx_require_tls12(SSL_CTX *context) {
+    return SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+}
+
+/* Macro over SSL_CTX_ctrl. A write may take part of what it is offered, and may be offered it again from another
+   place; buffers of idle connections are given back. */
+static inline void larder_ssl_ctx_set_modes(SSL_CTX *context) {
+    SSL_CTX_set_mode(
+        context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+}
+
+/* The SSL_OP_ constants are written with a cast. */
+static inline void larder_ssl_ctx_refuse_renegotiation(SSL_CTX *context) {
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+}
+
+/* Macro over SSL_CTX_ctrl. Sessions are handed to the callback and not kept by OpenSSL, which does not know hosts. */
+static inline void larder_ssl_ctx_hand_out_client_sessions(SSL_CTX *context) {
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+}
+
+/* Macro over SSL_ctrl with a cast. */
+static inline int larder_ssl_set_server_name(SSL *ssl, const char *name) {
+    return (int)SSL_set_tlsext_host_name(ssl, name);
+}
+
+/* Macro over SSL_CTX_ctrl with a cast. Takes a reference of its own. */
+static inline int larder_ssl_ctx_add_chain_certificate(SSL_CTX *context, X509 *certificate) {
+    return (int)SSL_CTX_add1_chain_cert(context, certificate);
+}
+
+/* EVP_EC_gen is a macro over a variadic function. */
+static inline EVP_PKEY *larder_make_p256_key(void) { return EVP_EC_gen("P-256"); }
 #endif

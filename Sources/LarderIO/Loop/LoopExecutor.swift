@@ -43,6 +43,8 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
     private var timers = TimerQueue()
     /// The instant `timerEvent` is set for, or `.max`.
     private var timerEventDue = Int64.max
+    /// Where several small writes become one TLS record; used within one call only.
+    let recordScratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 16384, alignment: 16)
     /// The clock as read in this turn, or 0.
     private var cachedNow: Int64 = 0
 
@@ -77,6 +79,7 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
         event_free(timerEvent)
         event_base_free(base)
         Glibc.close(wakeDescriptor)
+        recordScratch.deallocate()
     }
 
     /// What holds for the whole process, done once.

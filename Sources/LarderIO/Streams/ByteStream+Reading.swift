@@ -8,7 +8,7 @@ extension ByteStream {
     package func read(into buffer: UnsafeMutableRawBufferPointer) async throws(IOError) -> Int {
         while true {
             if let count = try tryRead(into: buffer) { return count }
-            try await waitToRead()
+            try await waitToRead("read")
         }
     }
 
@@ -17,15 +17,7 @@ extension ByteStream {
     /// A promise as good as the kernel's: `tryRead` may still find nothing, over TLS in particular.
     package func waitReadable() async throws(IOError) {
         if let tls, tls.hasBufferedInput { return }
-        try await waitToRead()
-    }
-
-    private func waitToRead() async throws(IOError) {
-        if tls?.readNeedsRoom == true {
-            try await waitForRoom("read")
-        } else {
-            try await waitForInput("read")
-        }
+        try await waitToRead("read")
     }
 
     /// Reads what is there without waiting. 0 is the end of the stream, nil means that nothing is there yet.

@@ -46,13 +46,7 @@ extension ByteStream {
     /// Writes all of `parts`. Returns without suspending if the kernel takes everything.
     package func write(_ parts: GatherList) async throws(IOError) {
         var parts = parts
-        while try !tryWrite(&parts) {
-            if tls?.writeNeedsInput == true {
-                try await waitForInput("write")
-            } else {
-                try await waitForRoom("write")
-            }
-        }
+        while try !tryWrite(&parts) { try await waitToWrite("write") }
     }
 
     /// Writes as much of `parts` as the kernel takes now, and moves `parts` to the rest. True if that was all.

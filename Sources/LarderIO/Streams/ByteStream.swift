@@ -26,6 +26,9 @@ package final class ByteStream {
 
     private var reader = Waiter()
     private var writer = Waiter()
+    /// Under TLS, reading may have to wait for room, and writing for input, while another task waits for the same.
+    private var readerForRoom = Waiter()
+    private var writerForInput = Waiter()
 
     /// When waits end with `.timedOut`, in monotonic nanoseconds of the loop's clock.
     private var deadline = Int64.max
@@ -134,6 +137,8 @@ package final class ByteStream {
     private func endWaits(_ end: WaitEnd) {
         reader.end(end)
         writer.end(end)
+        readerForRoom.end(end)
+        writerForInput.end(end)
     }
 
     // MARK: Addresses
@@ -181,20 +186,34 @@ package final class ByteStream {
         }
     }
 
-    /// Suspends until the kernel reports input, or an end.
-    func waitForInput(_ operation: StaticString) async throws(IOError) {
-        if isReadable { return }
-        try checkMayWait(operation)
-        reader.arrive()
-        try check(await withUnsafeContinuation { reader.suspended($0) }, operation)
+    /// Suspends until reading can go on.
+    func waitToRead(_ operation: StaticString) async throws(IOError) {
+        if tls?.readNeedsRoom == true {
+            if isWritable { return }
+            try checkMayWait(operation)
+            readerForRoom.arrive()
+            try check(await withUnsafeContinuation { readerForRoom.suspended($0) }, operation)
+        } else {
+            if isReadable { return }
+            try checkMayWait(operation)
+            reader.arrive()
+            try check(await withUnsafeContinuation { reader.suspended($0) }, operation)
+        }
     }
 
-    /// Suspends until the kernel has room for output.
-    func waitForRoom(_ operation: StaticString) async throws(IOError) {
-        if isWritable { return }
-        try checkMayWait(operation)
-        writer.arrive()
-        try check(await withUnsafeContinuation { writer.suspended($0) }, operation)
+    /// Suspends until writing can go on.
+    func waitToWrite(_ operation: StaticString) async throws(IOError) {
+        if tls?.writeNeedsInput == true {
+            if isReadable { return }
+            try checkMayWait(operation)
+            writerForInput.arrive()
+            try check(await withUnsafeContinuation { writerForInput.suspended($0) }, operation)
+        } else {
+            if isWritable { return }
+            try checkMayWait(operation)
+            writer.arrive()
+            try check(await withUnsafeContinuation { writer.suspended($0) }, operation)
+        }
     }
 
     private func checkMayWait(_ operation: StaticString) throws(IOError) {
@@ -221,6 +240,7 @@ package final class ByteStream {
         if kinds & EV_CLOSED != 0 { isPeerClosed = true }
         if kinds & (EV_READ | EV_CLOSED) != 0 {
             isReadable = true
+            writerForInput.end(.ready)
             if !reader.end(.ready), let notify = onPeerClosed, isPeerClosed || isBroken(kinds) {
                 isPeerClosed = true
                 onPeerClosed = nil
@@ -230,6 +250,7 @@ package final class ByteStream {
         // A callback above may have closed the stream; then there is no writer left.
         if kinds & EV_WRITE != 0 {
             isWritable = true
+            readerForRoom.end(.ready)
             writer.end(.ready)
         }
     }

@@ -1,11 +1,120 @@
 // SPDX-License-Identifier: Apache-2.0
+import COpenSSL
+import Glibc
 
-/// TLS on one stream.
+/// TLS on one stream: OpenSSL reads and writes the stream's socket itself. Confined to the stream's loop.
+///
+/// Either direction may need the other (a key update has to be answered): then it says so, and the stream waits
+/// accordingly.
 final class TLSSession {
-    var hasBufferedInput: Bool { false }
-    var readNeedsRoom: Bool { false }
-    var writeNeedsInput: Bool { false }
-    func sendCloseNotify() {}
-    func read(into buffer: UnsafeMutableRawBufferPointer, of stream: ByteStream) throws(IOError) -> Int? { nil }
-    func write(_ parts: inout GatherList, of stream: ByteStream) throws(IOError) -> Bool { true }
+    /// The most a TLS record carries (RFC 8446 §5.1).
+    private static let recordLimit = 16384
+
+    let ssl: OpaquePointer
+    /// The context of `ssl`, which OpenSSL calls back into.
+    private let context: AnyObject
+    /// What `read` waits for is room for output.
+    private(set) var readNeedsRoom = false
+    /// What `write` and `handshake` wait for is input.
+    private(set) var writeNeedsInput = false
+    /// Everything received has been looked at; only more can help.
+    private var isStarved = false
+    /// A fatal error: nothing may be sent any more (SSL_get_error(3)).
+    private var isBroken = false
+
+    /// Takes over `ssl`, which is set up with the stream's socket.
+    init(_ ssl: OpaquePointer, of context: AnyObject) {
+        self.ssl = ssl
+        self.context = context
+        SSL_set_read_ahead(ssl, 1)
+    }
+
+    deinit { SSL_free(ssl) }
+
+    /// Whether there is input that the socket's readiness does not show.
+    var hasBufferedInput: Bool { !isStarved && SSL_has_pending(ssl) == 1 }
+
+    /// Goes on with the handshake. True when it is done.
+    func handshake(of stream: ByteStream) throws(IOError) -> Bool {
+        ERR_clear_error()
+        errno = 0
+        let status = SSL_do_handshake(ssl)
+        if status == 1 {
+            isStarved = false
+            return true
+        }
+        try takeNote(of: status, "agree on TLS", stream, reading: false)
+        return false
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer, of stream: ByteStream) throws(IOError) -> Int? {
+        guard readNeedsRoom ? stream.isWritable : stream.isReadable || hasBufferedInput else { return nil }
+        ERR_clear_error()
+        errno = 0
+        var count = 0
+        let status = SSL_read_ex(ssl, buffer.baseAddress, buffer.count, &count)
+        if status == 1 {
+            readNeedsRoom = false
+            isStarved = false
+            return count
+        }
+        return try takeNote(of: status, "read over TLS", stream, reading: true) ? 0 : nil
+    }
+
+    func write(_ parts: inout GatherList, of stream: ByteStream) throws(IOError) -> Bool {
+        while !parts.isEmpty {
+            guard writeNeedsInput ? stream.isReadable : stream.isWritable else { return false }
+            ERR_clear_error()
+            errno = 0
+            var count = 0
+            let status: Int32
+            if parts.partCount == 1 || parts.first.count >= Self.recordLimit {
+                status = SSL_write_ex(ssl, parts.first.baseAddress, parts.first.count, &count)
+            } else {
+                // Several small parts share a record, so that head and content leave together.
+                let scratch = stream.executor.recordScratch
+                let filled = parts.copy(into: scratch)
+                status = SSL_write_ex(ssl, scratch.baseAddress, filled, &count)
+            }
+            if status == 1 {
+                writeNeedsInput = false
+                parts.advance(by: count)
+            } else if try takeNote(of: status, "write over TLS", stream, reading: false) {
+                throw IOError(.connectionReset, operation: "write over TLS", detail: "the peer has ended the session")
+            }
+        }
+        return true
+    }
+
+    /// Tells the peer that nothing follows, as far as the socket takes it now.
+    func sendCloseNotify() {
+        guard !isBroken, SSL_is_init_finished(ssl) == 1 else { return }
+        ERR_clear_error()
+        SSL_shutdown(ssl)
+        ERR_clear_error()
+    }
+
+    /// Remembers what is to be waited for. True at the orderly end of the session.
+    @discardableResult
+    private func takeNote(
+        of status: Int32, _ operation: String, _ stream: ByteStream, reading: Bool
+    ) throws(IOError) -> Bool {
+        let number = errno
+        let kind = SSL_get_error(ssl, status)
+        switch kind {
+        case SSL_ERROR_WANT_READ:
+            stream.isReadable = false
+            isStarved = true
+            if reading { readNeedsRoom = false } else { writeNeedsInput = true }
+            return false
+        case SSL_ERROR_WANT_WRITE:
+            stream.isWritable = false
+            if reading { readNeedsRoom = true } else { writeNeedsInput = false }
+            return false
+        case SSL_ERROR_ZERO_RETURN: return true
+        default:
+            isBroken = true
+            throw TLSFailure.last(operation, on: ssl, kind: kind, errno: number)
+        }
+    }
 }

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+import COpenSSL
+
+/// What was agreed on with the peer.
+package struct TLSDetails: Sendable, Equatable {
+    /// `TLSv1.2` or `TLSv1.3`.
+    package let version: String
+    /// The cipher suite's name.
+    package let cipher: String
+    /// The protocol agreed on by ALPN, if any.
+    package let applicationProtocol: String?
+    /// Whether an earlier session was resumed.
+    package let isResumed: Bool
+    /// The host the client asked for by SNI.
+    package let serverName: String?
+}
+
+extension ByteStream {
+    /// Puts the stream under TLS as the client of `serverName`, a host's name or numeric address.
+    ///
+    /// Returns when the peer is verified. Throws `.certificateInvalid`, `.tlsFailed` or what reading and writing
+    /// throw; after that the stream is good for `close` only. The deadline applies.
+    package func startTLS(client context: TLSClientContext, serverName: String) async throws(IOError) {
+        guard isOpen else { throw closedError("agree on TLS") }
+        try await agree(TLSSession(try context.makeSession(for: serverName, on: descriptor), of: context))
+    }
+
+    /// Puts the stream under TLS as the server.
+    package func startTLS(server context: TLSServerContext) async throws(IOError) {
+        guard isOpen else { throw closedError("agree on TLS") }
+        try await agree(TLSSession(try context.makeSession(on: descriptor), of: context))
+    }
+
+    private func agree(_ session: TLSSession) async throws(IOError) {
+        precondition(tls == nil, "TLS has begun on this stream already")
+        tls = session
+        while try !session.handshake(of: self) {
+            try await waitToWrite("agree on TLS")
+            guard isOpen else { throw closedError("agree on TLS") }
+        }
+    }
+
+    /// What was agreed on, once TLS has begun.
+    package var tlsDetails: TLSDetails? {
+        guard let ssl = tls?.ssl, SSL_is_init_finished(ssl) == 1 else { return nil }
+        var name: UnsafePointer<UInt8>?
+        var length: UInt32 = 0
+        SSL_get0_alpn_selected(ssl, &name, &length)
+        return TLSDetails(
+            version: String(cString: SSL_get_version(ssl)),
+            cipher: SSL_CIPHER_get_name(SSL_get_current_cipher(ssl)).map { String(cString: $0) } ?? "",
+            applicationProtocol: name.map {
+                String(decoding: UnsafeBufferPointer(start: $0, count: Int(length)), as: UTF8.self)
+            },
+            isResumed: SSL_session_reused(ssl) == 1,
+            serverName: SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name).map { String(cString: $0) })
+    }
+}

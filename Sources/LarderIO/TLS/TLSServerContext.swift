@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+import COpenSSL
+
+/// How we speak TLS as the server of one name: certificate and key. Shared by all loops.
+// @unchecked: the SSL_CTX is not changed after `init`, and OpenSSL locks what connections share in it.
+package final class TLSServerContext: @unchecked Sendable {
+    let context: OpaquePointer
+    /// In the wire's form: each name with its length before it.
+    fileprivate let protocols: [UInt8]
+
+    /// - Parameters:
+    ///   - certificates: in PEM; ours first, then those of its issuers.
+    ///   - privateKey: in PEM, without a passphrase.
+    ///   - applicationProtocols: what is agreed to by ALPN, in order of preference. A client that offers others only is
+    ///     refused (RFC 7301 §3.2).
+    package init(
+        certificates: String, privateKey: String, applicationProtocols: [String] = ["http/1.1"]
+    ) throws(IOError) {
+        let operation = "set up TLS for clients"
+        guard let context = SSL_CTX_new(TLS_server_method()) else { throw TLSFailure.setup(operation, "no memory") }
+        self.context = context
+        protocols = applicationProtocols.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
+        _ = larder_ssl_ctx_require_tls12(context)
+        larder_ssl_ctx_set_modes(context)
+        larder_ssl_ctx_refuse_renegotiation(context)
+        // Which sessions belong together must be said before sessions can be resumed; any constant will do.
+        SSL_CTX_set_session_id_context(context, Array("larder".utf8), 6)
+        let chain = try PEM.certificates(certificates, operation)
+        let key = try PEM.privateKey(privateKey, operation)
+        guard SSL_CTX_use_certificate(context, chain[0].pointer) == 1 else {
+            throw TLSFailure.setup(operation, "the certificate cannot be used")
+        }
+        for issuer in chain.dropFirst() where larder_ssl_ctx_add_chain_certificate(context, issuer.pointer) != 1 {
+            throw TLSFailure.setup(operation, "the issuer's certificate cannot be used")
+        }
+        guard SSL_CTX_use_PrivateKey(context, key.pointer) == 1, SSL_CTX_check_private_key(context) == 1 else {
+            throw TLSFailure.setup(operation, "the private key does not belong to the certificate")
+        }
+        SSL_CTX_set_alpn_select_cb(context, protocolSelected, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    deinit { SSL_CTX_free(context) }
+
+    func makeSession(on descriptor: Int32) throws(IOError) -> OpaquePointer {
+        let operation = "begin TLS with a client"
+        guard let ssl = SSL_new(context) else { throw TLSFailure.setup(operation, "no memory") }
+        guard SSL_set_fd(ssl, descriptor) == 1 else {
+            SSL_free(ssl)
+            throw TLSFailure.setup(operation, "no memory")
+        }
+        SSL_set_accept_state(ssl)
+        return ssl
+    }
+
+    /// Where in `offered`, a list in the wire's form, the protocol we like best begins; nil if we like none.
+    fileprivate func choose(among offered: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
+        for ours in Self.names(of: protocols) {
+            let name = protocols[ours]
+            if let theirs = Self.names(of: offered).first(where: { offered[$0].elementsEqual(name) }) { return theirs }
+        }
+        return nil
+    }
+
+    /// Where the names are in a list in the wire's form, each after its length. A list cut short ends early.
+    private static func names(of list: some RandomAccessCollection<UInt8>) -> [Range<Int>] {
+        let list = Array(list)
+        var names: [Range<Int>] = []
+        var position = 0
+        while position < list.count {
+            let end = position + 1 + Int(list[position])
+            guard end <= list.count else { break }
+            names.append((position + 1)..<end)
+            position = end
+        }
+        return names
+    }
+}
+
+private func protocolSelected(
+    _: OpaquePointer?, _ chosen: UnsafeMutablePointer<UnsafePointer<UInt8>?>?, _ length: UnsafeMutablePointer<UInt8>?,
+    _ offered: UnsafePointer<UInt8>?, _ offeredLength: UInt32, _ argument: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let argument, let chosen, let length, let offered else { return SSL_TLSEXT_ERR_ALERT_FATAL }
+    let context = Unmanaged<TLSServerContext>.fromOpaque(argument).takeUnretainedValue()
+    guard let name = context.choose(among: UnsafeBufferPointer(start: offered, count: Int(offeredLength))) else {
+        return SSL_TLSEXT_ERR_ALERT_FATAL
+    }
+    chosen.pointee = offered + name.lowerBound
+    length.pointee = UInt8(name.count)
+    return SSL_TLSEXT_ERR_OK
+}

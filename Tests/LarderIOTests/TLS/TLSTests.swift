@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+import LarderTesting
+import Testing
+
+@testable import LarderIO
+
+@Suite("TLS")
+struct TLSTests {
+    struct Side: Sendable {
+        let server: TLSServerContext
+        let client: TLSClientContext
+    }
+
+    static func contexts(
+        _ names: String = "DNS:origin.example,IP:127.0.0.1", validity: ClosedRange<Int> = -3600...86400,
+        trusting: Bool = true, offering protocols: [String] = ["http/1.1"]
+    ) throws -> Side {
+        let authority = TestAuthority()
+        let identity = authority.identity(names, validity: validity)
+        return Side(
+            server: try TLSServerContext(certificates: identity.certificate, privateKey: identity.privateKey),
+            client: try TLSClientContext(
+                trustsSystem: false, authorities: trusting ? authority.pem : TestAuthority().pem,
+                applicationProtocols: protocols))
+    }
+
+    /// Both ends of a TCP connection. `serve` runs at the server's end, as a task of its own.
+    static func connection(
+        on loop: isolated EventLoop, serve: @escaping (ByteStream) async -> Void
+    ) throws -> ByteStream {
+        let (a, b) = try connectedPair(AF_INET)
+        let server = try ByteStream(adopting: b, on: loop)
+        loop.spawnHere {
+            await serve(server)
+            server.close()
+        }
+        return try ByteStream(adopting: a, on: loop)
+    }
+
+    /// The error of a handshake with the server of `side` as `host`.
+    static func failure(_ side: Side, host: String) async throws -> IOError? {
+        try await onLoop { loop -> IOError? in
+            let client = try connection(on: loop) { try? await $0.startTLS(server: side.server) }
+            defer { client.close() }
+            do throws(IOError) {
+                try await client.startTLS(client: side.client, serverName: host)
+                // What the server does not like it says after the client is done (TLS 1.3).
+                _ = try await client.readSome()
+                return nil
+            } catch { return error }
+        }
+    }
+
+    @Test(arguments: ["origin.example", "ORIGIN.example.", "127.0.0.1"])
+    func `a verified peer is talked to`(host: String) async throws {
+        let side = try Self.contexts()
+        let (text, details) = try await onLoop { loop in
+            let client = try Self.connection(on: loop) { server in
+                guard (try? await server.startTLS(server: side.server)) != nil else { return }
+                while let some = try? await server.readSome(), !some.isEmpty { try? await server.write(some) }
+            }
+            defer { client.close() }
+            try await client.startTLS(client: side.client, serverName: host)
+            try await client.write(Array("over TLS".utf8))
+            client.shutdownWrite()
+            return (try await client.readAll().text, client.tlsDetails)
+        }
+        #expect(text == "over TLS")
+        #expect(details?.version == "TLSv1.3")
+        #expect(details?.applicationProtocol == "http/1.1")
+        #expect(details?.isResumed == false)
+    }
+
+    @Test(arguments: ["other.example", "127.0.0.2", "sub.origin.example"])
+    func `a certificate for another host is refused`(host: String) async throws {
+        let error = try #require(try await Self.failure(Self.contexts(), host: host))
+        #expect(error.code == .certificateInvalid)
+        #expect(error.description.contains("for another host"))
+    }
+
+    @Test func `a certificate from an unknown issuer is refused`() async throws {
+        let error = try #require(try await Self.failure(Self.contexts(trusting: false), host: "origin.example"))
+        #expect(error.code == .certificateInvalid)
+        #expect(error.description.contains("issuer"))
+    }
+
+    @Test func `an expired certificate is refused`() async throws {
+        let side = try Self.contexts(validity: -7200...(-3600))
+        let error = try #require(try await Self.failure(side, host: "origin.example"))
+        #expect(error.code == .certificateInvalid)
+        #expect(error.description.contains("expired"))
+    }
+
+    @Test func `a certificate of the future is refused`() async throws {
+        let side = try Self.contexts(validity: 3600...7200)
+        let error = try #require(try await Self.failure(side, host: "origin.example"))
+        #expect(error.code == .certificateInvalid)
+        #expect(error.description.contains("not valid yet"))
+    }
+
+    @Test func `without a common application protocol there is no agreement`() async throws {
+        let error = try #require(try await Self.failure(Self.contexts(offering: ["h9"]), host: "origin.example"))
+        #expect(error.code == .tlsFailed)
+    }
+
+    @Test func `a peer that does not speak TLS is told apart`() async throws {
+        let side = try Self.contexts()
+        let error = try await onLoop { loop -> IOError? in
+            let client = try Self.connection(on: loop) { server in
+                try? await server.write(Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8))
+                _ = try? await server.readSome()
+            }
+            defer { client.close() }
+            do throws(IOError) {
+                try await client.startTLS(client: side.client, serverName: "origin.example")
+                return nil
+            } catch { return error }
+        }
+        #expect(error?.code == .tlsFailed)
+        #expect(error?.description.contains("does not speak TLS") == true)
+    }
+
+    @Test func `much data goes both ways at once, in gathered and in single writes`() async throws {
+        let side = try Self.contexts()
+        let size = 1 << 20
+        let (received, echoed) = try await onLoop { loop in
+            var received = 0
+            let client = try Self.connection(on: loop) { server in
+                guard (try? await server.startTLS(server: side.server)) != nil else { return }
+                loop.spawnHere {
+                    let part = UnsafeMutableRawBufferPointer.allocate(byteCount: 700, alignment: 1)
+                    defer { part.deallocate() }
+                    part.initializeMemory(as: UInt8.self, repeating: 9)
+                    var parts = GatherList()
+                    for _ in 0..<60 { parts.append(UnsafeRawBufferPointer(part)) }
+                    for _ in 0..<25 { try? await server.write(parts) }
+                    server.shutdownWrite()
+                }
+                while let some = try? await server.readSome(5000), !some.isEmpty { received += some.count }
+                while !server.isPeerClosed { await loop.yield() }
+            }
+            defer { client.close() }
+            try await client.startTLS(client: side.client, serverName: "origin.example")
+            loop.spawnHere {
+                try? await client.write([UInt8](repeating: 3, count: size))
+                client.shutdownWrite()
+            }
+            let echoed = try await client.readAll()
+            while received < size { await loop.yield() }
+            return (received, echoed)
+        }
+        #expect(received == size)
+        #expect(echoed.count == 700 * 60 * 25)
+        #expect(echoed.allSatisfy { $0 == 9 })
+    }
+
+    @Test func `an end without close_notify is a broken connection, one with it is an end`() async throws {
+        let side = try Self.contexts()
+        for isOrderly in [true, false] {
+            let outcome = try await onLoop { loop in
+                let client = try Self.connection(on: loop) { server in
+                    guard (try? await server.startTLS(server: side.server)) != nil else { return }
+                    try? await server.write(Array("part".utf8))
+                    // The kernel's end of the stream, without OpenSSL knowing.
+                    if !isOrderly { Glibc.shutdown(server.descriptor, SocketKind.ourSide) }
+                }
+                defer { client.close() }
+                try await client.startTLS(client: side.client, serverName: "origin.example")
+                var outcome = [try await client.readSome().text]
+                do throws(IOError) { outcome.append(try await client.readSome().text) } catch {
+                    outcome.append("\(error.code)")
+                }
+                return outcome
+            }
+            #expect(outcome == ["part", isOrderly ? "" : "connectionReset"])
+        }
+    }
+
+    @Test func `a host's session is resumed`() async throws {
+        let side = try Self.contexts()
+        let resumed = try await onLoop { loop in
+            var resumed: [Bool?] = []
+            for host in ["origin.example", "origin.example", "127.0.0.1"] {
+                let client = try Self.connection(on: loop) { server in
+                    guard (try? await server.startTLS(server: side.server)) != nil else { return }
+                    try? await server.write(Array("x".utf8))
+                    _ = try? await server.readSome()
+                }
+                try await client.startTLS(client: side.client, serverName: host)
+                // Tickets come after the handshake, before the first octet.
+                _ = try await client.readSome()
+                resumed.append(client.tlsDetails?.isResumed)
+                client.close()
+            }
+            return resumed
+        }
+        #expect(resumed == [false, true, false])
+    }
+
+    @Test func `a handshake that stalls fails when the deadline passes`() async throws {
+        let side = try Self.contexts()
+        let time = ManualTime()
+        let code = try await onLoop(time: time) { loop in
+            let (stream, peer) = try streamAndPeer(on: loop, AF_INET)
+            defer {
+                stream.close()
+                peer.close()
+            }
+            stream.setDeadline(after: .seconds(10))
+            loop.spawnHere {
+                await loop.yield()
+                time.advance(by: .seconds(10))
+            }
+            do throws(IOError) {
+                try await stream.startTLS(client: side.client, serverName: "origin.example")
+                return "agreed"
+            } catch { return "\(error.code)" }
+        }
+        #expect(code == "timedOut")
+    }
+
+    @Test func `closing ends a handshake under way`() async throws {
+        let side = try Self.contexts()
+        let code = try await onLoop { loop in
+            let (stream, peer) = try streamAndPeer(on: loop, AF_INET)
+            defer { peer.close() }
+            loop.spawnHere {
+                await loop.yield()
+                stream.close()
+            }
+            do throws(IOError) {
+                try await stream.startTLS(client: side.client, serverName: "origin.example")
+                return "agreed"
+            } catch { return "\(error.code)" }
+        }
+        #expect(code == "closed")
+    }
+
+    @Test func `contexts say what is wrong with what they are given`() throws {
+        let identity = TestAuthority().identity("DNS:a.example")
+        let other = TestAuthority().identity("DNS:a.example")
+        func message(_ certificates: String, _ key: String) -> String {
+            do throws(IOError) {
+                _ = try TLSServerContext(certificates: certificates, privateKey: key)
+                return "accepted"
+            } catch { return error.description }
+        }
+        #expect(message(identity.certificate, identity.privateKey) == "accepted")
+        #expect(message("nonsense", identity.privateKey).contains("no certificate in PEM"))
+        #expect(message(identity.certificate, "nonsense").contains("no private key in PEM"))
+        #expect(message(identity.certificate, other.privateKey).contains("does not belong"))
+        #expect { try TLSClientContext(authorityFile: "/nonexistent.pem") } throws: { "\($0)".contains("/nonexistent.pem") }
+    }
+}
