@@ -51,7 +51,10 @@ package actor EventLoop {
         Task(executorPreference: executor) { await body(self) }
     }
 
-    /// Starts a task from the loop itself; it runs at once, up to its first suspension, before this returns.
+    /// Starts a task from the loop itself, without a detour over the queue other threads use.
+    ///
+    /// It begins before this returns, or else before the loop looks at the kernel again: a body that is isolated to
+    /// the loop takes a place in the loop's queue first. Count on neither.
     ///
     /// `body` may capture what belongs to the loop. Where it uses the `isolated` parameter of the function it
     /// is written in, it is isolated to the loop like that function.
