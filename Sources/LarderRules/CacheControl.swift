@@ -67,10 +67,11 @@ extension CacheControl.Request {
     /// Reads the directives of a request. `Pragma` counts only where there is no `Cache-Control` at all.
     package init(_ fields: Fields) {
         var parsed = CacheControl.Request()
+        var seen: NumbersSeen = []
         var hasCacheControl = false
         fields.forEach(.cacheControl) { line in
             hasCacheControl = true
-            DirectiveScanner.scan(line) { name, argument in parsed.take(name, argument) }
+            DirectiveScanner.scan(line) { name, argument in parsed.take(name, argument, &seen) }
         }
         if !hasCacheControl {
             fields.forEach(.pragma) { line in
@@ -82,31 +83,47 @@ extension CacheControl.Request {
         self = parsed
     }
 
-    private mutating func take(_ name: UnsafeRawBufferPointer, _ argument: DirectiveScanner.Argument) {
+    /// The directives with numbers that have occurred, whether or not their first argument was one.
+    private struct NumbersSeen: OptionSet {
+        let rawValue: UInt8
+        static let maxAge = NumbersSeen(rawValue: 1)
+        static let minFresh = NumbersSeen(rawValue: 2)
+        static let maxStale = NumbersSeen(rawValue: 4)
+        static let staleIfError = NumbersSeen(rawValue: 8)
+    }
+
+    private mutating func take(
+        _ name: UnsafeRawBufferPointer, _ argument: DirectiveScanner.Argument, _ seen: inout NumbersSeen
+    ) {
         switch name.count {
-        case 7:
-            if name.isFolded("max-age") { maxAge = maxAge ?? argument.seconds }
-        case 8:
-            if name.isFolded("no-cache") { noCache = true } else if name.isFolded("no-store") { noStore = true }
+        case 7: if name.isFolded("max-age") { takeNumber(\.maxAge, .maxAge, argument, &seen) }
+        case 8: if name.isFolded("no-cache") { noCache = true } else if name.isFolded("no-store") { noStore = true }
         case 9:
             if name.isFolded("min-fresh") {
-                minFresh = minFresh ?? argument.seconds
+                takeNumber(\.minFresh, .minFresh, argument, &seen)
             } else if name.isFolded("max-stale") {
-                if case .none = argument {
-                    maxStale = maxStale ?? .foreverInRFC9111
-                } else {
-                    maxStale = maxStale ?? argument.seconds
-                }
+                let isFirst = !seen.contains(.maxStale)
+                takeNumber(\.maxStale, .maxStale, argument, &seen)
+                if isFirst, case .none = argument { maxStale = .foreverInRFC9111 }
             }
         case 12: if name.isFolded("no-transform") { noTransform = true }
         case 14:
             if name.isFolded("only-if-cached") {
                 onlyIfCached = true
             } else if name.isFolded("stale-if-error") {
-                staleIfError = staleIfError ?? argument.seconds
+                takeNumber(\.staleIfError, .staleIfError, argument, &seen)
             }
         default: break
         }
+    }
+
+    /// The first occurrence counts, even if it is no number and so no wish.
+    private mutating func takeNumber(
+        _ wish: WritableKeyPath<CacheControl.Request, Duration?>, _ number: NumbersSeen,
+        _ argument: DirectiveScanner.Argument, _ seen: inout NumbersSeen
+    ) {
+        guard let delta = argument.delta, seen.insert(number).inserted else { return }
+        self[keyPath: wish] = delta.duration
     }
 }
 
@@ -208,7 +225,7 @@ extension DirectiveScanner.Argument {
         }
     }
 
-    /// The argument as a lifetime of a response: nil when the member is to be ignored.
+    /// The argument as a number of seconds; nil when the member is to be ignored.
     var delta: DeltaSeconds? {
         switch self {
         case .token(let octets), .quoted(let octets): DeltaSeconds(octets)
@@ -216,7 +233,4 @@ extension DirectiveScanner.Argument {
         case .spaced: nil
         }
     }
-
-    /// The argument as a wish of a client: nil when it is none that could be granted.
-    var seconds: Duration? { delta?.duration }
 }

@@ -48,8 +48,9 @@ extension StoredResponse {
             lifetime = Freshness.lifetime(
                 status: status, fields: fields, directives: directives, date: date, responseTime: responseTime, policy: policy)
             usableFrom = responseTime - .seconds(1)
+            // What was stale on arrival is never fresh, not even while a clock that was set back stands before it.
             freshUntil =
-                standing == .asReceived
+                standing == .asReceived && lifetime.duration > correctedInitialAge
                 ? responseTime + (lifetime.duration - correctedInitialAge) : Timestamp(nanoseconds: .min)
             validatesAlways = standing == .invalid || (directives.flags.contains(.noCache) && !isOverridden)
             staleProhibition = Facts.prohibition(directives, standing, policy)

@@ -120,6 +120,7 @@ struct CacheControlTests {
             }),
         RequestCase("any staleness", ["Cache-Control: max-stale"], request { $0.maxStale = .seconds(2_147_483_648) }),
         RequestCase("an unreadable wish is none", ["Cache-Control: max-stale=x, max-age=1.5, min-fresh=-1"], request { _ in }),
+        RequestCase("the first of two counts, whatever it is", ["Cache-Control: max-stale=x, max-stale, max-age=1, max-age=2"], request { $0.maxAge = .seconds(1) }),
         RequestCase("Pragma alone", ["Pragma: no-cache"], request { $0.noCache = true }),
         RequestCase("Pragma next to Cache-Control", ["Pragma: no-cache", "Cache-Control: foo"], request { _ in }),
     ]

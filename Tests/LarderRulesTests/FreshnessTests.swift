@@ -136,6 +136,11 @@ struct FreshnessTests {
         #expect(Age.currentAge(of: stored, at: .at(-1.5)) == .seconds(2_147_483_648))
     }
 
+    @Test func `what is stale on arrival is not fresh a moment before`() {
+        let stored = StoredResponse.stored(.ok("Cache-Control: max-age=60", "Age: 60"))
+        #expect(!Freshness.isFresh(stored, at: .at(-0.5)))
+    }
+
     @Test func `what the origin asks for in Retry-After is read in both forms`() {
         #expect(RetryAfter.delay(Fields(lines: ["Retry-After: 120"]), now: epoch) == .seconds(120))
         #expect(RetryAfter.delay(Fields(lines: ["Retry-After: \(Self.date(90))"]), now: epoch) == .seconds(90))
