@@ -62,6 +62,8 @@ package struct CachePolicy: Sendable, Hashable {
     package var setCookie: SetCookieRule = .stored
     /// Whether values of `Accept`-like fields are compared in a normal form (RFC 9111 §4.1), or octet by octet.
     package var normalisedVary = true
+    /// What is done about request fields outside the key that make origins answer differently.
+    package var unkeyedFields = UnkeyedFields()
     /// Whether the key includes the request content, which makes QUERY and POST storable like GET.
     package var keyedByContent = false
 

@@ -66,6 +66,7 @@ extension Storability {
                     || Storability.allowsAuthorized(directives)
             case .requestContent:
                 policy.keyedByContent || !(request.method == .get && Storability.hasContent(request))
+            case .unkeyedField: policy.unkeyedFields.obstacle(in: request.fields) == nil
             case .contentRange: response.status != 206 || isReadablePart
             case .vary: !Variance(vary: response.fields, request: request.fields, normalises: false).matchesNothing
             case .setCookie:
@@ -126,6 +127,7 @@ extension Storability {
             case .requestNoStore: request.fields.contains(.cacheControl) ? .cacheControl : nil
             case .authorization: request.fields.contains(.authorization) ? .authorization : nil
             case .requestContent: request.fields.contains(.transferEncoding) ? .transferEncoding : .contentLength
+            case .unkeyedField: policy.unkeyedFields.obstacle(in: request.fields)
             case .contentRange: response.status == 206 ? .contentRange : nil
             case .vary: response.fields.contains(.vary) ? .vary : nil
             case .setCookie: response.fields.contains(.setCookie) ? .setCookie : nil

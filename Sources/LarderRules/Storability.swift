@@ -47,6 +47,8 @@ package enum StorageCondition: String, Sendable, Hashable, CaseIterable {
     case authorization
     /// No content outside the key made the origin choose this response.
     case requestContent = "request-content"
+    /// Nor did a field that the configuration says to be wary of (`UnkeyedFields`).
+    case unkeyedField = "unkeyed-field"
     /// A partial response says which part it is.
     case contentRange = "content-range"
     /// A later request could be told to match.

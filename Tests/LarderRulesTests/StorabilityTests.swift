@@ -88,6 +88,10 @@ struct StorabilityTests {
         Case("content on GET", Input(request: .get("Content-Length: 4"), response: .ok(fresh)), .doNotStore(.requestContent)),
         Case("chunked content on GET", Input(request: .get("Transfer-Encoding: chunked"), response: .ok(fresh)), .doNotStore(.requestContent)),
         Case("no content on GET", Input(request: .get("Content-Length: 0"), response: .ok(fresh)), .store(.explicit(.maxAge), .durable)),
+        Case(
+            "a field to be wary of",
+            Input(request: .get("X-Debug: 1"), response: .ok(fresh), policy: .with { $0.unkeyedFields.exceptions["X-Debug"] = .notStored }),
+            .doNotStore(.unkeyedField)),
         Case("Vary: *", Input(response: .ok(fresh, "Vary: *")), .doNotStore(.vary)),
         Case("Vary: , *", Input(response: .ok(fresh, "Vary: , *")), .doNotStore(.vary)),
         Case("Vary that is none", Input(response: .ok(fresh, "Vary: a b")), .doNotStore(.vary)),
