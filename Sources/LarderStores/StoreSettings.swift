@@ -54,7 +54,7 @@ package struct StoreSettings: Sendable {
     /// How much room is kept free below `diskLimit`, so that it holds between two slices of eviction.
     var reserve: Int64 { diskLimit / 32 }
     /// A log of so many octets is written back to the database.
-    var checkpointBytes: Int64 { min(max(diskLimit / 32, 256 << 10), 16 << 20) }
+    var checkpointBytes: Int64 { min(max(diskLimit / 32, 256 << 10), 64 << 20) }
     /// `commitBytes`, or less where the limit is small.
     var groupBytes: Int { Int(min(Int64(commitBytes), max(diskLimit / 64, 64 << 10))) }
     var longestContent: Int64 { min(maxObject, diskLimit / 8) }

@@ -48,6 +48,14 @@ final class Monitor<State>: @unchecked Sendable {
         return body(&state.pointee)
     }
 
+    /// Like `withLock`, and wakes one of those who wait: for when any of them will do.
+    func changeForOne<Result>(_ body: (inout State) -> Result) -> Result {
+        pthread_mutex_lock(mutex)
+        defer { pthread_cond_signal(condition) }
+        defer { pthread_mutex_unlock(mutex) }
+        return body(&state.pointee)
+    }
+
     /// Wakes all who wait.
     func notify() { pthread_cond_broadcast(condition) }
 

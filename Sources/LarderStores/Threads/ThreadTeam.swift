@@ -53,7 +53,9 @@ final class ThreadTeam<Tool>: Sendable {
 
     /// Queues a job. False if it will not be done: too many wait, or the team has been dismissed.
     func submit(_ job: @escaping Job) -> Bool {
-        monitor.change { state in
+        // Threads that wait without a pause are all alike. One that is woken during a pause waits on, and looks at
+        // the queue when all are woken at its end.
+        monitor.changeForOne { state in
             guard !state.isClosed, state.waiting < queueLimit else { return false }
             state.jobs.append(job)
             return true

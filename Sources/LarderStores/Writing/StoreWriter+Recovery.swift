@@ -45,7 +45,7 @@ extension StoreWriter {
             PRAGMA wal_autocheckpoint = \(max(settings.checkpointBytes / Schema.pageSize, 8));
             PRAGMA journal_size_limit = \(settings.checkpointBytes);
             PRAGMA mmap_size = \(settings.mappedBytes);
-            PRAGMA cache_size = -8192;
+            PRAGMA cache_size = -16384;
             PRAGMA temp_store = MEMORY;
             PRAGMA secure_delete = FAST;
             """)
