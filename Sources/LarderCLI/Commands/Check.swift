@@ -9,7 +9,9 @@ struct Check: ParsableCommand {
         abstract: "Say whether a configuration is valid, without starting.",
         discussion: "Every problem is a line `file:line:column: …` that says what was found and what was expected.")
 
-    @Argument(help: "The configuration (default: the one that `larder serve` would read).")
+    @Argument(
+        help: "The configuration (default: the one that `larder serve` would read).",
+        completion: .file(extensions: ["yaml", "yml"]))
     var file: String?
 
     @OptionGroup var options: ConfigurationOptions

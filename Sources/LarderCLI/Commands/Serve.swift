@@ -28,7 +28,8 @@ struct Serve: AsyncParsableCommand {
             what can be set.
             """)
 
-    @Option(help: ArgumentHelp("The configuration.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("The configuration.", valueName: "file"), completion: .file(extensions: ["yaml", "yml"]))
     var config: String?
 
     @OptionGroup var options: ConfigurationOptions

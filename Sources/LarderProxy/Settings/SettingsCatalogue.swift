@@ -132,7 +132,7 @@ package enum SettingsCatalogue {
             "limits.fieldLines", \.limits.fieldLines, .integer(16...10_000),
             "The number of field lines in a header or trailer section."),
         Setting(
-            "limits.targetLength", \.limits.targetLength, .size(ByteCount(256), .mebibytes(1)),
+            "limits.targetLength", \.limits.targetLength, .size(ByteCount(256), ByteCount(TargetURI.lengthLimit)),
             "The length of a request target."),
         Setting(
             "limits.requestSpool", \.limits.requestSpool, .size(ByteCount(0), .mebibytes(16)),

@@ -8,6 +8,7 @@ enum SettingsChecks {
         checkSizes(settings, &reader)
         checkMounts(settings.services, &reader)
         checkBases(settings.services, &reader)
+        checkLoops(settings, &reader)
         for service in settings.services {
             for (index, block) in service.configure.enumerated() {
                 check(block, at: "services.\(service.name).configure[\(index)]", &reader)
@@ -67,6 +68,24 @@ enum SettingsChecks {
                 "services.\(service.name).baseURL", found: SettingsProblem.quoted(service.baseURL.shown) + " again",
                 expected: "a URL that no other service has",
                 advice: "the service `\(owner)` has it already; put both into one service", &reader)
+        }
+    }
+
+    /// A service whose origin is Larder itself would ask itself for ever.
+    private static func checkLoops(_ settings: Settings, _ reader: inout SettingsReader) {
+        for service in settings.services {
+            let target = service.baseURL.target
+            let host = target.host.hasPrefix("[") ? String(target.host.dropFirst().dropLast()) : target.host
+            let isOwn = settings.listen.contains { own in
+                guard own.port == target.port else { return false }
+                return IPAddress(host).map { $0 == own.address }
+                    ?? (HostPattern.isLoopbackName(host) && own.address.isLoopback)
+            }
+            guard isOwn else { continue }
+            refuse(
+                "services.\(service.name).baseURL", found: SettingsProblem.quoted(service.baseURL.shown),
+                expected: "a URL that is not Larder's own", advice: "`listen` has this address; name the origin's",
+                &reader)
         }
     }
 

@@ -205,6 +205,10 @@ struct MalformedConfigurationTests {
             expected: "a URL that no other service has",
             advice: "the service `a` has it already; put both into one service"),
         Mistake(
+            label: "a base URL that is Larder's own", yaml: "services: { a: { baseURL: \"http://localhost:3128\" } }\n",
+            line: 1, column: 18, setting: "services.a.baseURL", found: "`http://localhost:3128/`",
+            expected: "a URL that is not Larder's own", advice: "`listen` has this address; name the origin's"),
+        Mistake(
             label: "a pattern that names a query", yaml: block("match: /search?q=*"), line: 5, column: 16,
             setting: "services.a.configure[0].match", found: "`/search?q=*`", expected: aPattern, suggestion: "/search",
             advice: "a pattern cannot name a query, `?` is any one character; add `query: { … }`"),
