@@ -93,7 +93,7 @@ struct SettingsCatalogueTests {
           memory: 2 MiB
           inlineLimit: 3 KiB
           maxObject: 4 MiB
-          targets: [CDN-Cache-Control]
+          targets: [Larder-Cache-Control]
         timeouts:
           head: 1 s
           idle: 2 s
