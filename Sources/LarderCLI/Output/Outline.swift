@@ -6,13 +6,14 @@ import Larder
 enum Outline {
     static func text(_ value: JSONValue, _ style: TextStyle) -> String {
         switch value {
-        case .object(let object): lines(object, indent: 0, style)
+        case .object(let object): lines(object, of: nil, indent: 0, style)
         case .array(let elements) where !elements.allSatisfy(isPlain): items(elements, indent: 0, style)
         default: plain(value, name: nil) + "\n"
         }
     }
 
-    private static func lines(_ object: JSONObject, indent: Int, _ style: TextStyle) -> String {
+    /// The members of an object; in one called `bytes` they are all sizes.
+    private static func lines(_ object: JSONObject, of parent: String?, indent: Int, _ style: TextStyle) -> String {
         let margin = String(repeating: " ", count: indent)
         let width = object.names.filter { object[$0].map(isPlain) ?? false }.map { words($0).count }.max() ?? 0
         var text = ""
@@ -21,12 +22,12 @@ enum Outline {
             let label = words(name)
             if isPlain(value) {
                 let gap = String(repeating: " ", count: max(0, width - label.count))
-                text += "\(margin)\(style.dim(label))\(gap)  \(plain(value, name: name))\n"
+                text += "\(margin)\(style.dim(label))\(gap)  \(plain(value, name: parent == "bytes" ? parent : name))\n"
                 continue
             }
             text += "\(margin)\(style.bold(label))\n"
             switch value {
-            case .object(let inner): text += lines(inner, indent: indent + 2, style)
+            case .object(let inner): text += lines(inner, of: name, indent: indent + 2, style)
             case .array(let elements): text += items(elements, indent: indent + 2, style)
             default: break
             }
@@ -39,7 +40,7 @@ enum Outline {
         return elements.map { element in
             switch element {
             case .object(let object) where !object.isEmpty:
-                "\(margin)- " + lines(object, indent: indent + 2, style).dropFirst(indent + 2)
+                "\(margin)- " + lines(object, of: nil, indent: indent + 2, style).dropFirst(indent + 2)
             default: "\(margin)- \(plain(element, name: nil))\n"
             }
         }.joined()

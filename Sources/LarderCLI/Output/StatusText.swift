@@ -22,7 +22,8 @@ enum StatusText {
 
         if let requests = status["requests"]?.object, !requests.isEmpty {
             var counts = Columns(sides: [.left, .right], heading: ["requests", ""])
-            for name in requests.names {
+            let order = StatusText.outcomes.filter(requests.names.contains)
+            for name in order + requests.names.filter({ !order.contains($0) }) {
                 guard let count = requests[name]?.int else { continue }
                 counts.rows.append([Outline.printable(name), Quantity.count(count)])
             }
@@ -37,10 +38,13 @@ enum StatusText {
         return "\(Quantity.bytes(bytes)) of \(Quantity.bytes(limit)) (\(share))"
     }
 
-    /// What a newer daemon says besides.
+    /// The outcomes of requests, from what costs nothing to what failed.
+    private static let outcomes = ["hit", "stale", "validated", "collapsed", "miss", "error", "tunnel"]
+
+    /// What the daemon says besides, but for the event loops: those are for `--json`.
     private static func rest(of status: JSONValue, _ style: TextStyle) -> String {
         var rest = JSONObject()
-        let shown = ["version", "uptimeSeconds", "hitRatio", "memory", "disk", "resources", "requests"]
+        let shown = ["version", "uptimeSeconds", "hitRatio", "memory", "disk", "resources", "requests", "loops"]
         for name in status.object?.names ?? [] where !shown.contains(name) { rest[name] = status[name] }
         return rest.isEmpty ? "" : "\n" + Outline.text(.object(rest), style)
     }

@@ -10,9 +10,10 @@ struct OutputTests {
     @Test func `the status fits on a screen`() throws {
         let status = try JSONValue(
             parsing: """
-                {"version": "0.1.0", "uptimeSeconds": 11520.4, "requests": {"hit": 1234567, "miss": 42, "stale": 0},
+                {"version": "0.1.0", "uptimeSeconds": 11520.4, "requests": {"error": 7, "hit": 1234567, "own": 3, "stale": 0},
                  "hitRatio": 0.9999, "memory": {"bytes": 126353408, "limit": 268435456},
-                 "disk": {"bytes": 0, "limit": 10737418240}, "resources": 4321, "ready": true}
+                 "disk": {"bytes": 0, "limit": 10737418240}, "resources": 4321, "bytes": {"sent": 1536},
+                 "loops": [{"turns": 1}], "ready": true}
                 """)
         #expect(
             StatusText.text(status, .plain) == """
@@ -25,9 +26,12 @@ struct OutputTests {
 
                 requests
                 hit       1 234 567
-                miss             42
                 stale             0
+                error             7
+                own               3
 
+                bytes
+                  sent  1.5 KiB
                 ready  yes
 
                 """)
