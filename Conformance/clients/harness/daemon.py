@@ -135,7 +135,10 @@ class Daemon:
         return self.log_file.read_text(errors="replace")
 
     def log_tail(self):
-        return "\n".join(self.log().splitlines()[-20:])
+        """The end of the log; of a crash, what it says of itself and the frames that are the daemon's own."""
+        lines = self.log().splitlines()
+        crash = [line for line in lines if "Fatal error" in line or " in larder at " in line]
+        return "\n".join(crash[:15] or lines[-20:])
 
     def wait_for_log(self, text, start=0, patience=10):
         """Waits until the log holds `text` after the character at `start`; returns the log from there on."""
