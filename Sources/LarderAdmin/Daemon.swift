@@ -28,7 +28,7 @@ package final class Daemon: Sendable {
 
     package init(settings: Settings, logger: Logger) throws {
         let time = SystemTime()
-        tls = try TLSClientContext(caFile: settings.upstream.caFile)
+        tls = try TLSClientContext(trustsSystem: settings.upstream.caFile == nil, authorityFile: settings.upstream.caFile)
         // Random, so that several Larders in a chain tell each other apart.
         let pseudonym = "larder-" + String(UInt32.random(in: .min ... .max), radix: 36)
         self.pseudonym = pseudonym

@@ -19,6 +19,9 @@ extension EventLoop {
         return assumeIsolated { Confined($0.timer(after: delay, action.value)) }.value
     }
 
+    /// Makes a connector with a resolver of its own.
+    package nonisolated func makeConnectorHere() -> Connector { assumeIsolated { Confined(Connector(on: $0)) }.value }
+
     /// Accepts from `socket` and calls `accepted` for each connection.
     package nonisolated func listenHere(
         on socket: ListeningSocket, accepted: @escaping (ByteStream) -> Void

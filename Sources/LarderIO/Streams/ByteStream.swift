@@ -86,6 +86,9 @@ package final class ByteStream {
         }
     }
 
+    /// Whether the kernel has reported input that has not been read.
+    package var hasPendingInput: Bool { isReadable }
+
     /// Whether `close` or `reset` has not been called yet.
     package var isOpen: Bool { descriptor >= 0 }
 
