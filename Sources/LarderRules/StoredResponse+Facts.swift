@@ -52,7 +52,9 @@ extension StoredResponse {
             freshUntil =
                 standing == .asReceived && lifetime.duration > correctedInitialAge
                 ? responseTime + (lifetime.duration - correctedInitialAge) : Timestamp(nanoseconds: .min)
-            validatesAlways = standing == .invalid || (directives.flags.contains(.noCache) && !isOverridden)
+            // `no-cache="Set-Cookie"` says that the response is one client's; leaving the cookie out is not enough.
+            let isNoCache = directives.flags.contains(.noCache) || directives.noCacheFields.contains(.setCookie)
+            validatesAlways = standing == .invalid || (isNoCache && !isOverridden)
             staleProhibition = Facts.prohibition(directives, standing, policy)
             let window = directives.staleWhileRevalidate.map { $0.duration ?? .zero } ?? policy.staleWhileRevalidate
             staleWhileRevalidate = staleProhibition == nil ? window.clampedToRFC9111() : .zero

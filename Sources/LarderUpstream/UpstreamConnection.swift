@@ -49,7 +49,9 @@ final class UpstreamConnection {
         output.removeAll(keepingCapacity: true)
         var head = request.head
         if isThroughParent {
-            head.target = Array("\(request.origin)".utf8) + head.target
+            // `*` stands for a URI without a path (RFC 9112 §3.2.4).
+            let path = head.target == [UInt8(ascii: "*")] ? [] : head.target
+            head.target = Array("\(request.origin)".utf8) + path
             if let authorization = request.parent?.authorization { head.fields[.proxyAuthorization] = authorization }
         }
         MessageWriter.append(head, framing: request.content.framing, to: &output)

@@ -15,6 +15,10 @@ final class RequestContent {
     private(set) var received: Int64 = 0
     private(set) var isComplete: Bool
     private(set) var hasFailed = false
+    /// Whether somebody waits for the client to send content.
+    private var isReading = false
+    /// Whether the final response has begun, after which there is no `100 Continue` any more.
+    private var isAnswered = false
     private let timeout: Duration
 
     init(connection: DownstreamConnection, framing: BodyFraming, isContinueExpected: Bool, timeout: Duration) {
@@ -34,11 +38,16 @@ final class RequestContent {
     func next() async throws -> ContentChunk? {
         guard !isComplete else { return nil }
         if isContinueExpected, connection.buffer.isEmpty {
+            guard !isAnswered else { return nil }
             isContinueExpected = false
             try await sendContinue()
         }
+        isReading = true
         connection.stream.setDeadline(after: timeout)
-        defer { connection.stream.setDeadline(after: nil) }
+        defer {
+            isReading = false
+            connection.stream.setDeadline(after: nil)
+        }
         do {
             while true {
                 if let chunk = try decodeBuffered() { return chunk }
@@ -51,6 +60,16 @@ final class RequestContent {
             hasFailed = true
             throw error
         }
+    }
+
+    /// The final response begins.
+    func answered() { isAnswered = true }
+
+    /// Ends the wait of whoever still reads: the response has gone out without the rest of the content.
+    func cancel() {
+        guard isReading else { return }
+        hasFailed = true
+        connection.stream.interruptWaits()
     }
 
     /// Reads and drops what is left, up to `limit` octets; whether the connection can go on afterwards.

@@ -69,13 +69,13 @@ extension Exchange {
 
     /// Sends the head alone.
     func sendHead() async throws {
-        hasResponded = true
+        beginResponse()
         try await send(out)
     }
 
     /// Sends head and whole content in one gathered write.
     func sendHead(with chunks: [ContentChunk]) async throws {
-        hasResponded = true
+        beginResponse()
         guard delivery != .none else { return try await send(out) }
         if delivery == .chunked {
             try await send(out)
@@ -85,6 +85,11 @@ extension Exchange {
         record.contentSent += chunks.reduce(0) { $0 + Int64($1.count) }
         setWriteDeadline()
         try await stream.write(out, chunks)
+    }
+
+    private func beginResponse() {
+        hasResponded = true
+        content?.answered()
     }
 
     /// Sends a piece of content as `delivery` says.

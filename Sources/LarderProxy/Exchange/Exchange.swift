@@ -57,6 +57,7 @@ final class Exchange {
             try await recover(from: error)
         }
         if let content, !content.isComplete {
+            content.cancel()
             if isPersistent { isPersistent = await content.discard(upTo: 64 << 10) }
             if !isPersistent { mustLinger = true }
         }

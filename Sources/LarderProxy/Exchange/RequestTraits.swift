@@ -51,7 +51,10 @@ struct RequestTraits {
         if presence.contains(.connection) {
             let options = ConnectionOptions(head.fields)
             isPersistent = options.persists(head.version, honoursKeepAlive: true)
-            wantsUpgrade = hasUpgrade && options.hasUpgrade && head.version == .http11
+            // HTTP/2 inside a connection that others may use later is more than was asked for.
+            wantsUpgrade =
+                hasUpgrade && options.hasUpgrade && head.version == .http11
+                && head.fields[.upgrade]?.lowercased().contains("h2c") != true
         }
         if hasExpect, head.version == .http11 { expectsContinue = RequestExpectation(head) == .continue }
     }

@@ -48,7 +48,7 @@ package struct Router: Sendable {
         do {
             return try head.target.withUnsafeBytes { target in
                 switch try RequestTarget.classify(target, method: head.method) {
-                case .absolute: try forward(target, &uri, &spelling)
+                case .absolute: try forward(target, head.method, &uri, &spelling)
                 case .origin: try gateway(target, head, client, &uri, &spelling)
                 case .asterisk: .capabilities
                 case .authority(let authority): tunnel(authority, client)
@@ -62,10 +62,14 @@ package struct Router: Sendable {
     }
 
     private func forward(
-        _ target: UnsafeRawBufferPointer, _ uri: inout TargetURI, _ spelling: inout [UInt8]
+        _ target: UnsafeRawBufferPointer, _ method: Method, _ uri: inout TargetURI, _ spelling: inout [UInt8]
     ) throws -> Route {
         try uri.set(absolute: target)
         let authority = target.dropFirst(uri.scheme.prefixLength).prefix { !Router.endsAuthority($0) }
+        if authority.endIndex == target.endIndex, method == .options {
+            // RFC 9112 §3.2.4: a URI without a path asks about the server as a whole.
+            spelling.append(UInt8(ascii: "*"))
+        }
         Router.note(UnsafeRawBufferPointer(rebasing: target[authority.endIndex...]), of: uri, in: &spelling)
         return .resource(table.claiming(uri) ?? table.unclaimed, .forward)
     }
