@@ -94,7 +94,8 @@ package final class Daemon: Sendable {
             services: settings.services.map { routed($0, isUnclaimed: false) },
             unclaimed: routed(unclaimed, isUnclaimed: true))
         let router = Router(
-            table: table, connectPorts: settings.tunnels.ports, hosts: [], allowsAnyHost: settings.gateway.anyHost)
+            table: table, connectPorts: settings.tunnels.ports, hosts: settings.gateway.hosts,
+            gatewayToAnyHost: settings.gateway.anyHost, forwardsToAnyHost: settings.forward.anyHost)
         var upstream = UpstreamSettings(tls: tls)
         upstream.connectTimeout = settings.timeouts.connect
         upstream.silenceTimeout = settings.timeouts.upstream

@@ -38,7 +38,7 @@ struct FlightLaunch {
         isJoinable = !exchange.traits.has(.conditional) && !exchange.traits.has(.authorization)
         var head = ForwardedRequest(
             uri: uri, way: retrieval.way, via: context.configuration.via, configuration: retrieval.configuration,
-            spelling: exchange.spelling
+            spelling: exchange.spelling, forwarded: exchange.forwardedElement
         ).head(for: exchange.head)
         if let variant { Validation.makeConditional(&head.fields, for: variant.stored) }
         request = head

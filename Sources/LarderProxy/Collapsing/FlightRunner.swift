@@ -213,7 +213,8 @@ final class FlightRunner {
 
     private func remember(_ error: any Error) {
         let now = context.now()
-        guard launch.policy.retryTime > .zero else { return }
+        // An origin that answered badly once may answer well the next time.
+        guard launch.policy.retryTime > .zero, (error as? UpstreamError)?.isUnreachable == true else { return }
         launch.resource.memory.remember(
             LoadFailure(at: now, retryAt: now + launch.policy.retryTime, error: error))
     }

@@ -23,9 +23,10 @@ final class DownstreamConnection {
         self.stream = stream
         self.context = context
         let peer = stream.peerAddress
+        let local = stream.localAddress
         isOverSocket = peer.isUnix
         client = Router.Client(
-            isLoopback: peer.isLoopback, isAdminOnly: isAdminOnly || peer.isUnix, localHost: Self.uriHost(of: stream.localAddress))
+            isLoopback: peer.isLoopback, isAdminOnly: isAdminOnly || peer.isUnix, localHost: Self.uriHost(of: local), localPort: local.port)
         buffer = ReadBuffer(pool: context.buffers)
         parser = RequestHeadParser(limits: context.configuration.parseLimits)
         exchange = Exchange(connection: self)

@@ -34,7 +34,8 @@ extension Exchange {
     private func upstreamRequest(_ service: RoutedService, _ way: Way, _ abort: UpstreamAbort) -> UpstreamRequest {
         var forwarded = ForwardedRequest(
             uri: uri, way: way, via: context.configuration.via,
-            configuration: service.configuration(for: uri, method: head.method), spelling: spelling
+            configuration: service.configuration(for: uri, method: head.method), spelling: spelling,
+            forwarded: forwardedElement
         ).head(for: head)
         if traits.wantsUpgrade {
             forwarded.fields[.connection] = "upgrade"

@@ -12,6 +12,8 @@ struct ForwardedRequest {
     let configuration: EffectiveConfiguration
     /// Path and query as the client wrote them, where that is not the normal form.
     let spelling: [UInt8]
+    /// An element for `Forwarded`, if origins are told for whom a request is.
+    var forwarded: String?
 
     /// `head` as the upstream gets it, its target in origin-form.
     func head(for head: RequestHead) -> RequestHead {
@@ -27,6 +29,7 @@ struct ForwardedRequest {
             forwarded.fields.appendReceived(spelling: spelling, value: value)
         }
         configuration.apply(to: &forwarded.fields)
+        if let element = self.forwarded { forwarded.fields[.forwarded] = element }
         forwarded.fields.append(.via, via)
         return forwarded
     }

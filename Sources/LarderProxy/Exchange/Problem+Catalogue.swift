@@ -55,6 +55,13 @@ extension Problem {
         status: 413, title: "Content too large", proxyError: .httpRequestError,
         detail: "Requests to Larder itself carry at most 1 MiB.", advice: "Send less.", closes: true)
 
+    static func notForwarded(to authority: String) -> Problem {
+        Problem(
+            status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
+            detail: "‘\(authority)’ is under no service's base URL, and this Larder forwards to no other host.",
+            advice: "Describe the host as a service, or set `forward.anyHost: true`.")
+    }
+
     static let adminOnly = Problem(
         status: 421, title: "Misdirected request", proxyError: .httpRequestDenied,
         detail: "Only Larder's own pages are served here.", advice: "Use one of the addresses in `listen` as the proxy.",

@@ -42,7 +42,7 @@ extension Problem {
             status: 421, title: "Misdirected request", proxyError: .httpRequestDenied,
             detail: "The request is addressed to \(host.isEmpty ? "no host" : "‘\(host)’"), which is not a name of this Larder.",
             advice: "Use http://localhost with Larder's port, http://<service>.localhost, or use Larder as a forward "
-                + "proxy (http_proxy). Names of your own go into `hosts` in the configuration.")
+                + "proxy (http_proxy). Names of your own go into `gateway.hosts` in the configuration.")
     }
 
     static func unknownPath(_ path: String, services: [String]) -> Problem {

@@ -9,14 +9,21 @@ package struct Router: Sendable {
     /// CONNECT is allowed to these ports.
     package let connectPorts: [PortRange]
     /// Names besides the loopback ones and the addresses listened on that gateway requests may be addressed to.
-    package let hosts: Set<String>
-    package let allowsAnyHost: Bool
+    package let hosts: [HostPattern]
+    /// Whether `/https/<host>/…` leads anywhere.
+    package let gatewayToAnyHost: Bool
+    /// Whether absolute-form requests may name hosts that are no service's.
+    package let forwardsToAnyHost: Bool
 
-    package init(table: ServiceTable, connectPorts: [PortRange], hosts: Set<String>, allowsAnyHost: Bool) {
+    package init(
+        table: ServiceTable, connectPorts: [PortRange], hosts: [HostPattern] = [], gatewayToAnyHost: Bool = true,
+        forwardsToAnyHost: Bool = true
+    ) {
         self.table = table
         self.connectPorts = connectPorts
         self.hosts = hosts
-        self.allowsAnyHost = allowsAnyHost
+        self.gatewayToAnyHost = gatewayToAnyHost
+        self.forwardsToAnyHost = forwardsToAnyHost
     }
 
     /// What the router knows about the connection.
@@ -25,13 +32,15 @@ package struct Router: Sendable {
         package var isLoopback: Bool
         /// Whether the client came to a listener that is the admin surface's alone.
         package var isAdminOnly = false
-        /// The address the client connected to, as a normalised host.
+        /// The address the client connected to, as a normalised host, and its port.
         package var localHost: String
+        package var localPort: UInt16
 
-        package init(isLoopback: Bool, isAdminOnly: Bool = false, localHost: String) {
+        package init(isLoopback: Bool, isAdminOnly: Bool = false, localHost: String, localPort: UInt16) {
             self.isAdminOnly = isAdminOnly
             self.isLoopback = isLoopback
             self.localHost = localHost
+            self.localPort = localPort
         }
     }
 
@@ -48,8 +57,8 @@ package struct Router: Sendable {
         do {
             return try head.target.withUnsafeBytes { target in
                 switch try RequestTarget.classify(target, method: head.method) {
-                case .absolute: try forward(target, head.method, &uri, &spelling)
-                case .origin: try gateway(target, head, client, &uri, &spelling)
+                case .absolute: try forward(target, head, client, &uri, &spelling)
+                case .origin: try gateway(target, host: try hostOfRequest(head), client, &uri, &spelling)
                 case .asterisk: .capabilities
                 case .authority(let authority): tunnel(authority, client)
                 }
@@ -62,16 +71,26 @@ package struct Router: Sendable {
     }
 
     private func forward(
-        _ target: UnsafeRawBufferPointer, _ method: Method, _ uri: inout TargetURI, _ spelling: inout [UInt8]
+        _ target: UnsafeRawBufferPointer, _ head: RequestHead, _ client: Client, _ uri: inout TargetURI,
+        _ spelling: inout [UInt8]
     ) throws -> Route {
         try uri.set(absolute: target)
         let authority = target.dropFirst(uri.scheme.prefixLength).prefix { !Router.endsAuthority($0) }
-        if authority.endIndex == target.endIndex, method == .options {
+        if uri.scheme == .http, uri.port == client.localPort, isOurs(uri.host, client) || serviceNamed(by: uri.host) != nil {
+            // Larder itself, named in full: the gateway's business (RFC 9112 §3.2.2).
+            let rest = authority.endIndex < target.endIndex ? Array(target[authority.endIndex...]) : [UInt8(ascii: "/")]
+            let host = uri.host
+            return try rest.withUnsafeBytes { try gateway($0, host: host, client, &uri, &spelling) }
+        }
+        if authority.endIndex == target.endIndex, head.method == .options {
             // RFC 9112 §3.2.4: a URI without a path asks about the server as a whole.
             spelling.append(UInt8(ascii: "*"))
         }
         Router.note(UnsafeRawBufferPointer(rebasing: target[authority.endIndex...]), of: uri, in: &spelling)
-        return .resource(table.claiming(uri) ?? table.unclaimed, .forward)
+        guard let service = table.claiming(uri) ?? (forwardsToAnyHost ? table.unclaimed : nil) else {
+            return .refused(.notForwarded(to: uri.authority))
+        }
+        return .resource(service, .forward)
     }
 
     private func tunnel(_ authority: Authority, _ client: Client) -> Route {
@@ -88,10 +107,9 @@ package struct Router: Sendable {
     }
 
     private func gateway(
-        _ target: UnsafeRawBufferPointer, _ head: RequestHead, _ client: Client, _ uri: inout TargetURI,
+        _ target: UnsafeRawBufferPointer, host: String?, _ client: Client, _ uri: inout TargetURI,
         _ spelling: inout [UInt8]
     ) throws -> Route {
-        let host = try hostOfRequest(head)
         if let host, let service = serviceNamed(by: host) {
             try uri.set(base: service.base!, pathAndQuery: target)
             Router.note(target, below: service.base!, of: uri, in: &spelling)
@@ -129,7 +147,7 @@ package struct Router: Sendable {
         } else {
             return nil
         }
-        guard allowsAnyHost else { return nil }
+        guard gatewayToAnyHost else { return nil }
         guard client.isLoopback else {
             return .refused(
                 Problem(
@@ -163,7 +181,8 @@ package struct Router: Sendable {
     /// was rebound to this machine's address reads nothing.
     private func isOurs(_ host: String?, _ client: Client) -> Bool {
         guard let host else { return true }
-        return Router.isLoopbackName(host) || host == client.localHost || hosts.contains(host)
+        return Router.isLoopbackName(host) || host == client.localHost
+            || hosts.contains { $0.matches(host: host, port: client.localPort) }
     }
 
     private static func endsAuthority(_ octet: UInt8) -> Bool {

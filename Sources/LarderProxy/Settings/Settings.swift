@@ -21,6 +21,7 @@ package struct Settings: Sendable {
     package var tunnels = Tunnels()
     package var access = Access()
     package var gateway = Gateway()
+    package var forward = Forward()
     /// Whether requests sent inbound say for whom they are (RFC 7239).
     package var forwarded = Forwarded.none
     /// In the order of the file; names are unique.
@@ -109,7 +110,7 @@ package struct Settings: Sendable {
     }
 
     package struct Tunnels: Sendable {
-        /// Ports that CONNECT may name. Loopback clients reach loopback hosts on every port besides.
+        /// Ports that CONNECT may name. Loopback clients reach loopback hosts on all ports from 1024 besides.
         package var ports = [PortRange(443)]
     }
 
@@ -118,9 +119,16 @@ package struct Settings: Sendable {
         package var allow: [AddressRange] = []
     }
 
+    package struct Forward: Sendable {
+        /// Whether requests in absolute-form may name any host, or only those of services.
+        package var anyHost = true
+    }
+
     package struct Gateway: Sendable {
         /// Whether loopback clients may name any host as `/https/<host>/…` and `/http/<host>/…`.
         package var anyHost = true
+        /// Names that gateway requests may be addressed to, besides loopback names and our own addresses.
+        package var hosts: [HostPattern] = []
     }
 }
 
@@ -144,8 +152,8 @@ package enum LogFormat: String, Sendable, CaseIterable {
 
 /// What the `Forwarded` field of a request becomes on its way inbound (RFC 7239).
 package enum Forwarded: String, Sendable, CaseIterable {
-    /// It is passed on as it came; nothing is added.
+    /// Nobody is told anything.
     case none
-    /// An element that names the client's address, scheme and host is appended.
+    /// One element names the client's address, scheme and host.
     case add
 }

@@ -184,10 +184,22 @@ package enum SettingsCatalogue {
             "gateway.anyHost", \.gateway.anyHost, .flag,
             "Whether clients on a loopback address may name any host, as `/https/<host>/…` and `/http/<host>/…`."),
         Setting(
+            "gateway.hosts", \.gateway.hosts, .list(of: .host),
+            """
+            Names that gateway requests may be addressed to, besides loopback names and the addresses of \
+            `listen`. Any other `Host` is refused, so that no web page can reach Larder under a name of its own.
+            """),
+        Setting(
+            "forward.anyHost", \.forward.anyHost, .flag,
+            """
+            Whether Larder is a forward proxy for any http URL. When false, requests in absolute-form are served \
+            under the services' base URLs only.
+            """),
+        Setting(
             "forwarded", \.forwarded, .choice,
             """
-            `add` appends the client's address, scheme and host to the `Forwarded` field of requests to origins \
-            (RFC 7239); `none` passes on what the client sent.
+            `add` tells origins the client's address and the scheme and host it used, in the `Forwarded` field \
+            (RFC 7239); `none` tells them nothing. What the client sent in that field is not passed on.
             """),
     ]
 }
