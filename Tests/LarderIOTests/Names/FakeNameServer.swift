@@ -15,6 +15,7 @@ final class FakeNameServer: Sendable {
 
     let directory: String
     private let descriptor: Int32
+    private let thread: Thread
     private let asked = Lock<[String]>([])
 
     /// - Parameter hosts: the content of the hosts file.
@@ -26,18 +27,19 @@ final class FakeNameServer: Sendable {
         directory = try Self.directory(
             resolverConfiguration: "nameserver \(SocketAddress.of(descriptor, ask: getsockname))\n", hosts: hosts)
         let asked = asked
-        _ = try Thread.start(name: "name server") {
+        thread = try Thread.start(name: "name server") {
             while Self.answerOne(descriptor, reply, asked) {}
-            close(descriptor)
         }
     }
 
     deinit {
-        // Wakes the thread, which then closes the socket.
+        // Four octets end the thread.
         let address = SocketAddress.of(descriptor, ask: getsockname)
         let stop = socket(AF_INET, SocketKind.datagram, 0)
         _ = address.withSystemAddress { sendto(stop, "stop", 4, 0, $0, $1) }
         close(stop)
+        thread.join()
+        close(descriptor)
         Self.remove(directory)
     }
 
@@ -82,7 +84,7 @@ final class FakeNameServer: Sendable {
             count = recvfrom(descriptor, &query, 512, 0, address, length)
             return count >= 0
         }
-        // The evdns probe for a dead server on this machine is empty; the request to stop is four octets.
+        // The evdns probe for a dead server on this machine is empty; the request to stop has four octets.
         guard let client, count != 4 else { return false }
         guard count > 12 else { return true }
         let (name, end) = self.name(in: query)
