@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderIO
 
-@Suite("Resolver")
+@Suite("Resolver", .timeLimit(.minutes(1)))
 struct ResolverTests {
     /// What a resolver with `files` says about `host`: addresses or the code of the error.
     static func resolve(

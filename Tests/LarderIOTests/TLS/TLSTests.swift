@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderIO
 
-@Suite("TLS")
+@Suite("TLS", .timeLimit(.minutes(1)))
 struct TLSTests {
     struct Side: Sendable {
         let server: TLSServerContext
