@@ -14,6 +14,13 @@ public final class ContentChunk: Sendable {
         fill(UnsafeMutableRawBufferPointer(start: base, count: count))
     }
 
+    /// Makes a chunk of the first `count` octets of `memory`, which it takes over: nobody else uses it from now on,
+    /// and it was allocated with an alignment of at most 16.
+    package init(adopting memory: UnsafeMutableRawPointer, count: Int) {
+        base = memory
+        self.count = count
+    }
+
     /// Makes a chunk with a copy of `bytes`.
     public convenience init(copying bytes: UnsafeRawBufferPointer) {
         self.init(count: bytes.count) { $0.copyMemory(from: bytes) }

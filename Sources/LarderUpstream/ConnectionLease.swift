@@ -3,7 +3,7 @@
 import LarderHTTP
 import LarderIO
 
-/// A connection while one exchange has it. Confined to its loop.
+/// A connection while one exchange has it. It ends once: given back, closed or detached. Confined to its loop.
 final class ConnectionLease {
     let connection: UpstreamConnection
     /// Whether it has carried other requests before.
@@ -12,29 +12,32 @@ final class ConnectionLease {
     private let abort: UpstreamAbort
     private var isOver = false
 
-    init(connection: UpstreamConnection, isReused: Bool, pool: OriginPool, abort: UpstreamAbort) {
+    init(connection: UpstreamConnection, pool: OriginPool, abort: UpstreamAbort) {
         self.connection = connection
-        self.isReused = isReused
+        isReused = connection.exchanges > 0
         self.pool = pool
         self.abort = abort
         abort.onAbort { [unowned connection] in connection.stream.close() }
     }
 
-    /// The exchange ended cleanly: others may use the connection, if nothing odd was seen on it.
-    func giveBack() {
+    deinit { close() }
+
+    /// The exchange ended cleanly: others may use the connection, if nothing odd was seen on it. `keepAlive` is how
+    /// long the origin will leave it open, if it said so.
+    func giveBack(keepAlive: Duration?) {
         guard finish() else { return }
-        pool.giveBack(connection)
+        pool.released(connection, keepAlive: keepAlive)
     }
 
     func close() {
         guard finish() else { return }
         connection.stream.close()
-        pool.closed()
+        pool.ended(connection)
     }
 
     /// Takes the stream out of the pool's care.
     func detach() -> ByteStream {
-        if finish() { pool.closed() }
+        if finish() { pool.ended(connection) }
         return connection.stream
     }
 
@@ -47,14 +50,16 @@ final class ConnectionLease {
 
     /// What an error on this connection means for the request.
     func failure(_ error: any Error, isHeadComplete: Bool) -> UpstreamError {
+        if abort.isAborted { return .aborted }
+        let origin = connection.origin
         let failure: UpstreamError
         switch error {
         case let error as UpstreamError: failure = error
-        case let error as ParseError where error.code == .contentCutShort:
-            failure = UpstreamError(.responseIncomplete, "\(connection.origin) ended its response early.")
-        case let error as ParseError: failure = .malformed(error, from: connection.origin)
-        case let error as IOError: failure = .reading(error, from: connection.origin, isHeadComplete: isHeadComplete)
-        default: failure = UpstreamError(.internalError, "\(error)")
+        case let error as ParseError: failure = .malformed(error, from: origin)
+        case let error as IOError:
+            failure = .reading(
+                error, from: origin, isHeadComplete: isHeadComplete, hasAnswered: connection.hasAnswered)
+        default: failure = UpstreamError(.internalError, "\(error)", cause: error)
         }
         pool.noteFailure(failure)
         return failure

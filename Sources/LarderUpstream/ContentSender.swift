@@ -4,40 +4,51 @@ import LarderHTTP
 import LarderIO
 
 /// Sends the content of a request while its response is awaited. Confined to its loop.
+///
+/// While it waits for the client, the origin's silence is not counted: it has nothing to answer yet.
 final class ContentSender {
     private let connection: UpstreamConnection
     private let framing: BodyFraming
     private let next: () async throws -> ContentChunk?
     private let trailers: () -> Fields
-    private let timeout: Duration
-    private var isStopped = false
-    private var holding: UnsafeContinuation<Void, Never>?
+    private let silence: Duration
+    private let mayBegin = Handoff<Void>()
     private var timer: Timer?
+    private var isStopped = false
+    /// Octets still to be sent, when their number was announced.
+    private var remaining: UInt64
     private(set) var isComplete = false
-    /// What ended the content before its end: the client left, or its framing is bad.
+    /// What ended the content before its end: the client left, or it sent other than it announced.
     private(set) var failure: (any Error)?
 
     init(
         connection: UpstreamConnection, framing: BodyFraming, next: @escaping () async throws -> ContentChunk?,
-        trailers: @escaping () -> Fields, timeout: Duration
+        trailers: @escaping () -> Fields, silence: Duration
     ) {
         self.connection = connection
         self.framing = framing
         self.next = next
         self.trailers = trailers
-        self.timeout = timeout
+        self.silence = silence
+        if case .length(let length) = framing { remaining = length } else { remaining = 0 }
     }
 
     /// Begins to send; with a `delay`, only after `proceed` or when that time is up (RFC 9110 §10.1.1).
     func start(on loop: EventLoop, after delay: Duration?) {
-        loop.startHere { await self.run(on: loop, after: delay) }
+        connection.stream.setDeadline(after: silence)
+        if let delay {
+            timer = loop.timerHere(after: delay) { [weak self] in self?.proceed() }
+        } else {
+            mayBegin.bring(())
+        }
+        loop.startHere { await self.run() }
     }
 
     /// The origin asked for the content.
     func proceed() {
         timer?.cancel()
         timer = nil
-        holding.take()?.resume()
+        mayBegin.bring(())
     }
 
     /// The response is there: no more content.
@@ -46,27 +57,54 @@ final class ContentSender {
         proceed()
     }
 
-    private func run(on loop: EventLoop, after delay: Duration?) async {
-        if let delay {
-            timer = loop.timerHere(after: delay) { [weak self] in self?.proceed() }
-            await withUnsafeContinuation { holding = $0 }
-        }
-        do {
-            while !isStopped, let chunk = try await next() {
-                if isStopped { return }
-                do throws(IOError) {
-                    try await connection.send(chunk, framing: framing, timeout: timeout)
-                } catch {
-                    // The origin does not take any more. Whether it says why is for who reads the response.
-                    return
-                }
+    private func run() async {
+        await mayBegin.take()
+        isComplete = framing != .chunked && remaining == 0
+        while !isStopped, !isComplete {
+            connection.stream.setDeadline(after: nil)
+            let chunk: ContentChunk?
+            do {
+                chunk = try await next()
+            } catch {
+                return fail(error)
             }
-            guard !isStopped else { return }
-            try? await connection.sendEnd(framing: framing, trailers: trailers())
-            isComplete = true
-        } catch {
-            failure = error
-            connection.stream.close()
+            if isStopped { return }
+            connection.stream.setDeadline(after: silence)
+            if let fault = fault(in: chunk) { return fail(UpstreamError.content(fault)) }
+            do throws(IOError) {
+                try await send(chunk)
+            } catch {
+                // The origin does not take any more. Whether it says why is for who reads the response.
+                return
+            }
         }
+        if !isStopped { connection.stream.setDeadline(after: silence) }
+    }
+
+    private func fail(_ error: any Error) {
+        guard !isStopped else { return }
+        failure = error
+        connection.stream.close()
+    }
+
+    /// What is wrong with the next piece of content; what is more than announced would be read as another request.
+    private func fault(in chunk: ContentChunk?) -> String? {
+        guard framing != .chunked else { return nil }
+        guard let chunk else { return "The content of the request ended \(remaining) octets early." }
+        return chunk.count > remaining ? "The content of the request is longer than announced." : nil
+    }
+
+    /// Sends a piece of content, or its end.
+    private func send(_ chunk: ContentChunk?) async throws(IOError) {
+        guard let chunk else {
+            try await connection.sendLastChunk(trailers: trailers())
+            isComplete = true
+            return
+        }
+        guard chunk.count > 0 else { return }
+        try await connection.send(chunk, isChunked: framing == .chunked)
+        guard framing != .chunked else { return }
+        remaining -= UInt64(chunk.count)
+        isComplete = remaining == 0
     }
 }

@@ -19,6 +19,9 @@ package struct Origin: Hashable, Sendable {
 
     /// `host:port`, as CONNECT names it.
     package var authority: String { "\(host):\(port)" }
+
+    /// What the certificate must be for: the host, an IPv6 address without its brackets.
+    var serverName: String { host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host }
 }
 
 extension Origin: CustomStringConvertible {
@@ -39,4 +42,9 @@ package struct ParentAddress: Hashable, Sendable {
         self.port = port
         self.authorization = authorization
     }
+}
+
+extension ParentAddress: CustomStringConvertible {
+    /// Without the credentials, so it may be logged.
+    package var description: String { "the parent proxy \(host):\(port)" }
 }

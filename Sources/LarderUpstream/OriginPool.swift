@@ -1,75 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import DequeModule
 import LarderHTTP
 import LarderIO
 
-/// The connections of one loop to one origin (through one parent): idle ones, a count of those in use, and who
-/// waits for one. Confined to its loop.
+/// The connections of one loop to one origin (through one parent), and the requests that wait for one. Carries out
+/// what its state machine decides. Confined to its loop.
 final class OriginPool {
-    let origin: Origin
-    private var idle: [UpstreamConnection] = []
-    /// Connections in use or being made.
-    private(set) var active = 0
-    private var waiters: Deque<UnsafeContinuation<Confined<Grant>, Never>> = []
-    private(set) var requests: UInt64 = 0
-    private(set) var failures: UInt64 = 0
-    private(set) var lastError: String?
+    private typealias Outcome = Result<ConnectionLease, UpstreamError>
 
-    /// What a request gets from the pool.
-    enum Grant {
-        case reuse(UpstreamConnection)
-        /// There is room: make a connection. It counts as active already.
-        case connect
-        case refused
+    private struct Waiting {
+        let handoff: Handoff<Outcome>
+        let request: UpstreamRequest
+        var timer: Timer?
     }
 
-    init(origin: Origin) { self.origin = origin }
+    let origin: Origin
+    private let loop: EventLoop
+    private let dialer: UpstreamDialer
+    private(set) var settings: UpstreamSettings
+    private var machine = OriginPoolStateMachine()
+    private var connections: [Int: UpstreamConnection] = [:]
+    private var waiting: [Int: Waiting] = [:]
+    private var lastNumber = 0
+    private var requests: UInt64 = 0
+    private var failures: UInt64 = 0
+    private var lastError: String?
 
-    var isUnused: Bool { idle.isEmpty && active == 0 && waiters.isEmpty }
+    init(origin: Origin, loop: EventLoop, dialer: UpstreamDialer, settings: UpstreamSettings) {
+        self.origin = origin
+        self.loop = loop
+        self.dialer = dialer
+        self.settings = settings
+    }
+
+    var isUnused: Bool { machine.isUnused }
 
     var statistics: UpstreamStatistics {
         UpstreamStatistics(
-            origin: "\(origin)", active: active, idle: idle.count, waiting: waiters.count, requests: requests,
-            failures: failures, lastError: lastError)
+            origin: "\(origin)", active: machine.activeCount, idle: machine.idleCount, waiting: machine.waitingCount,
+            requests: requests, failures: failures, lastError: lastError)
     }
 
-    /// An idle connection that is still clean, the right to make one, or, at the limit, a wait in line.
-    func take(limit: Int, waiterLimit: Int, now: Int64, maximumIdle: Duration, freshOnly: Bool) async -> Grant {
-        requests += 1
-        while !freshOnly, let connection = idle.popLast() {
-            guard connection.isClean, now - connection.idleSince < maximumIdle.wholeNanoseconds else {
-                connection.stream.close()
-                continue
-            }
-            active += 1
-            return .reuse(connection)
-        }
-        if active < limit {
-            active += 1
-            return .connect
-        }
-        guard waiters.count < waiterLimit else { return .refused }
-        return await withUnsafeContinuation { waiters.append($0) }.value
+    // MARK: Requests
+
+    /// A connection for `request`: one from before that is still good, unless only a fresh one will do, or a new one.
+    func connection(for request: UpstreamRequest, freshOnly: Bool) async throws(UpstreamError) -> ConnectionLease {
+        guard !request.abort.isAborted else { throw .aborted }
+        if !freshOnly { requests += 1 }
+        let number = nextNumber()
+        let handoff = Handoff<Outcome>()
+        waiting[number] = Waiting(handoff: handoff, request: request)
+        request.abort.onAbort { [unowned self] in withdraw(number, .aborted) }
+        perform(
+            machine.requested(
+                number, freshOnly: freshOnly, now: now, limits: limits,
+                fitness: { self.fitness($0, request) }))
+        return try await handoff.take().get()
     }
 
-    func giveBack(_ connection: UpstreamConnection) {
-        guard connection.isClean else {
-            connection.stream.close()
-            closed()
-            return
-        }
-        if let waiter = waiters.popFirst() { return waiter.resume(returning: Confined(.reuse(connection))) }
-        active -= 1
-        connection.idleSince = connection.monotonicNow()
-        connection.stream.setDeadline(after: nil)
-        idle.append(connection)
+    /// Ends the wait of a request.
+    private func withdraw(_ number: Int, _ error: UpstreamError) {
+        guard machine.withdrawn(number) else { return }
+        answer(number, .failure(error))
     }
 
-    /// A connection in use is gone.
-    func closed() {
-        if let waiter = waiters.popFirst() { return waiter.resume(returning: Confined(.connect)) }
-        active -= 1
+    private func answer(_ number: Int, _ outcome: Outcome) {
+        guard let waiting = waiting.removeValue(forKey: number) else { return }
+        waiting.timer?.cancel()
+        if case .failure(let error) = outcome {
+            waiting.request.abort.onAbort(nil)
+            if error.code != .aborted { noteFailure(error) }
+        }
+        waiting.handoff.bring(outcome)
     }
 
     func noteFailure(_ error: UpstreamError) {
@@ -77,17 +79,107 @@ final class OriginPool {
         lastError = "\(error)"
     }
 
-    /// Closes idle connections that have waited longer than `maximum`, or that are not clean any more.
-    func sweep(now: Int64, maximum: Duration) {
-        idle.removeAll { connection in
-            let isSpent = !connection.isClean || now - connection.idleSince >= maximum.wholeNanoseconds
-            if isSpent { connection.stream.close() }
-            return isSpent
+    // MARK: Connections
+
+    func released(_ connection: UpstreamConnection, keepAlive: Duration?) {
+        guard connection.isClean else {
+            connection.stream.close()
+            return ended(connection)
+        }
+        connection.stream.setDeadline(after: nil)
+        let now = now
+        let until = keepAlive.map { now.addingReportingOverflow($0.wholeNanoseconds) }
+        perform(
+            machine.released(
+                connection.number, now: now, until: until.map { $0.overflow ? .max : $0.partialValue } ?? .max,
+                limits: limits, fitness: fitness))
+    }
+
+    func ended(_ connection: UpstreamConnection) {
+        connections[connection.number] = nil
+        perform(machine.ended(connection.number, limits: limits))
+    }
+
+    /// Closes idle connections that have waited too long, or that are not clean any more.
+    func sweep() {
+        perform(machine.swept(now: now) { connections[$0]?.isClean == true ? .fit : .broken })
+    }
+
+    func drain() { perform(machine.drained()) }
+
+    func apply(_ settings: UpstreamSettings) {
+        // What was made with other trust must not be used again.
+        if settings.tls !== self.settings.tls { perform(machine.discardIdle()) }
+        self.settings = settings
+    }
+
+    // MARK: Carrying out
+
+    private func perform(_ actions: [OriginPoolStateMachine.Action]) {
+        for action in actions {
+            switch action {
+            case .lease(let connection, let request): lease(connection, to: request)
+            case .connect(let request): connect(for: request)
+            case .wait(let request):
+                waiting[request]?.timer = loop.timerHere(after: settings.waitTimeout) { [unowned self] in
+                    withdraw(request, .waitedTooLong(for: origin))
+                }
+            case .refuse(let request): answer(request, .failure(.tooManyWait(for: origin)))
+            case .fail: break  // The dialer's error is told by who knows it.
+            case .park(let connection):
+                connections[connection]?.stream.onPeerClosed = { [unowned self] in perform(machine.idleEnded(connection)) }
+            case .close(let connection):
+                connections.removeValue(forKey: connection)?.stream.close()
+            }
         }
     }
 
-    func closeIdle() {
-        idle.forEach { $0.stream.close() }
-        idle = []
+    private func lease(_ number: Int, to request: Int) {
+        guard let connection = connections[number], let abort = waiting[request]?.request.abort else { return }
+        connection.stream.onPeerClosed = nil
+        answer(request, .success(ConnectionLease(connection: connection, pool: self, abort: abort)))
+    }
+
+    /// Connects by the rules of a request; to its end, even if the request does not wait for it any more.
+    private func connect(for request: Int) {
+        guard let rules = waiting[request]?.request else { return }
+        let settings = settings
+        loop.startHere { [self] in
+            do throws(UpstreamError) {
+                let stream = try await dialer.open(
+                    origin, parent: rules.parent, settings: settings, allows: rules.allowsAddress)
+                let connection = UpstreamConnection(
+                    number: nextNumber(), stream: stream, origin: origin, parent: rules.parent, tls: settings.tls,
+                    scratch: dialer.scratch, limits: settings.parseLimits)
+                connections[connection.number] = connection
+                perform(
+                    machine.connected(connection.number, for: request, now: now, limits: limits, fitness: fitness))
+            } catch {
+                let actions = machine.connectFailed(for: request, limits: limits)
+                if actions.contains(.fail(request)) { answer(request, .failure(error)) } else { noteFailure(error) }
+                perform(actions)
+            }
+        }
+    }
+
+    private func fitness(_ connection: Int, _ request: Int) -> OriginPoolStateMachine.Fitness {
+        guard let request = waiting[request]?.request else { return .forbidden }
+        return fitness(connection, request)
+    }
+
+    private func fitness(_ number: Int, _ request: UpstreamRequest) -> OriginPoolStateMachine.Fitness {
+        guard let connection = connections[number], connection.isClean, connection.tls === settings.tls else {
+            return .broken
+        }
+        // Behind a parent, the parent chooses the address.
+        return request.parent != nil || request.allowsAddress(connection.stream.peerAddress) ? .fit : .forbidden
+    }
+
+    private var limits: OriginPoolStateMachine.Limits { settings.poolLimits }
+    private var now: Int64 { loop.time.monotonic() }
+
+    private func nextNumber() -> Int {
+        lastNumber += 1
+        return lastNumber
     }
 }

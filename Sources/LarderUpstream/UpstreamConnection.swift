@@ -5,79 +5,85 @@ import LarderIO
 
 /// One connection to an origin or parent: sends a request, reads its response, again. Confined to its loop.
 final class UpstreamConnection {
+    /// The most interim responses one exchange may bring.
+    static let interimLimit = 32
+
+    /// What the pool calls it.
+    let number: Int
     let stream: ByteStream
     let origin: Origin
-    /// Whether the parent forwards absolute-form requests on it.
-    let isThroughParent: Bool
-    /// Octets received and not yet consumed.
-    private var leftover: [UInt8] = []
+    /// The trust it was made with.
+    let tls: TLSClientContext
+    /// The parent at the other end, when it is asked to forward; with a tunnel through it, the other end is the origin.
+    private let forwarder: ParentAddress?
     private let scratch: ScratchBuffer
     private let limits: ParseLimits
+    private var received = ReceiveBuffer()
     private var output: [UInt8] = []
     /// Requests it has carried.
     private(set) var exchanges = 0
-    /// When it came to the pool, in monotonic nanoseconds.
-    var idleSince: Int64 = 0
+    /// Whether anything has come since the last request was begun.
+    private(set) var hasAnswered = false
     private var isSpoiled = false
-    private let time: any TimeSource
 
     init(
-        stream: ByteStream, origin: Origin, isThroughParent: Bool, scratch: ScratchBuffer, limits: ParseLimits,
-        time: any TimeSource
+        number: Int, stream: ByteStream, origin: Origin, parent: ParentAddress?, tls: TLSClientContext,
+        scratch: ScratchBuffer, limits: ParseLimits
     ) {
-        self.time = time
+        self.number = number
         self.stream = stream
         self.origin = origin
-        self.isThroughParent = isThroughParent
+        self.tls = tls
+        forwarder = origin.scheme == .http ? parent : nil
         self.scratch = scratch
         self.limits = limits
     }
 
-    /// Whether another request may be sent: the peer has neither closed nor said anything unasked.
-    var isClean: Bool { !isSpoiled && stream.isOpen && !stream.isPeerClosed && leftover.isEmpty && !stream.hasPendingInput }
-    var hasLeftover: Bool { !leftover.isEmpty }
+    /// Whether another request may be sent: the peer has neither closed nor said anything unasked. Costs a system
+    /// call only when the kernel has reported something.
+    var isClean: Bool {
+        guard !isSpoiled, stream.isOpen, !stream.isPeerClosed, received.isEmpty else { return false }
+        do throws(IOError) {
+            return try stream.tryRead(into: scratch.memory) == nil
+        } catch {
+            return false
+        }
+    }
 
     /// Something happened that a following request could suffer from.
     func spoil() { isSpoiled = true }
 
-    func monotonicNow() -> Int64 { time.monotonic() }
-
     // MARK: Sending
 
-    func sendHead(_ request: UpstreamRequest, timeout: Duration) async throws(IOError) {
+    func sendHead(_ request: UpstreamRequest) async throws(IOError) {
         exchanges += 1
+        hasAnswered = false
         output.removeAll(keepingCapacity: true)
         var head = request.head
-        if isThroughParent {
-            // `*` stands for a URI without a path (RFC 9112 §3.2.4).
-            let path = head.target == [UInt8(ascii: "*")] ? [] : head.target
-            head.target = Array("\(request.origin)".utf8) + path
-            if let authorization = request.parent?.authorization { head.fields[.proxyAuthorization] = authorization }
+        if let forwarder {
+            head.target = Array("\(request.origin)".utf8) + head.target
+            if let authorization = forwarder.authorization { head.fields[.proxyAuthorization] = authorization }
         }
         MessageWriter.append(head, framing: request.content.framing, to: &output)
-        stream.setDeadline(after: timeout)
-        try await stream.write(output)
+        guard case .octets(let content) = request.content else { return try await stream.write(output) }
+        let start = ContentChunk(output)
+        try await stream.write(start.bytes, content.bytes)
+        withExtendedLifetime((start, content)) {}
     }
 
-    func send(_ chunk: ContentChunk, framing: BodyFraming, timeout: Duration) async throws(IOError) {
-        guard chunk.count > 0 else { return }
-        stream.setDeadline(after: timeout)
-        guard framing == .chunked else {
-            try await stream.write(chunk.bytes)
-            withExtendedLifetime(chunk) {}
-            return
-        }
-        var start: [UInt8] = []
-        MessageWriter.appendChunkStart(count: chunk.count, to: &start)
-        let line = ContentChunk(start)
+    func send(_ chunk: ContentChunk, isChunked: Bool) async throws(IOError) {
+        defer { withExtendedLifetime(chunk) {} }
+        guard isChunked else { return try await stream.write(chunk.bytes) }
+        var line: [UInt8] = []
+        MessageWriter.appendChunkStart(count: chunk.count, to: &line)
+        let start = ContentChunk(line)
         let end: StaticString = "\r\n"
         try await stream.write(
-            line.bytes, chunk.bytes, UnsafeRawBufferPointer(start: end.utf8Start, count: end.utf8CodeUnitCount))
-        withExtendedLifetime((line, chunk)) {}
+            start.bytes, chunk.bytes, UnsafeRawBufferPointer(start: end.utf8Start, count: end.utf8CodeUnitCount))
+        withExtendedLifetime(start) {}
     }
 
-    func sendEnd(framing: BodyFraming, trailers: Fields) async throws(IOError) {
-        guard framing == .chunked else { return }
+    func sendLastChunk(trailers: Fields) async throws(IOError) {
         output.removeAll(keepingCapacity: true)
         MessageWriter.appendLastChunk(trailers: trailers, to: &output)
         try await stream.write(output)
@@ -85,62 +91,81 @@ final class UpstreamConnection {
 
     // MARK: Receiving
 
-    /// Reads one head, interim or final.
+    /// Reads one head, interim or final, within the stream's deadline.
     ///
-    /// - Throws: `IOError` with code `.closed` at the end of the stream, `ParseError` for what is not HTTP.
-    func readHead(timeout: Duration) async throws -> ResponseHead {
+    /// - Throws: `IOError`, `.connectionReset` also for the end of the stream; `ParseError` for what is not HTTP.
+    func readHead() async throws -> ResponseHead {
         var parser = ResponseHeadParser(limits: limits)
         var head = ResponseHead()
-        stream.setDeadline(after: timeout)
-        while true {
-            if !leftover.isEmpty, case .complete(let consumed) = try leftover.withUnsafeBytes({ try parser.parse($0, into: &head) }) {
-                leftover.removeFirst(consumed)
+        // The head so far, when it comes in pieces.
+        var partial: [UInt8] = []
+        if !received.isEmpty {
+            let result = try received.withBytes { bytes throws(ParseError) in try parser.parse(bytes, into: &head) }
+            if case .complete(let consumed) = result {
+                received.consume(consumed)
                 return head
             }
-            guard try await receive() else { throw IOError(.connectionReset, operation: "read a response head") }
+            received.withBytes { partial = Array($0) }
+            received = ReceiveBuffer()
+        }
+        while true {
+            let input = try await receive()
+            guard input.count > 0 else { throw IOError(.connectionReset, operation: "read a response head") }
+            if partial.isEmpty, case .complete(let consumed) = try parser.parse(input, into: &head) {
+                received.keep(UnsafeRawBufferPointer(rebasing: input[consumed...]))
+                return head
+            }
+            partial.append(contentsOf: input)
+            let result = try partial.withUnsafeBytes { try parser.parse($0, into: &head) }
+            if case .complete(let consumed) = result {
+                partial.withUnsafeBytes { received.keep(UnsafeRawBufferPointer(rebasing: $0[consumed...])) }
+                return head
+            }
         }
     }
 
-    /// Reads content; nil once it is complete.
-    func readContent(_ decoder: inout ContentDecoder, timeout: Duration) async throws -> ContentChunk? {
-        while true {
-            if decoder.isComplete { return nil }
-            if !leftover.isEmpty {
-                let (chunk, consumed) = try leftover.withUnsafeBytes { try decoder.decodeChunk($0) }
-                leftover.removeFirst(consumed)
-                if let chunk { return chunk }
-                continue
-            }
-            stream.setDeadline(after: timeout)
-            let count = try await stream.read(into: scratch.memory)
-            guard count > 0 else {
+    /// Reads content; nil once it is complete. `silence` is how long the origin may say nothing.
+    func readContent(_ decoder: inout ContentDecoder, silence: Duration) async throws -> ContentChunk? {
+        while !decoder.isComplete {
+            if let chunk = try decodeReceived(&decoder) { return chunk }
+            if decoder.isComplete { break }
+            stream.setDeadline(after: silence)
+            let input = try await receive()
+            guard input.count > 0 else {
                 try decoder.finish()
-                return nil
+                break
             }
-            // The scratch buffer is shared by the loop: what is not consumed now is copied out before the next wait.
-            let input = UnsafeRawBufferPointer(rebasing: scratch.memory[..<count])
+            if decoder.isPlain(for: input.count) {
+                _ = try decoder.decode(input) { _ in }
+                return scratch.take(input.count)
+            }
             let (chunk, consumed) = try decoder.decodeChunk(input)
-            if consumed < count { leftover.append(contentsOf: input[consumed...]) }
+            received.keep(UnsafeRawBufferPointer(rebasing: input[consumed...]))
             if let chunk { return chunk }
         }
+        return nil
     }
 
     /// What was received behind the head of a response that switched protocols.
-    func takeLeftover() -> [UInt8] {
-        defer { leftover = [] }
-        return leftover
+    func takeReceived() -> [UInt8] { received.takeAll().map { $0.withBytes { Array($0) } } ?? [] }
+
+    /// Content in what was received before.
+    private func decodeReceived(_ decoder: inout ContentDecoder) throws(ParseError) -> ContentChunk? {
+        guard !received.isEmpty else { return nil }
+        if decoder.isPlain(for: received.count) {
+            _ = try received.withBytes { bytes throws(ParseError) in try decoder.decode(bytes) { _ in } }
+            return received.takeAll()
+        }
+        let (chunk, consumed) = try received.withBytes { bytes throws(ParseError) in
+            try decoder.decodeChunk(bytes)
+        }
+        received.consume(consumed)
+        return chunk
     }
 
-    private func receive() async throws(IOError) -> Bool {
-        let count = try await stream.read(into: scratch.memory)
-        guard count > 0 else { return false }
-        leftover.append(contentsOf: scratch.memory[..<count])
-        return true
+    private func receive() async throws(IOError) -> UnsafeRawBufferPointer {
+        let input = try await scratch.receive(from: stream)
+        if input.count > 0 { hasAnswered = true }
+        return input
     }
-}
-
-/// Where a loop's upstream connections receive: one buffer, as what arrives is taken out in the same turn.
-final class ScratchBuffer {
-    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
-    deinit { memory.deallocate() }
 }

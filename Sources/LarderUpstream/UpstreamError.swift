@@ -33,6 +33,9 @@ package struct UpstreamError: Error, Sendable {
         package static let tlsProtocol = Code("tls_protocol_error")
         package static let tlsCertificate = Code("tls_certificate_error")
         package static let internalError = Code("proxy_internal_error")
+        package static let configurationError = Code("proxy_configuration_error")
+        /// Not in the RFC: the request was given up on our side, so nobody waits for an answer.
+        package static let aborted = Code("aborted")
     }
 
     package let code: Code
@@ -40,22 +43,23 @@ package struct UpstreamError: Error, Sendable {
     package let detail: String
     /// What to do about it.
     package let advice: String
-    /// Whether the request may not have reached the origin, so that sending it again does no harm.
+    /// Whether the connection ended before a single octet of response, so that an idempotent request may be sent
+    /// again (RFC 9110 §9.2.2). The origin may have processed it all the same.
     package let mayRetry: Bool
+    /// What led to it: an `IOError`, a `ParseError`, or nil.
+    package let cause: (any Error)?
 
     package var status: Status { code.status }
 
-    /// Whether the origin could not be reached at all, rather than answered badly: then others need not try at once.
-    package var isUnreachable: Bool {
-        [.dnsTimeout, .dnsError, .destinationUnavailable, .connectionRefused, .connectionTimeout, .tlsProtocol, .tlsCertificate]
-            .contains(code)
-    }
-
-    package init(_ code: Code, _ detail: String, advice: String = "Try again; if it stays, ask the origin's owner.", mayRetry: Bool = false) {
+    package init(
+        _ code: Code, _ detail: String, advice: String = "Try again; if it stays, ask the origin's owner.",
+        mayRetry: Bool = false, cause: (any Error)? = nil
+    ) {
         self.code = code
         self.detail = detail
         self.advice = advice
         self.mayRetry = mayRetry
+        self.cause = cause
     }
 }
 
@@ -63,52 +67,3 @@ extension UpstreamError: CustomStringConvertible {
     package var description: String { "\(code): \(detail)" }
 }
 
-extension UpstreamError {
-    /// A failure before the connection stood.
-    static func connecting(_ error: IOError, to place: String) -> UpstreamError {
-        switch error.code {
-        case .nameNotFound:
-            UpstreamError(.dnsError, "The name of \(place) does not exist.", advice: "Check the host's spelling.")
-        case .nameServerFailure:
-            UpstreamError(.dnsError, "\(place): \(error.detail)", advice: "Check the machine's name servers and its network.")
-        case .refused:
-            UpstreamError(.connectionRefused, "\(place) refused the connection.", advice: "Check that the origin is up, and its port.")
-        case .timedOut:
-            UpstreamError(.connectionTimeout, "\(place) did not accept the connection in time.", advice: "Check the network, or raise `timeouts.connect`.")
-        case .unreachable:
-            UpstreamError(.destinationUnavailable, "There is no way to \(place).", advice: "Check the network.")
-        case .permissionDenied:
-            UpstreamError(
-                .destinationProhibited, "The address of \(place) is one that this client may not reach.",
-                advice: "Clients on this machine may; others need the host to be a service's.")
-        case .certificateInvalid:
-            UpstreamError(.tlsCertificate, "\(place): \(error.detail)", advice: "Check the certificate; `upstream.caFile` adds trust in a private authority.")
-        case .tlsFailed:
-            UpstreamError(.tlsProtocol, "\(place): \(error.detail)", advice: "Check that the port speaks TLS 1.2 or later.")
-        case .descriptorsExhausted, .overloaded:
-            UpstreamError(.connectionLimit, "No connection to \(place) can be opened: \(error.detail).", advice: "Raise the limit on open files.")
-        default:
-            UpstreamError(.destinationUnavailable, "\(place): \(error)")
-        }
-    }
-
-    /// A failure while reading the response.
-    static func reading(_ error: IOError, from origin: Origin, isHeadComplete: Bool) -> UpstreamError {
-        if error.code == .timedOut {
-            return UpstreamError(
-                isHeadComplete ? .readTimeout : .responseTimeout, "\(origin) has been silent for too long.",
-                advice: "Try again, or raise `timeouts.upstream`.")
-        }
-        return isHeadComplete
-            ? UpstreamError(.responseIncomplete, "\(origin) broke off its response.")
-            : UpstreamError(.connectionTerminated, "\(origin) closed the connection without answering.", mayRetry: true)
-    }
-
-    /// A response that is not HTTP/1.1.
-    static func malformed(_ error: ParseError, from origin: Origin) -> UpstreamError {
-        let isTooLarge = error.code == .headerSectionTooLarge || error.code == .tooManyFieldLines
-        return UpstreamError(
-            isTooLarge ? .headerSectionSize : .protocolError,
-            "The response of \(origin) was refused: \(error.code.sentence)", advice: "Report it to the origin's owner.")
-    }
-}

@@ -10,24 +10,34 @@ package final class UpstreamPool {
         let parent: ParentAddress?
     }
 
+    /// How many origins are remembered that nothing is open to or waits for.
+    private static let unusedLimit = 256
+
     private let loop: EventLoop
-    private let connector: Connector
+    private let dialer: UpstreamDialer
     private var settings: UpstreamSettings
     private var pools: [Key: OriginPool] = [:]
-    private let scratch = ScratchBuffer()
     private var isDraining = false
     private var sweeper: Timer?
 
-    /// The most interim responses one exchange may bring.
-    private static let interimLimit = 32
-
-    package init(loop: EventLoop, connector: Connector, settings: UpstreamSettings) {
-        self.loop = loop
-        self.connector = connector
-        self.settings = settings
+    package convenience init(loop: EventLoop, connector: Connector, settings: UpstreamSettings) {
+        self.init(loop: loop, settings: settings) { host, port, timeout, allows throws(IOError) in
+            try await connector.connect(to: host, port: port, timeout: timeout, allow: allows)
+        }
     }
 
-    package func apply(_ settings: UpstreamSettings) { self.settings = settings }
+    init(loop: EventLoop, settings: UpstreamSettings, connect: @escaping UpstreamDialer.Connect) {
+        self.loop = loop
+        self.settings = settings
+        dialer = UpstreamDialer(time: loop.time, connect: connect)
+    }
+
+    deinit { sweeper?.cancel() }
+
+    package func apply(_ settings: UpstreamSettings) {
+        self.settings = settings
+        for pool in pools.values { pool.apply(settings) }
+    }
 
     package var statistics: [UpstreamStatistics] { pools.values.map(\.statistics) }
 
@@ -35,7 +45,7 @@ package final class UpstreamPool {
     package func drain() {
         isDraining = true
         sweeper?.cancel()
-        pools.values.forEach { $0.closeIdle() }
+        for pool in pools.values { pool.drain() }
     }
 
     // MARK: Sending
@@ -43,15 +53,16 @@ package final class UpstreamPool {
     /// Sends `request` and returns its final response, content not yet read.
     ///
     /// A request that failed on a connection used before, without a single octet of response, is sent once more on
-    /// a new one if that can do no harm (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
+    /// a new one if it is idempotent and its content is at hand (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
+    ///
+    /// - Throws: `UpstreamError`, or what the content of the request or `onInterim` threw.
     package func send(_ request: UpstreamRequest) async throws -> UpstreamResponse {
-        let lease = try await connection(for: request, freshOnly: false)
+        let pool = pool(for: Key(origin: request.origin, parent: request.parent))
+        let lease = try await pool.connection(for: request, freshOnly: false)
         do {
             return try await exchange(request, on: lease)
-        } catch let error as UpstreamError
-            where error.mayRetry && lease.isReused && request.isReplayable && !request.abort.isAborted
-        {
-            return try await exchange(request, on: try await connection(for: request, freshOnly: true))
+        } catch let error as UpstreamError where error.mayRetry && lease.isReused && request.isReplayable {
+            return try await exchange(request, on: try await pool.connection(for: request, freshOnly: true))
         }
     }
 
@@ -59,155 +70,103 @@ package final class UpstreamPool {
     package func connectTunnel(
         to authority: Authority, parent: ParentAddress?, abort: UpstreamAbort, allows: @escaping (SocketAddress) -> Bool
     ) async throws -> ByteStream {
-        let origin = Origin(scheme: .https, host: authority.host, port: authority.port)
-        do throws(IOError) {
-            guard let parent else {
-                return try await connector.connect(
-                    to: authority.host, port: authority.port, timeout: settings.connectTimeout, allow: allows)
+        let handoff = Handoff<Result<ByteStream, UpstreamError>>()
+        let (dialer, settings) = (dialer, settings)
+        abort.onAbort { handoff.bring(.failure(.aborted)) }
+        loop.startHere {
+            do throws(UpstreamError) {
+                let stream = try await dialer.openTunnel(
+                    to: authority, parent: parent, settings: settings, allows: allows)
+                // Nobody waits for it any more after an abort.
+                if !handoff.bring(.success(stream)) { stream.close() }
+            } catch {
+                handoff.bring(.failure(error))
             }
-            return try await connectThrough(parent, to: origin)
-        } catch {
-            throw UpstreamError.connecting(error, to: "\(authority)")
         }
+        defer { abort.onAbort(nil) }
+        return try await handoff.take().get()
     }
 
     private func exchange(_ request: UpstreamRequest, on lease: ConnectionLease) async throws -> UpstreamResponse {
+        let connection = lease.connection
+        var sender: ContentSender?
         do {
-            try await lease.connection.sendHead(request, timeout: settings.silenceTimeout)
-            guard case .stream(let framing, let next, let trailers) = request.content else {
-                return try await response(to: request, on: lease, continued: nil)
+            connection.stream.setDeadline(after: settings.silenceTimeout)
+            try await connection.sendHead(request)
+            if case .stream(let framing, let next, let trailers) = request.content {
+                sender = ContentSender(
+                    connection: connection, framing: framing, next: next, trailers: trailers,
+                    silence: settings.silenceTimeout)
+                let expectsContinue = RequestExpectation(request.head) == .continue
+                sender?.start(on: loop, after: expectsContinue ? settings.continueTimeout : nil)
+            } else {
+                connection.stream.setDeadline(after: settings.silenceTimeout)
             }
-            let sender = ContentSender(
-                connection: lease.connection, framing: framing, next: next, trailers: trailers,
-                timeout: settings.silenceTimeout)
-            let expectsContinue = request.head.fields.contains(.expect)
-            sender.start(on: loop, after: expectsContinue ? settings.continueTimeout : nil)
-            do {
-                return try await response(to: request, on: lease, continued: sender)
-            } catch {
-                // What went wrong with the content is why the response did not come.
-                if let cause = sender.failure { throw cause }
-                throw error
-            }
+            return try await response(to: request, on: lease, sender: sender)
         } catch {
+            sender?.stop()
+            // The reason first: closing the lease would make every later failure one of ours.
+            let reason = failure(error, of: request, on: lease, sender: sender)
             lease.close()
-            guard error is IOError || error is ParseError else { throw error }
-            throw lease.failure(error, isHeadComplete: false)
+            throw reason
         }
+    }
+
+    /// What went wrong with the request's content is why its response did not come.
+    private func failure(
+        _ error: any Error, of request: UpstreamRequest, on lease: ConnectionLease, sender: ContentSender?
+    ) -> any Error {
+        if let cause = sender?.failure { return cause }
+        guard error is IOError || error is ParseError || error is UpstreamError else { return error }
+        return lease.failure(error, isHeadComplete: false)
     }
 
     /// Reads heads until the final one.
     private func response(
-        to request: UpstreamRequest, on lease: ConnectionLease, continued sender: ContentSender?
+        to request: UpstreamRequest, on lease: ConnectionLease, sender: ContentSender?
     ) async throws -> UpstreamResponse {
-        for _ in 0..<Self.interimLimit {
-            let head = try await lease.connection.readHead(timeout: settings.silenceTimeout)
+        let connection = lease.connection
+        for _ in 0...UpstreamConnection.interimLimit {
+            let head = try await connection.readHead()
             if head.status.isInterim, head.status != 101 {
                 if head.status == 100 { sender?.proceed() }
                 try await request.onInterim(head)
+                if sender == nil { connection.stream.setDeadline(after: settings.silenceTimeout) }
                 continue
             }
-            if head.status == 101, !request.head.fields.contains(.upgrade) {
+            let isSwitching = head.status == 101
+            if isSwitching, !request.head.fields.contains(.upgrade) {
                 throw UpstreamError(.protocolError, "\(request.origin) switched protocols without being asked to.")
             }
-            let framing: BodyFraming = head.status == 101 ? .none : try BodyFraming(response: head, to: request.head.method)
+            let framing = try isSwitching ? .none : BodyFraming(response: head, to: request.head.method)
             // Content that was not sent to its end leaves the connection unusable for the next request.
             if let sender, !sender.isComplete {
                 sender.stop()
-                lease.connection.spoil()
+                connection.spoil()
             }
+            if Self.isDoubtful(head) || ConnectionOptions(request.head.fields).hasClose { connection.spoil() }
             return UpstreamResponse(
-                head: head, framing: framing, lease: lease, limits: settings.parseLimits, timeout: settings.silenceTimeout)
+                head: head, framing: framing, lease: lease, limits: settings.parseLimits,
+                silence: settings.silenceTimeout)
         }
-        throw UpstreamError(.protocolError, "\(request.origin) sent more than \(Self.interimLimit) interim responses.")
+        throw UpstreamError(
+            .protocolError, "\(request.origin) sent more than \(UpstreamConnection.interimLimit) interim responses.")
     }
 
-    // MARK: Connections
-
-    private func connection(for request: UpstreamRequest, freshOnly: Bool) async throws -> ConnectionLease {
-        let pool = pool(for: Key(origin: request.origin, parent: request.parent))
-        let grant = await pool.take(
-            limit: settings.connectionLimit, waiterLimit: settings.waiterLimit, now: loop.time.monotonic(),
-            maximumIdle: settings.idleTimeout, freshOnly: freshOnly)
-        switch grant {
-        case .reuse(let connection):
-            return ConnectionLease(connection: connection, isReused: connection.exchanges > 0, pool: pool, abort: request.abort)
-        case .refused:
-            throw UpstreamError(
-                .connectionLimit, "Too many requests wait for a connection to \(request.origin).",
-                advice: "Raise `limits.upstreamConnections`, or ask less.")
-        case .connect:
-            do throws(IOError) {
-                let stream = try await open(request)
-                let connection = UpstreamConnection(
-                    stream: stream, origin: request.origin,
-                    isThroughParent: request.parent != nil && request.origin.scheme == .http, scratch: scratch,
-                    limits: settings.parseLimits, time: loop.time)
-                return ConnectionLease(connection: connection, isReused: false, pool: pool, abort: request.abort)
-            } catch {
-                pool.closed()
-                let failure = UpstreamError.connecting(error, to: request.parent.map { "the parent proxy \($0.host):\($0.port)" } ?? "\(request.origin)")
-                pool.noteFailure(failure)
-                throw failure
-            }
-        }
+    /// Whether a response that has no content announces some (RFC 9110 §8.6, §15.3.6; RFC 9112 §6.1). What may still
+    /// come must not be taken for the next response.
+    private static func isDoubtful(_ head: ResponseHead) -> Bool {
+        guard head.status == 204 || head.status == 205 else { return false }
+        let length = try? BodyFraming.contentLength(head.fields)
+        return head.fields.contains(.transferEncoding) || (length ?? 0) > 0
     }
 
-    private func open(_ request: UpstreamRequest) async throws(IOError) -> ByteStream {
-        let origin = request.origin
-        let stream: ByteStream
-        if let parent = request.parent {
-            if origin.scheme == .http {
-                return try await connector.connect(
-                    to: parent.host, port: parent.port, timeout: settings.connectTimeout, allow: { _ in true })
-            }
-            stream = try await connectThrough(parent, to: origin)
-        } else {
-            stream = try await connector.connect(
-                to: origin.host, port: origin.port, timeout: settings.connectTimeout, allow: request.allowsAddress)
-        }
-        guard origin.scheme == .https else { return stream }
-        do throws(IOError) {
-            stream.setDeadline(after: settings.connectTimeout)
-            try await stream.startTLS(client: settings.tls, serverName: origin.host)
-            return stream
-        } catch {
-            stream.close()
-            throw error
-        }
-    }
-
-    /// Asks a parent for a tunnel (RFC 9110 §9.3.6).
-    private func connectThrough(_ parent: ParentAddress, to origin: Origin) async throws(IOError) -> ByteStream {
-        let stream = try await connector.connect(
-            to: parent.host, port: parent.port, timeout: settings.connectTimeout, allow: { _ in true })
-        var head = RequestHead(method: .connect, target: origin.authority)
-        head.fields[.host] = origin.authority
-        if let authorization = parent.authorization { head.fields[.proxyAuthorization] = authorization }
-        var output: [UInt8] = []
-        MessageWriter.append(head, framing: .none, to: &output)
-        do {
-            stream.setDeadline(after: settings.connectTimeout)
-            try await stream.write(output)
-            // Nothing may follow the head before the tunnel's other end has heard from us, so one octet at a time
-            // is not needed: what came behind it would be the other end speaking first, which TLS never does.
-            let connection = UpstreamConnection(
-                stream: stream, origin: origin, isThroughParent: true, scratch: scratch, limits: settings.parseLimits,
-                time: loop.time)
-            let response = try await connection.readHead(timeout: settings.connectTimeout)
-            guard response.status.isSuccess, !connection.hasLeftover else {
-                throw IOError(.refused, operation: "tunnel to \(origin)", detail: "the parent proxy answered \(response.status)")
-            }
-            return stream
-        } catch {
-            stream.close()
-            throw error as? IOError ?? IOError(.other, operation: "tunnel to \(origin)", detail: "\(error)")
-        }
-    }
+    // MARK: Pools
 
     private func pool(for key: Key) -> OriginPool {
         if let pool = pools[key] { return pool }
-        let pool = OriginPool(origin: key.origin)
+        let pool = OriginPool(origin: key.origin, loop: loop, dialer: dialer, settings: settings)
+        if isDraining { pool.drain() }
         pools[key] = pool
         if sweeper == nil { scheduleSweep() }
         return pool
@@ -216,14 +175,13 @@ package final class UpstreamPool {
     /// Every few seconds, idle connections whose time is up are closed and unused pools forgotten.
     private func scheduleSweep() {
         guard !isDraining else { return }
-        sweeper = loop.timerHere(after: .seconds(5)) { [weak self] in self?.sweep() }
+        sweeper = loop.timerHere(after: .seconds(5)) { [unowned self] in sweep() }
     }
 
     private func sweep() {
-        let now = loop.time.monotonic()
         for (key, pool) in pools {
-            pool.sweep(now: now, maximum: settings.idleTimeout)
-            if pool.isUnused, pools.count > 1000 { pools[key] = nil }
+            pool.sweep()
+            if pool.isUnused, pools.count > Self.unusedLimit { pools[key] = nil }
         }
         sweeper = nil
         if !pools.isEmpty { scheduleSweep() }

@@ -8,24 +8,27 @@ package struct UpstreamRequest {
     /// The content to send.
     package enum Content {
         case none
-        /// Read piece by piece from whoever has it; nil ends it.
+        /// All of it at once; such a request can be sent again.
+        case octets(ContentChunk)
+        /// Read piece by piece from whoever has it; nil ends it. What `next` throws is what `send` throws.
         case stream(BodyFraming, next: () async throws -> ContentChunk?, trailers: () -> Fields)
 
         var framing: BodyFraming {
             switch self {
             case .none: .none
+            case .octets(let chunk): .length(UInt64(chunk.count))
             case .stream(let framing, _, _): framing
             }
         }
     }
 
     package let origin: Origin
-    /// Final but for framing: origin-form target, `Host`, no hop-by-hop fields.
+    /// Final but for framing: origin-form target, `Host`, no hop-by-hop fields but those of an upgrade.
     package var head: RequestHead
     package var content = Content.none
     /// Through which proxy; nil for none.
     package var parent: ParentAddress?
-    /// Which addresses may be connected to.
+    /// Which addresses may be connected to. Asked about pooled connections as well as about new ones.
     package var allowsAddress: (SocketAddress) -> Bool
     package var onInterim: (ResponseHead) async throws -> Void = { _ in }
     package let abort: UpstreamAbort
@@ -43,7 +46,7 @@ package struct UpstreamRequest {
 
     /// Whether the same request may be sent on another connection after it failed on one (RFC 9110 §9.2.2).
     var isReplayable: Bool {
-        guard case .none = content else { return false }
+        if case .stream = content { return false }
         return head.method.isIdempotent && !head.fields.contains(.upgrade)
     }
 }
@@ -55,16 +58,17 @@ package final class UpstreamAbort {
 
     package init() {}
 
-    /// Ends whatever the exchange waits for; it fails soon after.
+    /// Ends whatever the exchange waits for, except the content of the request, which is its owner's; it fails soon
+    /// after.
     package func abort() {
         guard !isAborted else { return }
         isAborted = true
-        action?()
-        action = nil
+        action.take()?()
     }
 
+    /// What ends the wait the exchange is in; called at once when it is aborted already.
     func onAbort(_ action: (() -> Void)?) {
         self.action = action
-        if isAborted { action?() }
+        if isAborted { self.action.take()?() }
     }
 }

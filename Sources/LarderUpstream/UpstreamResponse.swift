@@ -5,20 +5,21 @@ package import LarderIO
 
 /// A final response whose content is read as it arrives. Confined to its loop.
 ///
-/// Read it to its end, or abort it: only then is its connection free for others, or closed.
+/// Read it to its end, or abort it: only then is its connection free for others, or closed. One that is let go of is
+/// aborted.
 package final class UpstreamResponse {
     package let head: ResponseHead
     package let framing: BodyFraming
     private var decoder: ContentDecoder
     private let lease: ConnectionLease
-    private let timeout: Duration
+    private let silence: Duration
     private var isOver = false
 
-    init(head: ResponseHead, framing: BodyFraming, lease: ConnectionLease, limits: ParseLimits, timeout: Duration) {
+    init(head: ResponseHead, framing: BodyFraming, lease: ConnectionLease, limits: ParseLimits, silence: Duration) {
         self.head = head
         self.framing = framing
         self.lease = lease
-        self.timeout = timeout
+        self.silence = silence
         decoder = ContentDecoder(framing, limits: limits)
         if decoder.isComplete, head.status != 101 { end(isClean: true) }
     }
@@ -37,16 +38,21 @@ package final class UpstreamResponse {
     /// Complete once `nextChunk` has returned nil.
     package var trailers: Fields { decoder.trailers }
 
-    /// The next piece of content; nil once all has come, whole.
+    /// The next piece of content, as it comes, of 64 KiB at most; nil once all has come, whole.
     package func nextChunk() async throws(UpstreamError) -> ContentChunk? {
         guard !isOver else { return nil }
         do {
-            if let chunk = try await lease.connection.readContent(&decoder, timeout: timeout) { return chunk }
-            end(isClean: framing != .untilClose)
-            return nil
+            guard let chunk = try await lease.connection.readContent(&decoder, silence: silence) else {
+                end(isClean: framing != .untilClose)
+                return nil
+            }
+            // The connection is free as soon as nothing more can come: the last chunk may be used for long.
+            if decoder.isComplete { end(isClean: framing != .untilClose) }
+            return chunk
         } catch {
+            let failure = lease.failure(error, isHeadComplete: true)
             end(isClean: false)
-            throw lease.failure(error, isHeadComplete: true)
+            throw failure
         }
     }
 
@@ -56,7 +62,8 @@ package final class UpstreamResponse {
     /// After a 101: the connection itself, and what has been received on it already.
     package func takeStream() -> (ByteStream, early: [UInt8]) {
         isOver = true
-        let early = lease.connection.takeLeftover()
+        let early = lease.connection.takeReceived()
+        lease.connection.stream.setDeadline(after: nil)
         return (lease.detach(), early)
     }
 
@@ -64,6 +71,6 @@ package final class UpstreamResponse {
         guard !isOver else { return }
         isOver = true
         let persists = ConnectionOptions(head.fields).persists(head.version, honoursKeepAlive: true)
-        if isClean, persists { lease.giveBack() } else { lease.close() }
+        if isClean, persists { lease.giveBack(keepAlive: KeepAlive.timeout(head.fields)) } else { lease.close() }
     }
 }

@@ -5,22 +5,32 @@ package import LarderIO
 
 /// How upstreams are reached.
 package struct UpstreamSettings: Sendable {
-    /// Name resolution, connection and TLS handshake together.
+    /// Name resolution, connection, tunnel through a parent and TLS handshake together.
     package var connectTimeout = Duration.seconds(10)
     /// Silence of an origin, before its head or inside its content.
     package var silenceTimeout = Duration.seconds(60)
     /// How long a connection waits in the pool.
     package var idleTimeout = Duration.seconds(60)
+    /// How long a request waits for a connection when as many are in use as may be.
+    package var waitTimeout = Duration.seconds(10)
     /// How long a client that expects `100 Continue` waits for the origin's word.
     package var continueTimeout = Duration.seconds(1)
-    /// Connections to one origin, in use and idle, of one loop.
+    /// Connections to one origin, in use, idle and being made, of one loop.
     package var connectionLimit = 256
+    /// Connections to one origin that one loop keeps idle.
+    package var idleLimit = 64
     /// Requests that wait for a connection to one origin.
     package var waiterLimit = 1024
     package var parseLimits = ParseLimits()
     package var tls: TLSClientContext
 
     package init(tls: TLSClientContext) { self.tls = tls }
+
+    var poolLimits: OriginPoolStateMachine.Limits {
+        OriginPoolStateMachine.Limits(
+            connections: max(connectionLimit, 1), idle: idleLimit, waiters: waiterLimit,
+            idleTime: idleTimeout.wholeNanoseconds)
+    }
 }
 
 /// What a loop knows about one origin, for the status.

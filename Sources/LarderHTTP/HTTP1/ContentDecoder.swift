@@ -31,6 +31,15 @@ package struct ContentDecoder: Sendable {
         }
     }
 
+    /// Whether the next `count` octets are content and nothing else, so that they need not be picked out.
+    package func isPlain(for count: Int) -> Bool {
+        switch framing {
+        case .none, .chunked: false
+        case .length: remaining >= UInt64(count)
+        case .untilClose: true
+        }
+    }
+
     /// The trailer fields; there are some only behind chunked content, once it is complete.
     package var trailers: Fields { chunked.trailers }
 

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import DequeModule
+
+/// Decides which request gets which connection to one origin: reuse one, make one, wait in line, or be refused.
+///
+/// A request first takes the idle connection used last. Otherwise an attempt to connect is begun for it, if the
+/// limit leaves room, or it waits for its turn. Whatever connection becomes free first serves who came first: a
+/// request does not depend on its own attempt, and an attempt outlives the request it was begun for.
+///
+/// Connections and requests are numbers here, unique for the life of the machine. Instants are monotonic
+/// nanoseconds.
+struct OriginPoolStateMachine {
+    struct Limits: Equatable {
+        /// Connections in use, idle and being made.
+        var connections = 256
+        /// Connections kept idle.
+        var idle = 64
+        /// Requests that wait while no attempt is made for them.
+        var waiters = 1024
+        /// How long a connection is kept idle, in nanoseconds.
+        var idleTime: Int64 = 60_000_000_000
+    }
+
+    /// Whether an idle connection may serve a request.
+    enum Fitness: Equatable {
+        case fit
+        /// Not this request: its rules forbid the address the connection leads to.
+        case forbidden
+        /// No request: the peer closed it, or said something unasked.
+        case broken
+    }
+
+    enum Action: Equatable {
+        /// The connection carries the request from now on.
+        case lease(Int, to: Int)
+        /// Begin to connect under the rules of the request; `connected` or `connectFailed` follows.
+        case connect(for: Int)
+        /// The request waits for its turn, and not for ever.
+        case wait(Int)
+        /// As many wait already as may.
+        case refuse(Int)
+        /// The attempt that was begun for the request failed, and it still waits.
+        case fail(Int)
+        /// The connection waits for another request; watch it.
+        case park(Int)
+        case close(Int)
+    }
+
+    private struct Idle: Equatable {
+        let connection: Int
+        /// When it is too old, by our limit or the origin's word.
+        let until: Int64
+    }
+
+    private struct Waiter: Equatable {
+        let request: Int
+        /// Wants a connection that carried nothing before.
+        let freshOnly: Bool
+        var hasAttempt: Bool
+    }
+
+    /// The one used last is at the end.
+    private var idle: [Idle] = []
+    private var leased: Set<Int> = []
+    /// The requests for which attempts were begun that have not ended; some may be served or gone.
+    private var attempts: Set<Int> = []
+    private var waiters: Deque<Waiter> = []
+    private var isDraining = false
+
+    var idleCount: Int { idle.count }
+    /// Connections in use or being made.
+    var activeCount: Int { leased.count + attempts.count }
+    var waitingCount: Int { waiters.count }
+    var isUnused: Bool { idle.isEmpty && leased.isEmpty && attempts.isEmpty && waiters.isEmpty }
+    private var total: Int { idle.count + leased.count + attempts.count }
+
+    // MARK: Requests
+
+    /// A request wants a connection.
+    mutating func requested(
+        _ request: Int, freshOnly: Bool, now: Int64, limits: Limits, fitness: (Int) -> Fitness
+    ) -> [Action] {
+        var actions: [Action] = []
+        if !freshOnly, let connection = takeIdle(now, fitness, &actions) {
+            leased.insert(connection)
+            return actions + [.lease(connection, to: request)]
+        }
+        // An idle connection that is of no use to this request makes room for one that is.
+        if total >= limits.connections, !idle.isEmpty { actions.append(.close(idle.removeFirst().connection)) }
+        if total < limits.connections {
+            attempts.insert(request)
+            waiters.append(Waiter(request: request, freshOnly: freshOnly, hasAttempt: true))
+            return actions + [.connect(for: request)]
+        }
+        guard waiters.lazy.filter({ !$0.hasAttempt }).count < limits.waiters else { return actions + [.refuse(request)] }
+        waiters.append(Waiter(request: request, freshOnly: freshOnly, hasAttempt: false))
+        return actions + [.wait(request)]
+    }
+
+    /// A request that waits was given up, or its time is up. An attempt begun for it goes on. False when it did not
+    /// wait any more.
+    mutating func withdrawn(_ request: Int) -> Bool {
+        guard let index = waiters.firstIndex(where: { $0.request == request }) else { return false }
+        waiters.remove(at: index)
+        return true
+    }
+
+    // MARK: Attempts
+
+    /// The attempt begun for `request` brought `connection`.
+    mutating func connected(
+        _ connection: Int, for request: Int, now: Int64, limits: Limits, fitness: (Int, Int) -> Fitness
+    ) -> [Action] {
+        let wasAttempted = attempts.remove(request) != nil
+        precondition(wasAttempted, "an attempt ends once")
+        // Its own rules chose the address; it need not be asked.
+        if withdrawn(request) {
+            leased.insert(connection)
+            return [.lease(connection, to: request)]
+        }
+        return offer(connection, isFresh: true, now: now, until: .max, limits: limits, fitness: fitness)
+    }
+
+    /// The attempt begun for `request` failed.
+    mutating func connectFailed(for request: Int, limits: Limits) -> [Action] {
+        let wasAttempted = attempts.remove(request) != nil
+        precondition(wasAttempted, "an attempt ends once")
+        let failure: [Action] = withdrawn(request) ? [.fail(request)] : []
+        return failure + begin(limits)
+    }
+
+    // MARK: Connections
+
+    /// An exchange is over and left its connection clean. `until` is when the origin will close it, as far as it said.
+    mutating func released(
+        _ connection: Int, now: Int64, until: Int64 = .max, limits: Limits, fitness: (Int, Int) -> Fitness
+    ) -> [Action] {
+        endLease(connection)
+        return offer(connection, isFresh: false, now: now, until: until, limits: limits, fitness: fitness)
+    }
+
+    /// A connection in use is closed, or belongs to somebody else from now on.
+    mutating func ended(_ connection: Int, limits: Limits) -> [Action] {
+        endLease(connection)
+        return begin(limits)
+    }
+
+    /// The peer closed an idle connection.
+    mutating func idleEnded(_ connection: Int) -> [Action] {
+        guard let index = idle.firstIndex(where: { $0.connection == connection }) else { return [] }
+        idle.remove(at: index)
+        return [.close(connection)]
+    }
+
+    /// Looks for idle connections that are too old or broken.
+    mutating func swept(now: Int64, fitness: (Int) -> Fitness) -> [Action] {
+        var actions: [Action] = []
+        idle.removeAll { entry in
+            let isSpent = now >= entry.until || fitness(entry.connection) == .broken
+            if isSpent { actions.append(.close(entry.connection)) }
+            return isSpent
+        }
+        return actions
+    }
+
+    /// From now on no connection is kept idle. Requests are still served.
+    mutating func drained() -> [Action] {
+        isDraining = true
+        return discardIdle()
+    }
+
+    /// Idle connections were made under rules that are not in force any more.
+    mutating func discardIdle() -> [Action] {
+        defer { idle = [] }
+        return idle.map { .close($0.connection) }
+    }
+
+    // MARK: Parts
+
+    private mutating func endLease(_ connection: Int) {
+        let wasLeased = leased.remove(connection) != nil
+        precondition(wasLeased, "a lease ends once")
+    }
+
+    /// Takes the idle connection used last that may serve, and closes those found to be useless on the way.
+    private mutating func takeIdle(_ now: Int64, _ fitness: (Int) -> Fitness, _ actions: inout [Action]) -> Int? {
+        var index = idle.count - 1
+        while index >= 0 {
+            let entry = idle[index]
+            switch now >= entry.until ? .broken : fitness(entry.connection) {
+            case .fit:
+                idle.remove(at: index)
+                return entry.connection
+            case .broken:
+                idle.remove(at: index)
+                actions.append(.close(entry.connection))
+            case .forbidden: break
+            }
+            index -= 1
+        }
+        return nil
+    }
+
+    /// Gives a free connection to the first in line that it may serve, or keeps it.
+    private mutating func offer(
+        _ connection: Int, isFresh: Bool, now: Int64, until: Int64, limits: Limits, fitness: (Int, Int) -> Fitness
+    ) -> [Action] {
+        for (index, waiter) in waiters.enumerated() where isFresh || !waiter.freshOnly {
+            switch fitness(connection, waiter.request) {
+            case .fit:
+                waiters.remove(at: index)
+                leased.insert(connection)
+                return [.lease(connection, to: waiter.request)]
+            case .broken:
+                return [.close(connection)] + begin(limits)
+            case .forbidden: continue
+            }
+        }
+        let (limit, overflow) = now.addingReportingOverflow(limits.idleTime)
+        let until = overflow ? until : min(until, limit)
+        // Those in line that it may not serve need its place.
+        let isWanted = waiters.contains { !$0.hasAttempt }
+        guard !isDraining, !isWanted, idle.count < limits.idle, total < limits.connections, until > now else {
+            return [.close(connection)] + begin(limits)
+        }
+        idle.append(Idle(connection: connection, until: until))
+        return [.park(connection)]
+    }
+
+    /// Begins attempts for those in line, as far as there is room.
+    private mutating func begin(_ limits: Limits) -> [Action] {
+        var actions: [Action] = []
+        for index in waiters.indices where !waiters[index].hasAttempt && total < limits.connections {
+            // A served request's attempt may still be under way; there is one for each request at most.
+            waiters[index].hasAttempt = true
+            attempts.insert(waiters[index].request)
+            actions.append(.connect(for: waiters[index].request))
+        }
+        return actions
+    }
+
+    /// For tests: what must hold after every event.
+    func checkInvariants(_ limits: Limits) -> Bool {
+        let waiting = waiters.map(\.request)
+        let idling = idle.map(\.connection)
+        return Set(waiting).count == waiting.count && Set(idling).count == idling.count
+            && leased.isDisjoint(with: idling)
+            && waiters.allSatisfy { $0.hasAttempt == attempts.contains($0.request) }
+            && total <= limits.connections
+            && idle.count <= limits.idle
+            // Nobody waits for a turn while there is room.
+            && (waiters.allSatisfy(\.hasAttempt) || total == limits.connections)
+            && !(isDraining && !idle.isEmpty)
+    }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+import LarderIO
+
+extension UpstreamError {
+    /// A failure before the connection stood.
+    static func connecting(_ error: IOError, to place: String) -> UpstreamError {
+        let (code, detail, advice) = reason(error, place)
+        return UpstreamError(code, detail, advice: advice, cause: error)
+    }
+
+    private static func reason(_ error: IOError, _ place: String) -> (Code, String, String) {
+        switch error.code {
+        case .nameNotFound:
+            (.dnsError, "The name of \(place) does not exist.", "Check the host's spelling.")
+        case .nameServerFailure:
+            (.dnsError, "\(place): \(error.detail)", "Check the machine's name servers and its network.")
+        case .timedOut where error.operation.hasPrefix("resolve"):
+            (.dnsTimeout, "The name servers did not answer for \(place) in time.", "Check the machine's name servers.")
+        case .timedOut:
+            (
+                .connectionTimeout, "\(place) did not accept the connection in time.",
+                "Check the network, or raise `timeouts.connect`."
+            )
+        case .refused:
+            (.connectionRefused, "\(place) refused the connection.", "Check that it is up, and its port.")
+        case .connectionReset, .closed:
+            (.connectionTerminated, "\(place) closed the connection before it stood.", "Check that the port is the right one.")
+        case .unreachable:
+            (.destinationUnavailable, "There is no way to \(place).", "Check the network.")
+        case .permissionDenied:
+            (
+                .destinationProhibited, "The address of \(place) is one that this client may not reach.",
+                "Clients on this machine may; others need the host to be a service's."
+            )
+        case .certificateInvalid:
+            (
+                .tlsCertificate, "\(place): \(error.detail)",
+                "Check the certificate; `upstream.caFile` adds trust in a private authority."
+            )
+        case .tlsFailed:
+            (.tlsProtocol, "\(place): \(error.detail)", "Check that the port speaks TLS 1.2 or later.")
+        case .descriptorsExhausted, .overloaded:
+            (
+                .connectionLimit, "No connection to \(place) can be opened: \(error.detail).",
+                "Raise the limit on open files."
+            )
+        default:
+            (.destinationUnavailable, "\(place): \(error)", "Check the network.")
+        }
+    }
+
+    /// A failure while the request was sent or the response read.
+    static func reading(
+        _ error: IOError, from origin: Origin, isHeadComplete: Bool, hasAnswered: Bool
+    ) -> UpstreamError {
+        switch error.code {
+        case .timedOut:
+            return UpstreamError(
+                isHeadComplete ? .readTimeout : .responseTimeout, "\(origin) has been silent for too long.",
+                advice: "Try again, or raise `timeouts.upstream`.", cause: error)
+        case .tlsFailed:
+            return UpstreamError(.tlsProtocol, "\(origin): \(error.detail)", cause: error)
+        default: break
+        }
+        if isHeadComplete { return UpstreamError(.responseIncomplete, "\(origin) broke off its response.", cause: error) }
+        return UpstreamError(
+            .connectionTerminated,
+            hasAnswered
+                ? "\(origin) broke off before its response had begun in earnest."
+                : "\(origin) closed the connection without answering.",
+            mayRetry: !hasAnswered, cause: error)
+    }
+
+    /// A response that is not HTTP/1.1.
+    static func malformed(_ error: ParseError, from place: some CustomStringConvertible) -> UpstreamError {
+        if error.code == .contentCutShort {
+            return UpstreamError(.responseIncomplete, "\(place) ended its response early.", cause: error)
+        }
+        let isTooLarge = error.code == .headerSectionTooLarge || error.code == .tooManyFieldLines
+        return UpstreamError(
+            isTooLarge ? .headerSectionSize : .protocolError,
+            "The response of \(place) was refused: \(error.code.sentence)", advice: "Report it to the origin's owner.",
+            cause: error)
+    }
+
+    /// A parent that makes no tunnel.
+    static func tunnelRefused(by parent: ParentAddress, to authority: String, _ status: Status) -> UpstreamError {
+        let detail = "\(parent) answered \(status) instead of a tunnel to \(authority)."
+        if status == 407 {
+            return UpstreamError(.configurationError, detail, advice: "Give the parent proxy's user and password in its URL.")
+        }
+        return UpstreamError(.destinationUnavailable, detail, advice: "Ask who runs the parent proxy.")
+    }
+
+    static func tooManyWait(for origin: Origin) -> UpstreamError {
+        UpstreamError(
+            .connectionLimit, "Too many requests wait for a connection to \(origin).",
+            advice: "Raise `limits.upstreamConnections`, or ask less.")
+    }
+
+    static func waitedTooLong(for origin: Origin) -> UpstreamError {
+        UpstreamError(
+            .connectionLimit, "No connection to \(origin) became free in time.",
+            advice: "Raise `limits.upstreamConnections`, or ask less.")
+    }
+
+    static var aborted: UpstreamError { UpstreamError(.aborted, "The request was given up.", advice: "Nothing.") }
+
+    /// Content of a request that is not what was announced.
+    static func content(_ detail: String) -> UpstreamError { UpstreamError(.internalError, detail) }
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+import LarderIO
+import LarderTesting
+import Testing
+
+@testable import LarderUpstream
+
+@Suite("Content on its way to origins", .timeLimit(.minutes(1)))
+struct ContentTests {
+    private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+    /// Content that a test hands out piece by piece.
+    final class Source {
+        private var pieces: [Handoff<Result<String?, ClientLeft>>] = []
+        private var asked = 0
+        private(set) var brought = 0
+        private let trailers: Fields
+
+        init(_ ready: [String?] = [], trailers: Fields = [:]) {
+            self.trailers = trailers
+            for piece in ready { bring(piece) }
+        }
+
+        func bring(_ piece: String?) { bring(.success(piece)) }
+        func fail() { bring(.failure(ClientLeft())) }
+
+        private func bring(_ result: Result<String?, ClientLeft>) {
+            slot(brought).bring(result)
+            brought += 1
+        }
+
+        private func slot(_ index: Int) -> Handoff<Result<String?, ClientLeft>> {
+            while pieces.count <= index { pieces.append(Handoff()) }
+            return pieces[index]
+        }
+
+        func content(_ framing: BodyFraming) -> UpstreamRequest.Content {
+            .stream(
+                framing,
+                next: { [self] in
+                    let index = asked
+                    asked += 1
+                    return try await slot(index).take().get().map { ContentChunk($0.utf8) }
+                }, trailers: { [trailers] in trailers })
+        }
+    }
+
+    struct ClientLeft: Error, Equatable {}
+
+    private func post(_ content: UpstreamRequest.Content, fields: Fields = [:]) throws -> UpstreamRequest {
+        try UpstreamRequest.to("/", .post, fields: fields).with { $0.content = content }
+    }
+
+    @Test func `content of a known length follows the head as it is`() async throws {
+        try await Fixture.run { test in
+            let response = try await test.exchange(try post(Source(["ab", "", "cde", nil]).content(.length(5)))) { origin in
+                #expect(try await origin.head() == "POST / HTTP/1.1\nHost: origin.test\nContent-Length: 5")
+                #expect(try await origin.octets(5) == "abcde")
+                try await origin.send(Self.ok)
+            }
+            #expect(try await response.text() == "ok")
+            #expect(test.statistics?.idle == 1)
+        }
+    }
+
+    @Test func `content of an unknown length is chunked and may have trailers`() async throws {
+        try await Fixture.run { test in
+            let source = Source(["ab", "", "cde", nil], trailers: ["X-Sum": "1", "Content-Length": "9"])
+            let response = try await test.exchange(try post(source.content(.chunked))) { origin in
+                #expect(try await origin.head() == "POST / HTTP/1.1\nHost: origin.test\nTransfer-Encoding: chunked")
+                let expected = "2\r\nab\r\n3\r\ncde\r\n0\r\nx-sum: 1\r\n\r\n"
+                #expect(try await origin.octets(expected.utf8.count) == expected)
+                try await origin.send(Self.ok)
+            }
+            #expect(try await response.text() == "ok")
+            #expect(test.statistics?.idle == 1)
+        }
+    }
+
+    @Test(arguments: [BodyFraming.none, .untilClose, .length(0)])
+    func `content that was not announced is not sent`(_ framing: BodyFraming) async throws {
+        try await Fixture.run { test in
+            let answer = test.send(try post(Source(["GET /smuggled HTTP/1.1\r\n\r\n", nil]).content(framing)))
+            let origin = try await test.accept()
+            _ = try await origin.head()
+            try await origin.send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+            _ = try await answer.take().get()
+            #expect(await origin.isClosed())
+        }
+    }
+
+    @Test(arguments: [["abc", "def", nil], ["abc", nil]] as [[String?]])
+    func `content longer or shorter than announced ends the exchange`(_ pieces: [String?]) async throws {
+        try await Fixture.run { test in
+            let answer = test.send(try post(Source(pieces).content(.length(5))))
+            let origin = try await test.accept()
+            _ = try await origin.head()
+            #expect(try await origin.octets(5) == "abc")
+            #expect(await code { _ = try await answer.take().get() } == .internalError)
+            #expect(test.statistics?.active == 0 && test.statistics?.idle == 0)
+        }
+    }
+
+    @Test func `a client that leaves ends the exchange with its error`() async throws {
+        try await Fixture.run { test in
+            let source = Source(["ab"])
+            let answer = test.send(try post(source.content(.chunked)))
+            let origin = try await test.accept()
+            _ = try await origin.head()
+            #expect(try await origin.octets(7) == "2\r\nab\r\n")
+            source.fail()
+            await #expect(throws: ClientLeft()) { _ = try await answer.take().get() }
+            #expect(await origin.isClosed())
+            #expect(test.statistics?.failures == 0)
+        }
+    }
+
+    @Test func `a slow client is not the origin's silence`() async throws {
+        try await Fixture.run { test in
+            let source = Source(["ab"])
+            let answer = test.send(try post(source.content(.length(4))))
+            let origin = try await test.accept()
+            _ = try await origin.head()
+            #expect(try await origin.octets(2) == "ab")
+            for _ in 0..<3 {
+                test.time.advance(by: .seconds(50))
+                await test.settle()
+            }
+            source.bring("cd")
+            #expect(try await origin.octets(2) == "cd")
+            await test.settle()
+            test.time.advance(by: .seconds(61))
+            #expect(await code { _ = try await answer.take().get() } == .responseTimeout)
+        }
+    }
+
+    @Test func `an answer before the content is complete is taken, and the rest not sent`() async throws {
+        try await Fixture.run { test in
+            let source = Source(["ab"])
+            let answer = test.send(try post(source.content(.chunked)))
+            let origin = try await test.accept()
+            _ = try await origin.head()
+            #expect(try await origin.octets(7) == "2\r\nab\r\n")
+            try await origin.send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig")
+            let response = try await answer.take().get()
+            #expect(response.head.status == 413)
+            source.bring("cd")
+            source.bring(nil)
+            #expect(try await response.text() == "big")
+            #expect(await origin.isClosed())
+        }
+    }
+
+    @Test func `an origin that stops reading but answers is heard`() async throws {
+        try await Fixture.run { test in
+            let source = Source(Array(repeating: String(repeating: "x", count: 100_000), count: 50))
+            let answer = test.send(try post(source.content(.chunked)))
+            let origin = try await test.accept()
+            _ = try await origin.head()
+            try await origin.send("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
+            #expect(try await answer.take().get().head.status == 503)
+            #expect(test.statistics?.active == 0 && test.statistics?.idle == 0)
+        }
+    }
+
+    @Test func `content that is complete by its length leaves the connection usable`() async throws {
+        try await Fixture.run { test in
+            // The source has not said that it is over; the length has.
+            let response = try await test.exchange(try post(Source(["abc"]).content(.length(3)))) { origin in
+                _ = try await origin.head()
+                #expect(try await origin.octets(3) == "abc")
+                try await origin.send(Self.ok)
+            }
+            #expect(try await response.text() == "ok")
+            #expect(test.statistics?.idle == 1)
+        }
+    }
+
+    // MARK: RFC 9110 §10.1.1
+
+    @Test func `content waits for 100 Continue`() async throws {
+        try await Fixture.run { test in
+            var interim: [Status] = []
+            let request = try post(Source(["abc", nil]).content(.length(3)), fields: ["Expect": "100-continue"])
+                .with { $0.onInterim = { interim.append($0.status) } }
+            let answer = test.send(request)
+            let origin = try await test.accept()
+            #expect(try await origin.head().hasSuffix("Expect: 100-continue\nContent-Length: 3"))
+            await test.settle()
+            #expect(try origin.stream.tryRead(into: ScratchBuffer().memory) == nil)
+            try await origin.send("HTTP/1.1 100 Continue\r\n\r\n")
+            #expect(try await origin.octets(3) == "abc")
+            try await origin.send(Self.ok)
+            #expect(try await answer.take().get().text() == "ok")
+            #expect(interim == [100])
+            #expect(test.statistics?.idle == 1)
+        }
+    }
+
+    @Test func `content does not wait for 100 Continue for ever`() async throws {
+        try await Fixture.run { test in
+            let request = try post(Source(["abc", nil]).content(.length(3)), fields: ["Expect": "100-continue"])
+            let answer = test.send(request)
+            let origin = try await test.accept()
+            _ = try await origin.head()
+            test.time.advance(by: .seconds(1))
+            #expect(try await origin.octets(3) == "abc")
+            try await origin.send(Self.ok)
+            #expect(try await answer.take().get().text() == "ok")
+        }
+    }
+
+    @Test func `content that was not asked for is not sent after the final response`() async throws {
+        try await Fixture.run { test in
+            let request = try post(Source(["abc", nil]).content(.length(3)), fields: ["Expect": "100-continue"])
+            let answer = test.send(request)
+            let origin = try await test.accept()
+            _ = try await origin.head()
+            try await origin.send("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
+            #expect(try await answer.take().get().head.status == 401)
+            #expect(await origin.isClosed())
+        }
+    }
+}
