@@ -28,7 +28,7 @@ final class Fixture {
         try await withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Void, any Error>) in
             loop.spawn { loop in
                 do {
-                    var settings = UpstreamSettings(tls: TLSClientContext())
+                    var settings = UpstreamSettings(tls: try TLSClientContext())
                     configure(&settings)
                     try await body(Fixture(loop, time, settings))
                     continuation.resume()

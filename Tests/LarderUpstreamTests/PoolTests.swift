@@ -357,7 +357,7 @@ struct PoolTests {
             _ = try await answer.take().get().text()
             let busy = test.send(try .to("/2"))
             #expect(try await idle.head().hasPrefix("GET /2"))
-            test.pool.apply(UpstreamSettings(tls: TLSClientContext()))
+            test.pool.apply(UpstreamSettings(tls: try TLSClientContext()))
             try await idle.send(Self.ok)
             #expect(try await busy.take().get().text() == "ok")
             let response = try await test.exchange(try .to("/3")) { fresh in
