@@ -172,14 +172,16 @@ extension CacheControl.Response {
                 flags.insert(.mustUnderstand)
             }
         case 16: if name.isFolded("proxy-revalidate") { flags.insert(.proxyRevalidate) }
-        case 22: if name.isFolded("stale-while-revalidate") { staleWhileRevalidate = staleWhileRevalidate ?? argument.delta }
+        case 22:
+            if name.isFolded("stale-while-revalidate") { staleWhileRevalidate = staleWhileRevalidate ?? argument.delta }
         default: break
         }
     }
 
     /// `no-cache` and `private`: with a list of field names they concern these fields, otherwise the response.
     private mutating func restrict(
-        _ list: WritableKeyPath<CacheControl.Response, [FieldName]>, _ flag: Flags, to argument: DirectiveScanner.Argument
+        _ list: WritableKeyPath<CacheControl.Response, [FieldName]>, _ flag: Flags,
+        to argument: DirectiveScanner.Argument
     ) {
         let octets: UnsafeRawBufferPointer
         switch argument {
@@ -212,7 +214,8 @@ extension CacheControl {
     }
 
     private static let needed = FieldSet([
-        .cacheControl, .cdnCacheControl, .vary, .age, .date, .expires, .eTag, .lastModified, .contentLength, .contentRange,
+        .cacheControl, .cdnCacheControl, .vary, .age, .date, .expires, .eTag, .lastModified, .contentLength,
+        .contentRange,
         .contentEncoding, .contentType, .pragma,
     ])
 }

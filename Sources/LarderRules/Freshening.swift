@@ -41,7 +41,8 @@ package enum Freshening {
         let updated = StoredResponse(
             requestMethod: stored.requestMethod, requestedRange: stored.requestedRange,
             requestWasAuthorized: stored.requestWasAuthorized || request.fields.contains(.authorization),
-            variance: variance, status: stored.status, fields: fields, requestTime: requestTime, responseTime: responseTime,
+            variance: variance, status: stored.status, fields: fields, requestTime: requestTime,
+            responseTime: responseTime,
             contentLength: stored.contentLength, extent: stored.extent, policy: policy)
         let obstacle = obstacle(to: updated, fields, policy)
         return obstacle.map { .discard(updated, $0) } ?? .updated(updated)
@@ -79,20 +80,28 @@ package enum Freshening {
     private static let ofTheContent = FieldSet([.contentLength, .contentEncoding, .contentType, .contentRange])
 
     /// What, in the merged fields, forbids to keep the response; a cache may have stored it before they said so.
-    private static func obstacle(to stored: StoredResponse, _ fields: Fields, _ policy: CachePolicy) -> StorageCondition? {
+    private static func obstacle(
+        to stored: StoredResponse, _ fields: Fields, _ policy: CachePolicy
+    ) -> StorageCondition? {
         let directives = stored.facts.directives
-        if directives.flags.contains(.noStore), !policy.storesDespiteNoStore, !directives.flags.contains(.mustUnderstand) {
+        if directives.flags.contains(.noStore), !policy.storesDespiteNoStore,
+            !directives.flags.contains(.mustUnderstand)
+        {
             return .noStore
         }
         if policy.role == .shared {
             if directives.flags.contains(.isPrivate) { return .notPrivate }
-            if stored.requestWasAuthorized, !policy.storesAuthorized, !stored.facts.allowsAuthorized { return .authorization }
+            if stored.requestWasAuthorized, !policy.storesAuthorized, !stored.facts.allowsAuthorized {
+                return .authorization
+            }
             if policy.setCookie == .notStored, fields.contains(.setCookie) { return .setCookie }
         }
         return stored.variance.matchesNothing ? .vary : nil
     }
 
-    private static func difference(_ stored: StoredResponse, _ head: Fields, now: Timestamp) -> FresheningDecision.StaleReason? {
+    private static func difference(
+        _ stored: StoredResponse, _ head: Fields, now: Timestamp
+    ) -> FresheningDecision.StaleReason? {
         if let tag = head.entityTag, tag != stored.facts.eTag { return .eTag }
         if head.contains(.lastModified), head.date(.lastModified, now: now) != stored.facts.lastModified {
             return .lastModified

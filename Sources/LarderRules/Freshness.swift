@@ -51,7 +51,8 @@ package enum Freshness {
         let configured = policy.expirationTime?.clampedToRFC9111()
         if policy.expirationMode == .override, let configured {
             return status.isError
-                ? Lifetime(retryTime(status, fields, responseTime, policy), .retryTime) : Lifetime(configured, .expirationTime)
+                ? Lifetime(retryTime(status, fields, responseTime, policy), .retryTime)
+                : Lifetime(configured, .expirationTime)
         }
         if let explicit = explicit(fields, directives, date: date, responseTime: responseTime, policy: policy) {
             guard let configured else { return explicit }
@@ -75,7 +76,8 @@ package enum Freshness {
     /// What the origin names (RFC 9111 §4.2.1): the first of `s-maxage` (in a shared cache), `max-age` and
     /// `Expires`. Nil when there is none of them.
     package static func explicit(
-        _ fields: Fields, _ directives: CacheControl.Response, date: Timestamp?, responseTime: Timestamp, policy: CachePolicy
+        _ fields: Fields, _ directives: CacheControl.Response, date: Timestamp?, responseTime: Timestamp,
+        policy: CachePolicy
     ) -> Lifetime? {
         if policy.role == .shared, let sMaxage = directives.sMaxage { return lifetime(sMaxage, .sMaxage) }
         if let maxAge = directives.maxAge { return lifetime(maxAge, .maxAge) }
@@ -92,8 +94,9 @@ package enum Freshness {
     package static func allowsHeuristic(
         status: Status, fields: Fields, directives: CacheControl.Response, policy: CachePolicy
     ) -> Bool {
-        guard isHeuristicallyCacheable(status) || directives.flags.contains(.isPublic)
-            || (policy.role == .private && directives.flags.contains(.isPrivate))
+        guard
+            isHeuristicallyCacheable(status) || directives.flags.contains(.isPublic)
+                || (policy.role == .private && directives.flags.contains(.isPrivate))
         else { return false }
         var hasPragmaNoCache = false
         fields.forEach(.pragma) { line in

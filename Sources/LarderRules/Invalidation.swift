@@ -20,7 +20,9 @@ package enum InvalidationDecision: Sendable, Hashable {
 package enum Invalidation {
     /// Decides what a final response with that status and those fields invalidates. Methods whose safety is unknown
     /// count as unsafe.
-    package static func decide(method: Method, target: TargetURI, status: Status, response: Fields) -> InvalidationDecision {
+    package static func decide(
+        method: Method, target: TargetURI, status: Status, response: Fields
+    ) -> InvalidationDecision {
         if method.isSafe { return .none(.safeMethod) }
         guard status.isSuccess || status.isRedirection else { return .none(.failed) }
         var uris = [target]

@@ -59,7 +59,8 @@ package enum PartialContent {
             StoredResponse(
                 requestMethod: stored.requestMethod,
                 requestWasAuthorized: stored.requestWasAuthorized || request.fields.contains(.authorization),
-                variance: stored.variance, status: 200, fields: fields, requestTime: requestTime, responseTime: responseTime,
+                variance: stored.variance, status: 200, fields: fields, requestTime: requestTime,
+                responseTime: responseTime,
                 contentLength: isWhole ? completeLength : parts.reduce(0) { $0 + $1.count },
                 extent: isWhole ? .whole : .parts(parts, completeLength: completeLength), policy: policy))
     }

@@ -37,7 +37,8 @@ package enum Preconditions {
     private static func evaluate(
         _ request: RequestHead, status: Status, fields: Fields, receivedAt: Timestamp, as evaluator: Evaluator
     ) -> PreconditionDecision {
-        guard FieldSet(of: request.fields).isDisjoint(with: conditional) == false, selectsRepresentation(request.method) else {
+        guard FieldSet(of: request.fields).isDisjoint(with: conditional) == false, selectsRepresentation(request.method)
+        else {
             return .proceed
         }
         // A cache answers conditions from stored 200 and 206 responses only; an origin from any success.
@@ -74,7 +75,9 @@ package enum Preconditions {
                 guard let eTag = stored.facts.eTag else { return false }
                 return EntityTag(octets).stronglyMatches(eTag)
             }
-            guard let date = HTTPDate.parse(octets, now: stored.responseTime), let lastModified = stored.facts.lastModified else {
+            guard let date = HTTPDate.parse(octets, now: stored.responseTime),
+                let lastModified = stored.facts.lastModified
+            else {
                 return false
             }
             return date == lastModified && Validation.isStrong(lastModified: lastModified, date: stored.facts.date)
@@ -91,7 +94,8 @@ package enum Preconditions {
 
     private static let conditional = FieldSet([.ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince])
     private static let describesContent = FieldSet([
-        .contentLength, .contentType, .contentEncoding, .contentLanguage, .contentRange, .contentDisposition, .contentDigest,
+        .contentLength, .contentType, .contentEncoding, .contentLanguage, .contentRange, .contentDisposition,
+        .contentDigest,
         .contentMD5, .lastModified,
     ])
 

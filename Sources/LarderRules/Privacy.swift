@@ -40,7 +40,8 @@ package enum Privacy {
     /// - Parameter configuredCredentials: the current value of credentials that Larder itself adds: when they change,
     ///   what they got is out of reach.
     package static func decide(
-        _ mode: PrivacyMode, _ inputs: Inputs, request: Fields, clientCertificate: [UInt8]? = nil, listener: String? = nil,
+        _ mode: PrivacyMode, _ inputs: Inputs, request: Fields, clientCertificate: [UInt8]? = nil,
+        listener: String? = nil,
         configuredCredentials: [UInt8]? = nil
     ) -> (partition: Partition, role: CachePolicy.Role) {
         var identity: [UInt8] = []

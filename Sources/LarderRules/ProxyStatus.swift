@@ -42,12 +42,14 @@ package struct ProxyStatus: Sendable, Hashable {
         /// The status the RFC recommends; nil where it leaves the choice.
         package var recommendedStatus: Status? {
             switch self {
-            case .dnsTimeout, .connectionTimeout, .connectionReadTimeout, .connectionWriteTimeout, .httpResponseTimeout: 504
+            case .dnsTimeout, .connectionTimeout, .connectionReadTimeout, .connectionWriteTimeout, .httpResponseTimeout:
+                504
             case .destinationUnavailable, .connectionLimitReached: 503
             case .destinationNotFound, .proxyInternalError, .proxyConfigurationError: 500
             case .httpRequestDenied: 403
             case .httpRequestError, .proxyInternalResponse: nil
-            case .dnsError, .destinationIPProhibited, .destinationIPUnroutable, .connectionRefused, .connectionTerminated,
+            case .dnsError, .destinationIPProhibited, .destinationIPUnroutable, .connectionRefused,
+                .connectionTerminated,
                 .tlsProtocolError, .tlsCertificateError, .tlsAlertReceived, .httpResponseIncomplete,
                 .httpResponseHeaderSectionSize, .httpResponseHeaderSize, .httpResponseBodySize,
                 .httpResponseTrailerSectionSize, .httpResponseTrailerSize, .httpResponseTransferCoding,
@@ -65,7 +67,9 @@ package struct ProxyStatus: Sendable, Hashable {
     /// For people; never what a client could not know anyway.
     package var details: String?
 
-    package init(_ error: ErrorType? = nil, nextHop: String? = nil, receivedStatus: Status? = nil, details: String? = nil) {
+    package init(
+        _ error: ErrorType? = nil, nextHop: String? = nil, receivedStatus: Status? = nil, details: String? = nil
+    ) {
         self.error = error
         self.nextHop = nextHop
         self.receivedStatus = receivedStatus

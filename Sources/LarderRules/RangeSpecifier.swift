@@ -20,7 +20,8 @@ package struct RangeSpecifier: Sendable, Hashable {
     /// Reads the one `Range` of a request. Nil means that it is absent or to be ignored: repeated, in another unit,
     /// not in the grammar, or with a range that ends before it begins. Numbers beyond 64 bits saturate.
     package init?(_ request: Fields) {
-        guard request.count(of: .range) == 1, let specs = request.withFirst(.range, RangeSpecifier.parse), let specs else {
+        guard request.count(of: .range) == 1, let specs = request.withFirst(.range, RangeSpecifier.parse), let specs
+        else {
             return nil
         }
         self.specs = specs

@@ -69,14 +69,17 @@ package enum Ranges {
 
     private static func evaluatePart(_ request: RequestHead, _ stored: StoredResponse) -> RangeDecision {
         if isSameRange(request, stored) { return .whole(.asReceived) }
-        guard case .parts(_, let completeLength) = stored.extent, let range = held(request, stored) else { return .whole(.invalid) }
+        guard case .parts(_, let completeLength) = stored.extent, let range = held(request, stored) else {
+            return .whole(.invalid)
+        }
         return .single(range, completeLength: completeLength)
     }
 
     /// The held range that the request asks for. Requests for several go to the origin: what is held seldom has
     /// them all.
     private static func held(_ request: RequestHead, _ stored: StoredResponse) -> ByteRange? {
-        guard case .parts(let parts, let completeLength) = stored.extent, let specifier = RangeSpecifier(request.fields),
+        guard case .parts(let parts, let completeLength) = stored.extent,
+            let specifier = RangeSpecifier(request.fields),
             specifier.specs.count == 1, let range = specifier.specs[0].resolved(completeLength: completeLength)
         else { return nil }
         return parts.contains { $0.contains(range) } ? range : nil
@@ -94,7 +97,8 @@ package enum Ranges {
             var merged = range
             var position = joined.count
             while let index = joined.lastIndex(where: { isNear($0, merged) }) {
-                merged = ByteRange(first: min(joined[index].first, merged.first), last: max(joined[index].last, merged.last))
+                merged = ByteRange(
+                    first: min(joined[index].first, merged.first), last: max(joined[index].last, merged.last))
                 joined.remove(at: index)
                 position = index
             }
@@ -102,7 +106,9 @@ package enum Ranges {
         }
         if joined.count == 1 { return .single(joined[0], completeLength: completeLength) }
         let octets = joined.reduce(0) { $0 + $1.count }
-        guard joined.count <= partLimit, octets <= completeLength - Int64(joined.count) * partOverhead else { return .whole(.wasteful) }
+        guard joined.count <= partLimit, octets <= completeLength - Int64(joined.count) * partOverhead else {
+            return .whole(.wasteful)
+        }
         return .multiple(joined, completeLength: completeLength)
     }
 

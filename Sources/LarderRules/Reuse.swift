@@ -84,7 +84,9 @@ package enum Reuse {
             || policy.storesAuthorized
     }
 
-    private static func isPreferred(_ stored: StoredResponse, to other: StoredResponse, for request: RequestHead) -> Bool {
+    private static func isPreferred(
+        _ stored: StoredResponse, to other: StoredResponse, for request: RequestHead
+    ) -> Bool {
         let answers = !stored.isPartial || Ranges.covers(stored, request)
         let otherAnswers = !other.isPartial || Ranges.covers(other, request)
         if answers != otherAnswers { return answers }
@@ -119,9 +121,13 @@ extension Reuse {
         if wishes.noStore || asksTheOrigin(request, policy) { return forward(reason, selection) }
         if !wishes.noCache, wishes.maxAge.map({ selection.age <= $0 }) ?? true {
             if isFresh, wishes.minFresh.map({ selection.ttl >= $0 }) ?? true { return .answer(selection) }
-            if !isFresh, let permitted = permittedStale(stored, selection, wishes) { return .answerStale(selection, permitted) }
+            if !isFresh, let permitted = permittedStale(stored, selection, wishes) {
+                return .answerStale(selection, permitted)
+            }
         }
-        if request.method == .head || !stored.facts.hasValidator || wishes.onlyIfCached { return forward(reason, selection) }
+        if request.method == .head || !stored.facts.hasValidator || wishes.onlyIfCached {
+            return forward(reason, selection)
+        }
         return .validate(selection, reason)
     }
 
@@ -146,7 +152,9 @@ extension Reuse {
     private static func permittedStale(
         _ stored: StoredResponse, _ selection: ReuseDecision.Selection, _ wishes: CacheControl.Request
     ) -> StaleReason? {
-        guard stored.standing == .asReceived, stored.facts.staleProhibition == nil, wishes.minFresh == nil else { return nil }
+        guard stored.standing == .asReceived, stored.facts.staleProhibition == nil, wishes.minFresh == nil else {
+            return nil
+        }
         let staleness = .zero - selection.ttl
         if let accepted = wishes.maxStale, staleness <= accepted { return .maxStale }
         let window = stored.facts.staleWhileRevalidate

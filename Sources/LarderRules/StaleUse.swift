@@ -43,7 +43,9 @@ package enum StaleUse {
         let age = Age.currentAge(of: stored, at: now)
         let ttl = stored.facts.lifetime.duration - age
         if wishes.noCache || wishes.noStore { return .doNotServe(.request) }
-        if let maxAge = wishes.maxAge, age > maxAge, wishes.maxStale == nil, wishes.staleIfError == nil { return .doNotServe(.request) }
+        if let maxAge = wishes.maxAge, age > maxAge, wishes.maxStale == nil, wishes.staleIfError == nil {
+            return .doNotServe(.request)
+        }
         let allowed = max(bound(stored, failure, policy), wishes.staleIfError ?? .zero)
         guard .zero - ttl <= allowed else { return .doNotServe(.tooStale(allowed: allowed)) }
         return .serve(age: age, ttl: ttl, failure == .disconnected ? .disconnected : .staleIfError)

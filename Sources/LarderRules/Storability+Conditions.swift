@@ -21,14 +21,15 @@ extension Storability {
     package static func conditions(
         request: RequestHead, target: TargetURI, response: ResponseHead, policy: CachePolicy, responseTime: Timestamp
     ) -> [Condition] {
-        let case_ = Case(request: request, target: target, response: response, policy: policy, responseTime: responseTime)
+        let trial = Trial(
+            request: request, target: target, response: response, policy: policy, responseTime: responseTime)
         return StorageCondition.allCases.map {
-            Condition($0, passed: case_.holds($0), field: case_.field(of: $0))
+            Condition($0, passed: trial.holds($0), field: trial.field(of: $0))
         }
     }
 
     /// A response on trial: each condition is a function of the messages and the policy.
-    struct Case {
+    struct Trial {
         let request: RequestHead
         let target: TargetURI
         let response: ResponseHead
@@ -37,7 +38,8 @@ extension Storability {
         let lifetime: Freshness.Lifetime
 
         init(
-            request: RequestHead, target: TargetURI, response: ResponseHead, policy: CachePolicy, responseTime: Timestamp
+            request: RequestHead, target: TargetURI, response: ResponseHead, policy: CachePolicy,
+            responseTime: Timestamp
         ) {
             self.request = request
             self.target = target

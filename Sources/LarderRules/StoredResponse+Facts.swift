@@ -44,9 +44,11 @@ extension StoredResponse {
                 isOverridden
                 ? .zero
                 : Age.correctedInitialAge(
-                    ageValue: Age.ageValue(fields), dateValue: date, requestTime: requestTime, responseTime: responseTime)
+                    ageValue: Age.ageValue(fields), dateValue: date, requestTime: requestTime,
+                    responseTime: responseTime)
             lifetime = Freshness.lifetime(
-                status: status, fields: fields, directives: directives, date: date, responseTime: responseTime, policy: policy)
+                status: status, fields: fields, directives: directives, date: date, responseTime: responseTime,
+                policy: policy)
             usableFrom = responseTime - .seconds(1)
             // What was stale on arrival is never fresh, not even while a clock that was set back stands before it.
             freshUntil =

@@ -115,7 +115,8 @@ package final class StoredResponse: Sendable {
 
     private static func extent(status: Status, fields: Fields, contentLength: Int64?) -> Extent {
         guard status == 206 else { return .whole }
-        guard case .range(let range, let completeLength) = ContentRange(fields), contentLength ?? range.count == range.count
+        guard case .range(let range, let completeLength) = ContentRange(fields),
+            contentLength ?? range.count == range.count
         else { return .asReceived }
         return .parts([range], completeLength: completeLength)
     }

@@ -46,7 +46,9 @@ package struct UnkeyedFields: Sendable, Hashable {
     }
 
     private func names(in fields: Fields, treatedAs treatment: Treatment) -> [FieldName] {
-        exceptions.filter { $0.value == treatment && fields.contains($0.key) }.keys.sorted { $0.canonical < $1.canonical }
+        exceptions.filter { $0.value == treatment && fields.contains($0.key) }.keys.sorted {
+            $0.canonical < $1.canonical
+        }
     }
 
     /// Fields that frameworks and servers take as the host, scheme, path, method or address of a request.

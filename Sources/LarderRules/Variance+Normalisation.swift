@@ -18,14 +18,17 @@ extension Variance {
         }
         // Sorting is stable only with the position as second key.
         let sorted = members.enumerated().sorted { ($1.element.weight, $0.offset) < ($0.element.weight, $1.offset) }
-        return Array(sorted.map { $0.element.weight == 1000 ? $0.element.text : $0.element.text + weight($0.element.weight) }
-            .joined(separator: [0x2C]))
+        return Array(
+            sorted.map { $0.element.weight == 1000 ? $0.element.text : $0.element.text + weight($0.element.weight) }
+                .joined(separator: [0x2C]))
     }
 
     /// Splits `text` at its weight; nil when it is not a token with, at most, a weight.
     private static func weighted(_ text: [UInt8]) -> (text: [UInt8], weight: Int)? {
         let parts = text.split(separator: 0x3B, omittingEmptySubsequences: false)
-        guard parts.count <= 2, let token = parts.first, token.allSatisfy(Token.isTokenCharacter), !token.isEmpty else { return nil }
+        guard parts.count <= 2, let token = parts.first, token.allSatisfy(Token.isTokenCharacter), !token.isEmpty else {
+            return nil
+        }
         guard parts.count == 2 else { return (Array(token), 1000) }
         guard let weight = thousandths(Array(parts[1])) else { return nil }
         return (Array(token), weight)

@@ -52,8 +52,12 @@ extension Fields {
 }
 
 extension RequestHead {
-    static func get(_ lines: String...) -> RequestHead { RequestHead(method: .get, target: "/a", fields: Fields(lines: lines)) }
-    static func head(_ lines: String...) -> RequestHead { RequestHead(method: .head, target: "/a", fields: Fields(lines: lines)) }
+    static func get(_ lines: String...) -> RequestHead {
+        RequestHead(method: .get, target: "/a", fields: Fields(lines: lines))
+    }
+    static func head(_ lines: String...) -> RequestHead {
+        RequestHead(method: .head, target: "/a", fields: Fields(lines: lines))
+    }
     static func with(_ method: Method, _ lines: String...) -> RequestHead {
         RequestHead(method: method, target: "/a", fields: Fields(lines: lines))
     }
@@ -70,11 +74,13 @@ extension ResponseHead {
 extension StoredResponse {
     /// What is stored of `response` when it arrives at `at` seconds, without delay.
     static func stored(
-        _ response: ResponseHead, to request: RequestHead = .get(), at seconds: Double = 0, policy: CachePolicy = CachePolicy(),
+        _ response: ResponseHead, to request: RequestHead = .get(), at seconds: Double = 0,
+        policy: CachePolicy = CachePolicy(),
         length: Int64? = 10
     ) -> StoredResponse {
         StoredResponse(
-            response, to: request, requestTime: .at(seconds), responseTime: .at(seconds), contentLength: length, policy: policy)
+            response, to: request, requestTime: .at(seconds), responseTime: .at(seconds), contentLength: length,
+            policy: policy)
     }
 }
 

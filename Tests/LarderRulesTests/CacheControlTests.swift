@@ -21,12 +21,25 @@ struct CacheControlTests {
         Case("absent", [], CacheControl.Response()),
         Case("empty", [""], directives { _ in }),
         Case("one number", ["max-age=60"], directives { $0.maxAge = .seconds(60) }),
-        Case("names in any case", ["MAX-Age=60, nO-StOrE"], directives { $0.maxAge = .seconds(60); $0.flags = .noStore }),
-        Case("tabs and no blanks", ["\tprivate\t,max-age=60"], directives { $0.maxAge = .seconds(60); $0.flags = .isPrivate }),
+        Case(
+            "names in any case", ["MAX-Age=60, nO-StOrE"],
+            directives {
+                $0.maxAge = .seconds(60); $0.flags = .noStore
+            }),
+        Case(
+            "tabs and no blanks", ["\tprivate\t,max-age=60"],
+            directives {
+                $0.maxAge = .seconds(60); $0.flags = .isPrivate
+            }),
         Case("empty members", [",, max-age=60 ,"], directives { $0.maxAge = .seconds(60) }),
-        Case("several lines", ["max-age=60", "no-store"], directives { $0.maxAge = .seconds(60); $0.flags = .noStore }),
+        Case(
+            "several lines", ["max-age=60", "no-store"],
+            directives {
+                $0.maxAge = .seconds(60); $0.flags = .noStore
+            }),
         Case("the first of two counts", ["max-age=1, max-age=1800"], directives { $0.maxAge = .seconds(1) }),
-        Case("the first of two lines counts", ["max-age=1800", "max-age=1"], directives { $0.maxAge = .seconds(1800) }),
+        Case(
+            "the first of two lines counts", ["max-age=1800", "max-age=1"], directives { $0.maxAge = .seconds(1800) }),
         Case("an invalid first counts too", ["max-age=x, max-age=60"], directives { $0.maxAge = .invalid }),
         Case("quoted numbers", ["max-age=\"60\""], directives { $0.maxAge = .seconds(60) }),
         Case("a number in single quotes", ["max-age='60'"], directives { $0.maxAge = .invalid }),
@@ -61,10 +74,14 @@ struct CacheControlTests {
             directives { $0.flags = .isPrivate }),
         Case(
             "qualified and not", ["no-cache=\"x-a\", no-cache"],
-            directives { $0.noCacheFields = ["X-A"]; $0.flags = .noCache }),
+            directives {
+                $0.noCacheFields = ["X-A"]; $0.flags = .noCache
+            }),
         Case(
             "semicolons restrict but permit nothing", ["private; max-age=60"],
-            directives { $0.flags = .isPrivate; $0.maxAge = .invalid }),
+            directives {
+                $0.flags = .isPrivate; $0.maxAge = .invalid
+            }),
         Case("junk restricts", ["no-store foo"], directives { $0.flags = .noStore }),
         Case("junk permits nothing", ["public foo, immutable;x"], directives { _ in }),
         Case("an argument where none is defined", ["no-store=1"], directives { $0.flags = .noStore }),
@@ -107,7 +124,10 @@ struct CacheControlTests {
         RequestCase("none", [], request { _ in }),
         RequestCase("unknown", ["Cache-Control: nothing-to-see-here", "Pragma: foo"], request { _ in }),
         RequestCase(
-            "all", ["Cache-Control: no-cache, no-store, no-transform, only-if-cached, max-age=1, min-fresh=2, max-stale=3, stale-if-error=4"],
+            "all",
+            [
+                "Cache-Control: no-cache, no-store, no-transform, only-if-cached, max-age=1, min-fresh=2, max-stale=3, stale-if-error=4"
+            ],
             request {
                 $0.noCache = true
                 $0.noStore = true
@@ -119,8 +139,11 @@ struct CacheControlTests {
                 $0.staleIfError = .seconds(4)
             }),
         RequestCase("any staleness", ["Cache-Control: max-stale"], request { $0.maxStale = .seconds(2_147_483_648) }),
-        RequestCase("an unreadable wish is none", ["Cache-Control: max-stale=x, max-age=1.5, min-fresh=-1"], request { _ in }),
-        RequestCase("the first of two counts, whatever it is", ["Cache-Control: max-stale=x, max-stale, max-age=1, max-age=2"], request { $0.maxAge = .seconds(1) }),
+        RequestCase(
+            "an unreadable wish is none", ["Cache-Control: max-stale=x, max-age=1.5, min-fresh=-1"], request { _ in }),
+        RequestCase(
+            "the first of two counts, whatever it is", ["Cache-Control: max-stale=x, max-stale, max-age=1, max-age=2"],
+            request { $0.maxAge = .seconds(1) }),
         RequestCase("Pragma alone", ["Pragma: no-cache"], request { $0.noCache = true }),
         RequestCase("Pragma next to Cache-Control", ["Pragma: no-cache", "Cache-Control: foo"], request { _ in }),
     ]
@@ -135,7 +158,9 @@ struct CacheControlTests {
 struct TargetedFieldTests {
     typealias Case = Row<[String], CacheControl.Response>
 
-    private static func targeted(_ source: FieldName, _ change: (inout CacheControl.Response) -> Void) -> CacheControl.Response {
+    private static func targeted(
+        _ source: FieldName, _ change: (inout CacheControl.Response) -> Void
+    ) -> CacheControl.Response {
         var parsed = directives(change)
         parsed.source = source
         return parsed
@@ -151,25 +176,41 @@ struct TargetedFieldTests {
         Case(
             "an invalid one is as if absent", ["Larder-Cache-Control: max-age =60", "CDN-Cache-Control: max-age=1"],
             targeted(.cdnCacheControl) { $0.maxAge = .seconds(1) }),
-        Case("an empty one is as if absent", ["CDN-Cache-Control:", "Cache-Control: max-age=2"], directives { $0.maxAge = .seconds(2) }),
-        Case("a string is no integer", ["CDN-Cache-Control: max-age=\"60\""], targeted(.cdnCacheControl) { $0.maxAge = .invalid }),
-        Case("a decimal is none either", ["CDN-Cache-Control: max-age=60.0"], targeted(.cdnCacheControl) { $0.maxAge = .invalid }),
-        Case("nor is a negative number", ["CDN-Cache-Control: max-age=-1"], targeted(.cdnCacheControl) { $0.maxAge = .invalid }),
-        Case("false is absence", ["CDN-Cache-Control: no-store=?0, max-age=1"], targeted(.cdnCacheControl) { $0.maxAge = .seconds(1) }),
+        Case(
+            "an empty one is as if absent", ["CDN-Cache-Control:", "Cache-Control: max-age=2"],
+            directives { $0.maxAge = .seconds(2) }),
+        Case(
+            "a string is no integer", ["CDN-Cache-Control: max-age=\"60\""],
+            targeted(.cdnCacheControl) { $0.maxAge = .invalid }),
+        Case(
+            "a decimal is none either", ["CDN-Cache-Control: max-age=60.0"],
+            targeted(.cdnCacheControl) { $0.maxAge = .invalid }),
+        Case(
+            "nor is a negative number", ["CDN-Cache-Control: max-age=-1"],
+            targeted(.cdnCacheControl) { $0.maxAge = .invalid }),
+        Case(
+            "false is absence", ["CDN-Cache-Control: no-store=?0, max-age=1"],
+            targeted(.cdnCacheControl) { $0.maxAge = .seconds(1) }),
         Case(
             "parameters are ignored", ["CDN-Cache-Control: max-age=60;x=1, private;y"],
-            targeted(.cdnCacheControl) { $0.maxAge = .seconds(60); $0.flags = .isPrivate }),
+            targeted(.cdnCacheControl) {
+                $0.maxAge = .seconds(60); $0.flags = .isPrivate
+            }),
         Case(
-            "of two members the last counts, as in every dictionary", ["CDN-Cache-Control: max-age=60", "CDN-Cache-Control: max-age=5"],
+            "of two members the last counts, as in every dictionary",
+            ["CDN-Cache-Control: max-age=60", "CDN-Cache-Control: max-age=5"],
             targeted(.cdnCacheControl) { $0.maxAge = .seconds(5) }),
         Case(
             "large numbers saturate", ["CDN-Cache-Control: max-age=99999999999, no-cache=\"x-a\""],
-            targeted(.cdnCacheControl) { $0.maxAge = .seconds(2_147_483_648); $0.noCacheFields = ["X-A"] }),
+            targeted(.cdnCacheControl) {
+                $0.maxAge = .seconds(2_147_483_648); $0.noCacheFields = ["X-A"]
+            }),
     ]
 
     @Test(arguments: cases)
     func `the target list chooses the field`(_ row: Case) {
-        let parsed = CacheControl.Response(Fields(lines: row.input), targets: ["Larder-Cache-Control", .cdnCacheControl])
+        let parsed = CacheControl.Response(
+            Fields(lines: row.input), targets: ["Larder-Cache-Control", .cdnCacheControl])
         #expect(parsed == row.output)
     }
 

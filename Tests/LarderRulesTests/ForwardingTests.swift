@@ -9,18 +9,39 @@ struct ForwardingTests {
     typealias Case = Row<(lines: [String], purpose: HopByHop.Purpose), [String]>
 
     static let cases: [Case] = [
-        Case("nominated fields go", (["Connection: close, X-Hop", "X-Hop: 1", "X-Other: 2"], .forwardRequest), ["X-Other: 2"]),
+        Case(
+            "nominated fields go", (["Connection: close, X-Hop", "X-Hop: 1", "X-Other: 2"], .forwardRequest),
+            ["X-Other: 2"]),
         Case("in any case, on any line", (["connection: a", "CONNECTION: x-HOP", "X-Hop: 1"], .forwardRequest), []),
         Case(
             "the connection's own fields go",
-            (["Keep-Alive: 1", "Proxy-Connection: x", "TE: trailers", "Trailer: a", "Transfer-Encoding: chunked", "Upgrade: h2c", "HTTP2-Settings: x"], .forwardRequest), []),
-        Case("framing and addressing cannot be nominated", (["Connection: Content-Length, Host", "Content-Length: 5", "Host: a"], .forwardRequest), ["Content-Length: 5", "Host: a"]),
+            (
+                [
+                    "Keep-Alive: 1", "Proxy-Connection: x", "TE: trailers", "Trailer: a", "Transfer-Encoding: chunked",
+                    "Upgrade: h2c", "HTTP2-Settings: x",
+                ], .forwardRequest
+            ), []),
         Case(
-            "nor what decides about caching", (["Connection: Authorization, Cache-Control, Cookie", "Authorization: x", "Cache-Control: y", "Cookie: z"], .forwardRequest),
+            "framing and addressing cannot be nominated",
+            (["Connection: Content-Length, Host", "Content-Length: 5", "Host: a"], .forwardRequest),
+            ["Content-Length: 5", "Host: a"]),
+        Case(
+            "nor what decides about caching",
+            (
+                [
+                    "Connection: Authorization, Cache-Control, Cookie", "Authorization: x", "Cache-Control: y",
+                    "Cookie: z",
+                ], .forwardRequest
+            ),
             ["Authorization: x", "Cache-Control: y", "Cookie: z"]),
         Case("credentials for us go no further", (["Proxy-Authorization: Basic x"], .forwardRequest), []),
-        Case("what a proxy on the way asked us stays with us", (["Proxy-Authenticate: Basic", "WWW-Authenticate: Basic"], .forwardResponse), ["WWW-Authenticate: Basic"]),
-        Case("end-to-end fields pass unchanged", (["x-Custom: a, b; c=\"d\"", "Accept: text/html", "Accept: */*"], .forwardRequest), ["x-Custom: a, b; c=\"d\"", "Accept: text/html", "Accept: */*"]),
+        Case(
+            "what a proxy on the way asked us stays with us",
+            (["Proxy-Authenticate: Basic", "WWW-Authenticate: Basic"], .forwardResponse), ["WWW-Authenticate: Basic"]),
+        Case(
+            "end-to-end fields pass unchanged",
+            (["x-Custom: a, b; c=\"d\"", "Accept: text/html", "Accept: */*"], .forwardRequest),
+            ["x-Custom: a, b; c=\"d\"", "Accept: text/html", "Accept: */*"]),
     ]
 
     @Test(arguments: cases)
@@ -32,7 +53,8 @@ struct ForwardingTests {
 
     @Test func `five hundred nominated names are all heeded`() {
         let names = (0..<500).map { "x\($0)" }
-        var fields = Fields(lines: ["Connection: close, " + names.joined(separator: ",")] + names.map { "\($0): secret" })
+        var fields = Fields(
+            lines: ["Connection: close, " + names.joined(separator: ",")] + names.map { "\($0): secret" })
         HopByHop.strip(&fields, for: .forwardRequest)
         #expect(fields.isEmpty)
     }
@@ -57,7 +79,8 @@ struct ForwardingTests {
 struct UnkeyedFieldsTests {
     @Test func `fields that override the target are not forwarded`() {
         var fields = Fields(lines: [
-            "X-Forwarded-Host: evil", "x-original-url: /evil", "X-Rewrite-URL: /evil", "Forwarded: host=evil", "X-HTTP-Method-Override: PUT",
+            "X-Forwarded-Host: evil", "x-original-url: /evil", "X-Rewrite-URL: /evil", "Forwarded: host=evil",
+            "X-HTTP-Method-Override: PUT",
             "X-Host: evil", "X-Forwarded-Proto: evil", "X-Forwarded-Prefix: /evil", "Accept: a", "X-Custom: b",
         ])
         UnkeyedFields().drop(from: &fields)
@@ -127,7 +150,8 @@ struct PrivacyTests {
         var inputs = Privacy.Inputs()
         inputs.cookies = ["a", "b"]
         #expect(
-            partition(.partitioned, "Cookie: a=1; b=2", inputs: inputs) != partition(.partitioned, "Cookie: a=11:b1:2", inputs: inputs))
+            partition(.partitioned, "Cookie: a=1; b=2", inputs: inputs)
+                != partition(.partitioned, "Cookie: a=11:b1:2", inputs: inputs))
     }
 
     @Test func `when configured credentials change, what they got is out of reach`() {

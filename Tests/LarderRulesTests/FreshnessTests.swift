@@ -21,14 +21,20 @@ struct FreshnessTests {
     static let explicit: [Case] = [
         Case("nothing", Input(lines: []), Lifetime(.zero, .none)),
         Case("max-age", Input(lines: ["Cache-Control: max-age=60"]), Lifetime(.seconds(60), .maxAge)),
-        Case("s-maxage in a shared cache", Input(lines: ["Cache-Control: max-age=60, s-maxage=5"]), Lifetime(.seconds(5), .sMaxage)),
         Case(
-            "s-maxage in a private cache", Input(lines: ["Cache-Control: max-age=60, s-maxage=5"], policy: privateCache),
+            "s-maxage in a shared cache", Input(lines: ["Cache-Control: max-age=60, s-maxage=5"]),
+            Lifetime(.seconds(5), .sMaxage)),
+        Case(
+            "s-maxage in a private cache",
+            Input(lines: ["Cache-Control: max-age=60, s-maxage=5"], policy: privateCache),
             Lifetime(.seconds(60), .maxAge)),
         Case(
-            "max-age before Expires", Input(lines: ["Cache-Control: max-age=0", "Expires: \(date(600))", "Date: \(date(0))"]),
+            "max-age before Expires",
+            Input(lines: ["Cache-Control: max-age=0", "Expires: \(date(600))", "Date: \(date(0))"]),
             Lifetime(.zero, .maxAge)),
-        Case("Expires less Date", Input(lines: ["Expires: \(date(50))", "Date: \(date(-10))"]), Lifetime(.seconds(60), .expires)),
+        Case(
+            "Expires less Date", Input(lines: ["Expires: \(date(50))", "Date: \(date(-10))"]),
+            Lifetime(.seconds(60), .expires)),
         Case("Expires less receipt", Input(lines: ["Expires: \(date(50))"]), Lifetime(.seconds(50), .expires)),
         Case("Expires in the past", Input(lines: ["Expires: \(date(-50))"]), Lifetime(.zero, .expires)),
         Case("Expires: 0", Input(lines: ["Expires: 0"]), Lifetime(.zero, .expires, isInvalid: true)),
@@ -38,9 +44,15 @@ struct FreshnessTests {
         Case(
             "Expires in local time", Input(lines: ["Expires: Sun, 09 Sep 2001 02:46:40 AEST"]),
             Lifetime(.zero, .expires, isInvalid: true)),
-        Case("Expires in the last century's format", Input(lines: ["Expires: Sunday, 09-Sep-01 01:47:40 GMT"]), Lifetime(.seconds(60), .expires)),
-        Case("Expires as C writes it", Input(lines: ["Expires: Sun Sep  9 01:47:40 2001"]), Lifetime(.seconds(60), .expires)),
-        Case("Expires in odd case", Input(lines: ["Expires: sun, 09 sEP 2001 01:47:40 gmt"]), Lifetime(.seconds(60), .expires)),
+        Case(
+            "Expires in the last century's format", Input(lines: ["Expires: Sunday, 09-Sep-01 01:47:40 GMT"]),
+            Lifetime(.seconds(60), .expires)),
+        Case(
+            "Expires as C writes it", Input(lines: ["Expires: Sun Sep  9 01:47:40 2001"]),
+            Lifetime(.seconds(60), .expires)),
+        Case(
+            "Expires in odd case", Input(lines: ["Expires: sun, 09 sEP 2001 01:47:40 gmt"]),
+            Lifetime(.seconds(60), .expires)),
         Case(
             "Expires at the end of time", Input(lines: ["Expires: Fri, 31 Dec 9999 23:59:59 GMT"]),
             Lifetime(.seconds(2_147_483_648), .expires)),
@@ -53,28 +65,44 @@ struct FreshnessTests {
     ]
 
     static let heuristic: [Case] = [
-        Case("a tenth of the time since the last change", Input(lines: ["Last-Modified: \(date(-600))"]), Lifetime(.seconds(60), .heuristic)),
+        Case(
+            "a tenth of the time since the last change", Input(lines: ["Last-Modified: \(date(-600))"]),
+            Lifetime(.seconds(60), .heuristic)),
         Case(
             "counted to Date", Input(lines: ["Last-Modified: \(date(-600))", "Date: \(date(-100))"]),
             Lifetime(.seconds(50), .heuristic)),
-        Case("at most a day", Input(lines: ["Last-Modified: \(date(-86_400_000))"]), Lifetime(.seconds(86_400), .heuristic)),
-        Case("not from the future", Input(lines: ["Last-Modified: \(date(1))"]), Lifetime(.zero, .none)),
-        Case("not when Expires is broken", Input(lines: ["Last-Modified: \(date(-600))", "Expires: x"]), Lifetime(.zero, .expires, isInvalid: true)),
-        Case("for other statuses only when public", Input(status: 599, lines: ["Last-Modified: \(date(-600))"]), Lifetime(.zero, .none)),
         Case(
-            "for other statuses when public", Input(status: 599, lines: ["Last-Modified: \(date(-600))", "Cache-Control: public"]),
+            "at most a day", Input(lines: ["Last-Modified: \(date(-86_400_000))"]),
+            Lifetime(.seconds(86_400), .heuristic)),
+        Case("not from the future", Input(lines: ["Last-Modified: \(date(1))"]), Lifetime(.zero, .none)),
+        Case(
+            "not when Expires is broken", Input(lines: ["Last-Modified: \(date(-600))", "Expires: x"]),
+            Lifetime(.zero, .expires, isInvalid: true)),
+        Case(
+            "for other statuses only when public", Input(status: 599, lines: ["Last-Modified: \(date(-600))"]),
+            Lifetime(.zero, .none)),
+        Case(
+            "for other statuses when public",
+            Input(status: 599, lines: ["Last-Modified: \(date(-600))", "Cache-Control: public"]),
             Lifetime(.seconds(60), .heuristic)),
         Case(
             "a private cache takes private for it",
-            Input(status: 599, lines: ["Last-Modified: \(date(-600))", "Cache-Control: private"], policy: privateCache),
+            Input(
+                status: 599, lines: ["Last-Modified: \(date(-600))", "Cache-Control: private"], policy: privateCache),
             Lifetime(.seconds(60), .heuristic)),
-        Case("not against Pragma", Input(lines: ["Last-Modified: \(date(-600))", "Pragma: no-cache"]), Lifetime(.zero, .none)),
+        Case(
+            "not against Pragma", Input(lines: ["Last-Modified: \(date(-600))", "Pragma: no-cache"]),
+            Lifetime(.zero, .none)),
         Case(
             "another Pragma is nothing", Input(lines: ["Last-Modified: \(date(-600))", "Pragma: foo"]),
             Lifetime(.seconds(60), .heuristic)),
         Case(
             "the fraction and the maximum are settings",
-            Input(lines: ["Last-Modified: \(date(-600))"], policy: .with { $0.heuristicFraction = 0.5; $0.heuristicMaximum = .seconds(100) }),
+            Input(
+                lines: ["Last-Modified: \(date(-600))"],
+                policy: .with {
+                    $0.heuristicFraction = 0.5; $0.heuristicMaximum = .seconds(100)
+                }),
             Lifetime(.seconds(100), .heuristic)),
     ]
 
@@ -87,30 +115,61 @@ struct FreshnessTests {
     }
 
     static let configured: [Case] = [
-        Case("fallback, the origin says", Input(lines: ["Cache-Control: max-age=60"], policy: mode(.fallback)), Lifetime(.seconds(60), .maxAge)),
-        Case("fallback, it does not", Input(lines: [], policy: mode(.fallback)), Lifetime(.seconds(30), .expirationTime)),
-        Case("fallback, but not cacheable", Input(status: 302, lines: [], policy: mode(.fallback)), Lifetime(.zero, .none)),
-        Case("fallback against Pragma", Input(lines: ["Pragma: no-cache"], policy: mode(.fallback)), Lifetime(.zero, .none)),
-        Case("fallback before heuristics", Input(lines: ["Last-Modified: \(date(-600))"], policy: mode(.fallback)), Lifetime(.seconds(30), .expirationTime)),
-        Case("fallback, an error", Input(status: 404, lines: [], policy: mode(.fallback)), Lifetime(.seconds(2), .retryTime)),
-        Case("fallback, an error that is not cacheable", Input(status: 500, lines: [], policy: mode(.fallback)), Lifetime(.zero, .none)),
         Case(
-            "fallback, an error with a date", Input(status: 404, lines: ["Last-Modified: \(date(-600))"], policy: mode(.fallback)),
+            "fallback, the origin says", Input(lines: ["Cache-Control: max-age=60"], policy: mode(.fallback)),
+            Lifetime(.seconds(60), .maxAge)),
+        Case(
+            "fallback, it does not", Input(lines: [], policy: mode(.fallback)), Lifetime(.seconds(30), .expirationTime)),
+        Case(
+            "fallback, but not cacheable", Input(status: 302, lines: [], policy: mode(.fallback)),
+            Lifetime(.zero, .none)),
+        Case(
+            "fallback against Pragma", Input(lines: ["Pragma: no-cache"], policy: mode(.fallback)),
+            Lifetime(.zero, .none)),
+        Case(
+            "fallback before heuristics", Input(lines: ["Last-Modified: \(date(-600))"], policy: mode(.fallback)),
+            Lifetime(.seconds(30), .expirationTime)),
+        Case(
+            "fallback, an error", Input(status: 404, lines: [], policy: mode(.fallback)),
+            Lifetime(.seconds(2), .retryTime)),
+        Case(
+            "fallback, an error that is not cacheable", Input(status: 500, lines: [], policy: mode(.fallback)),
+            Lifetime(.zero, .none)),
+        Case(
+            "fallback, an error with a date",
+            Input(status: 404, lines: ["Last-Modified: \(date(-600))"], policy: mode(.fallback)),
             Lifetime(.seconds(60), .heuristic)),
-        Case("cap above", Input(lines: ["Cache-Control: max-age=60"], policy: mode(.cap)), Lifetime(.seconds(30), .expirationTime)),
-        Case("cap below", Input(lines: ["Cache-Control: max-age=6"], policy: mode(.cap)), Lifetime(.seconds(6), .maxAge)),
-        Case("floor above", Input(lines: ["Cache-Control: max-age=60"], policy: mode(.floor)), Lifetime(.seconds(60), .maxAge)),
-        Case("floor below", Input(lines: ["Cache-Control: max-age=6"], policy: mode(.floor)), Lifetime(.seconds(30), .expirationTime)),
-        Case("floor is not for errors", Input(status: 500, lines: ["Cache-Control: max-age=6"], policy: mode(.floor)), Lifetime(.seconds(6), .maxAge)),
-        Case("override", Input(lines: ["Cache-Control: max-age=60"], policy: mode(.override)), Lifetime(.seconds(30), .expirationTime)),
-        Case("override, any status", Input(status: 302, lines: [], policy: mode(.override)), Lifetime(.seconds(30), .expirationTime)),
-        Case("override, an error", Input(status: 500, lines: ["Cache-Control: max-age=60"], policy: mode(.override)), Lifetime(.seconds(2), .retryTime)),
         Case(
-            "override, an origin that wants rest", Input(status: 503, lines: ["Retry-After: 9"], policy: mode(.override)),
+            "cap above", Input(lines: ["Cache-Control: max-age=60"], policy: mode(.cap)),
+            Lifetime(.seconds(30), .expirationTime)),
+        Case(
+            "cap below", Input(lines: ["Cache-Control: max-age=6"], policy: mode(.cap)), Lifetime(.seconds(6), .maxAge)),
+        Case(
+            "floor above", Input(lines: ["Cache-Control: max-age=60"], policy: mode(.floor)),
+            Lifetime(.seconds(60), .maxAge)),
+        Case(
+            "floor below", Input(lines: ["Cache-Control: max-age=6"], policy: mode(.floor)),
+            Lifetime(.seconds(30), .expirationTime)),
+        Case(
+            "floor is not for errors", Input(status: 500, lines: ["Cache-Control: max-age=6"], policy: mode(.floor)),
+            Lifetime(.seconds(6), .maxAge)),
+        Case(
+            "override", Input(lines: ["Cache-Control: max-age=60"], policy: mode(.override)),
+            Lifetime(.seconds(30), .expirationTime)),
+        Case(
+            "override, any status", Input(status: 302, lines: [], policy: mode(.override)),
+            Lifetime(.seconds(30), .expirationTime)),
+        Case(
+            "override, an error", Input(status: 500, lines: ["Cache-Control: max-age=60"], policy: mode(.override)),
+            Lifetime(.seconds(2), .retryTime)),
+        Case(
+            "override, an origin that wants rest",
+            Input(status: 503, lines: ["Retry-After: 9"], policy: mode(.override)),
             Lifetime(.seconds(9), .retryTime)),
         Case(
             "override without a time changes nothing",
-            Input(lines: ["Cache-Control: max-age=60"], policy: .with { $0.expirationMode = .override }), Lifetime(.seconds(60), .maxAge)),
+            Input(lines: ["Cache-Control: max-age=60"], policy: .with { $0.expirationMode = .override }),
+            Lifetime(.seconds(60), .maxAge)),
     ]
 
     private func check(_ row: Case) {
@@ -169,7 +228,9 @@ struct AgeTests {
         Case("time in flight counts for Age", Input(lines: ["Age: 30"], sent: -2, now: 5), .seconds(37)),
         Case("time in flight counts without Age", Input(lines: [], sent: -2, now: 5), .seconds(7)),
         Case("Date implies more", Input(lines: ["Age: 30", date(-100)], now: 5), .seconds(105)),
-        Case("Date within the second of receipt implies nothing", Input(lines: [date(0)], received: 0.9, now: 0.9), .seconds(0.9)),
+        Case(
+            "Date within the second of receipt implies nothing", Input(lines: [date(0)], received: 0.9, now: 0.9),
+            .seconds(0.9)),
         Case("Date in the future implies nothing", Input(lines: ["Age: 120", date(3600)], now: 5), .seconds(125)),
         Case("the first member counts", Input(lines: ["Age: 30, 0"], now: 0), .seconds(30)),
         Case("the first line counts", Input(lines: ["Age: 30", "Age: 0"], now: 0), .seconds(30)),
@@ -179,7 +240,8 @@ struct AgeTests {
         Case("a sign is ignored with the rest", Input(lines: ["Age: -5"], now: 0), .zero),
         Case("2³² + 1 does not wrap", Input(lines: ["Age: 4294967297"], now: 9), .seconds(2_147_483_648)),
         Case("beyond 64 bits", Input(lines: ["Age: 99999999999999999999"], now: 9), .seconds(2_147_483_648)),
-        Case("before the epoch", Input(lines: ["Date: Mon, 01 Jan 0001 00:00:00 GMT"], now: 0), .seconds(2_147_483_648)),
+        Case(
+            "before the epoch", Input(lines: ["Date: Mon, 01 Jan 0001 00:00:00 GMT"], now: 0), .seconds(2_147_483_648)),
     ]
 
     @Test(arguments: cases)
@@ -192,7 +254,9 @@ struct AgeTests {
     }
 
     @Test func `the pure model counts from receipt`() {
-        let policy = CachePolicy.with { $0.expirationTime = .seconds(30); $0.expirationMode = .override }
+        let policy = CachePolicy.with {
+            $0.expirationTime = .seconds(30); $0.expirationMode = .override
+        }
         let stored = StoredResponse.stored(.ok("Age: 1000"), policy: policy)
         #expect(Age.currentAge(of: stored, at: .at(5)) == .seconds(5))
     }

@@ -48,13 +48,17 @@ struct PreconditionsTests {
         Case("beyond ASCII", .init(noneMatch("\"\u{FC}\""), .ok("ETag: \"\u{FC}\"")), byTag),
         Case("any", .init(noneMatch("*"), .ok()), byTag),
         Case("no tag stored", .init(noneMatch("\"a\""), .ok()), .proceed),
-        Case("the tag before the date", .init(.get("If-None-Match: \"b\"", "If-Modified-Since: \(tuesday)"), tagged), .proceed),
+        Case(
+            "the tag before the date", .init(.get("If-None-Match: \"b\"", "If-Modified-Since: \(tuesday)"), tagged),
+            .proceed),
         Case("the same date", .init(.get("If-Modified-Since: \(monday)"), tagged), byDate),
         Case("a later date", .init(.get("If-Modified-Since: \(tuesday)"), tagged), byDate),
-        Case("an earlier date", .init(.get("If-Modified-Since: \(monday)"), .ok("Last-Modified: \(tuesday)")), .proceed),
+        Case(
+            "an earlier date", .init(.get("If-Modified-Since: \(monday)"), .ok("Last-Modified: \(tuesday)")), .proceed),
         Case("another format", .init(.get("If-Modified-Since: Monday, 03-Sep-01 00:00:00 GMT"), tagged), byDate),
         Case("no date", .init(.get("If-Modified-Since: x"), tagged), .proceed),
-        Case("two dates", .init(.get("If-Modified-Since: \(monday)", "If-Modified-Since: \(tuesday)"), tagged), .proceed),
+        Case(
+            "two dates", .init(.get("If-Modified-Since: \(monday)", "If-Modified-Since: \(tuesday)"), tagged), .proceed),
         Case("Date stands in", .init(.get("If-Modified-Since: \(tuesday)"), .ok("Date: \(tuesday)")), byDate),
         Case("Date is later", .init(.get("If-Modified-Since: \(monday)"), .ok("Date: \(tuesday)")), .proceed),
         Case("receipt stands in", .init(.get("If-Modified-Since: \(epoch.httpDate)"), .ok()), byDate),
@@ -62,12 +66,25 @@ struct PreconditionsTests {
         Case("OPTIONS", .init(.with(.options, "If-None-Match: \"a\""), tagged), .proceed),
         Case("another status", .init(noneMatch("\"a\""), .status(404, "ETag: \"a\"")), .proceed),
         Case("a cache leaves If-Match to the origin", .init(.get("If-Match: \"b\""), tagged), .proceed),
-        Case("If-Match fails", .init(.with(.put, "If-Match: \"b\""), tagged, as: .origin), .preconditionFailed(by: .ifMatch)),
-        Case("If-Match is strong", .init(.with(.put, "If-Match: W/\"a\""), .ok("ETag: W/\"a\""), as: .origin), .preconditionFailed(by: .ifMatch)),
+        Case(
+            "If-Match fails", .init(.with(.put, "If-Match: \"b\""), tagged, as: .origin),
+            .preconditionFailed(by: .ifMatch)),
+        Case(
+            "If-Match is strong", .init(.with(.put, "If-Match: W/\"a\""), .ok("ETag: W/\"a\""), as: .origin),
+            .preconditionFailed(by: .ifMatch)),
         Case("If-Match holds", .init(.with(.put, "If-Match: \"a\""), tagged, as: .origin), .proceed),
-        Case("If-Unmodified-Since fails", .init(.with(.put, "If-Unmodified-Since: \(monday)"), .ok("Last-Modified: \(tuesday)"), as: .origin), .preconditionFailed(by: .ifUnmodifiedSince)),
-        Case("If-Match before If-Unmodified-Since", .init(.with(.put, "If-Match: \"a\"", "If-Unmodified-Since: \(monday)"), .ok("ETag: \"a\"", "Last-Modified: \(tuesday)"), as: .origin), .proceed),
-        Case("If-None-Match of a write fails", .init(.with(.put, "If-None-Match: *"), tagged, as: .origin), .preconditionFailed(by: .ifNoneMatch)),
+        Case(
+            "If-Unmodified-Since fails",
+            .init(.with(.put, "If-Unmodified-Since: \(monday)"), .ok("Last-Modified: \(tuesday)"), as: .origin),
+            .preconditionFailed(by: .ifUnmodifiedSince)),
+        Case(
+            "If-Match before If-Unmodified-Since",
+            .init(
+                .with(.put, "If-Match: \"a\"", "If-Unmodified-Since: \(monday)"),
+                .ok("ETag: \"a\"", "Last-Modified: \(tuesday)"), as: .origin), .proceed),
+        Case(
+            "If-None-Match of a write fails", .init(.with(.put, "If-None-Match: *"), tagged, as: .origin),
+            .preconditionFailed(by: .ifNoneMatch)),
     ]
 
     @Test(arguments: cases)
@@ -92,7 +109,9 @@ struct PreconditionsTests {
         RangeCase("no tag stored", (["\"a\""], []), false),
         RangeCase("the date", ([monday], ["Last-Modified: \(monday)", "Date: \(tuesday)"]), true),
         RangeCase("a later date", ([tuesday], ["Last-Modified: \(monday)", "Date: \(tuesday)"]), false),
-        RangeCase("a date that is not strong", ([monday], ["Last-Modified: \(monday)", "Date: Mon, 03 Sep 2001 00:00:59 GMT"]), false),
+        RangeCase(
+            "a date that is not strong",
+            ([monday], ["Last-Modified: \(monday)", "Date: Mon, 03 Sep 2001 00:00:59 GMT"]), false),
         RangeCase("receipt stands in for Date", ([monday], ["Last-Modified: \(monday)"]), true),
         RangeCase("no date", (["x"], ["Last-Modified: \(monday)", "Date: \(tuesday)"]), false),
         RangeCase("twice", (["\"a\"", "\"a\""], ["ETag: \"a\""]), false),
@@ -105,11 +124,14 @@ struct PreconditionsTests {
 
     @Test func `a 304 carries what guides caches and nothing about content`() {
         let fields = Fields(lines: [
-            "Content-Type: a/b", "Content-Length: 3", "ETag: \"a\"", "Cache-Control: x", "Vary: y", "Content-Encoding: gzip", "Expires: z",
+            "Content-Type: a/b", "Content-Length: 3", "ETag: \"a\"", "Cache-Control: x", "Vary: y",
+            "Content-Encoding: gzip", "Expires: z",
             "Content-Location: /l", "X-A: 1", "Last-Modified: \(monday)",
         ])
         #expect(
             Preconditions.notModifiedFields(fields)
-                == Fields(lines: ["ETag: \"a\"", "Cache-Control: x", "Vary: y", "Expires: z", "Content-Location: /l", "X-A: 1", ]))
+                == Fields(lines: [
+                    "ETag: \"a\"", "Cache-Control: x", "Vary: y", "Expires: z", "Content-Location: /l", "X-A: 1",
+                ]))
     }
 }

@@ -17,7 +17,8 @@ struct RangesTests {
         SpecifierCase("the last", ["bytes=-5"], [.suffix(5)]),
         SpecifierCase("several", ["bytes= 0-1, 4-5 ,,-2"], [.from(0, through: 1), .from(4, through: 5), .suffix(2)]),
         SpecifierCase("the unit in any case", ["BYTES=0-1"], [.from(0, through: 1)]),
-        SpecifierCase("beyond 64 bits", ["bytes=18446744073709551616-18446744073709551620"], [.from(.max, through: .max)]),
+        SpecifierCase(
+            "beyond 64 bits", ["bytes=18446744073709551616-18446744073709551620"], [.from(.max, through: .max)]),
         SpecifierCase("absent", [], nil),
         SpecifierCase("twice", ["bytes=0-1", "bytes=2-3"], nil),
         SpecifierCase("another unit", ["lines=0-1"], nil),
@@ -28,7 +29,8 @@ struct RangesTests {
         SpecifierCase("no numbers", ["bytes=-"], nil),
         SpecifierCase("blanks inside", ["bytes=0 - 1"], nil),
         SpecifierCase("a blank before the equals sign", ["bytes =0-1"], nil),
-        SpecifierCase("more than anyone needs", ["bytes=" + Array(repeating: "0-0", count: 101).joined(separator: ",")], nil),
+        SpecifierCase(
+            "more than anyone needs", ["bytes=" + Array(repeating: "0-0", count: 101).joined(separator: ",")], nil),
     ])
     func `what a Range field asks for`(_ row: SpecifierCase) {
         #expect(RangeSpecifier(Fields(lines: row.input.map { "Range: " + $0 }))?.specs == row.output)
@@ -69,15 +71,22 @@ struct RangesTests {
         Case("beyond 64 bits", ("bytes=18446744073709551616-", 20_000), .unsatisfiable(completeLength: 20_000)),
         Case("some behind the end", ("bytes=30000-,0-0", 20_000), single(0, 0)),
         Case("of nothing", ("bytes=0-0", 0), .whole(.empty)),
-        Case("two", ("bytes=0-99,1000-1099", 20_000), .multiple([span(0, 99), span(1000, 1099)], completeLength: 20_000)),
-        Case("two, the later first", ("bytes=1000-1099,0-99", 20_000), .multiple([span(1000, 1099), span(0, 99)], completeLength: 20_000)),
+        Case(
+            "two", ("bytes=0-99,1000-1099", 20_000), .multiple([span(0, 99), span(1000, 1099)], completeLength: 20_000)),
+        Case(
+            "two, the later first", ("bytes=1000-1099,0-99", 20_000),
+            .multiple([span(1000, 1099), span(0, 99)], completeLength: 20_000)),
         Case("two that overlap", ("bytes=0-99,50-199", 20_000), single(0, 199)),
         Case("two that touch", ("bytes=0-99,100-199", 20_000), single(0, 199)),
         Case("two that nearly touch", ("bytes=0-99,179-199", 20_000), single(0, 199)),
         Case("a third that joins two", ("bytes=0-99,1000-1099,50-1050", 20_000), single(0, 1099)),
         Case("two suffixes that overflow together", ("bytes=-10000,-9223372036854775807", 20_000), single(0, 19_999)),
-        Case("many small ones", ("bytes=" + (0..<20).map { "\($0 * 1000)-\($0 * 1000)" }.joined(separator: ","), 20_000), .whole(.wasteful)),
-        Case("two small parts of something small", ("bytes=0-0,150-150", 200), .multiple([span(0, 0), span(150, 150)], completeLength: 200)),
+        Case(
+            "many small ones", ("bytes=" + (0..<20).map { "\($0 * 1000)-\($0 * 1000)" }.joined(separator: ","), 20_000),
+            .whole(.wasteful)),
+        Case(
+            "two small parts of something small", ("bytes=0-0,150-150", 200),
+            .multiple([span(0, 0), span(150, 150)], completeLength: 200)),
         Case("parts that cost more than the whole", ("bytes=0-10,150-190", 200), .whole(.wasteful)),
     ]
 
@@ -95,7 +104,9 @@ struct RangesTests {
         WholeCase("invalid", (.get("Range: bytes=2-1"), .stored(.ok())), .whole(.invalid)),
         WholeCase("not a 200", (.get("Range: bytes=0-1"), .stored(.status(404))), .whole(.status)),
         WholeCase("length unknown", (.get("Range: bytes=0-1"), .stored(.ok(), length: nil)), .whole(.lengthUnknown)),
-        WholeCase("If-Range fails", (.get("Range: bytes=0-1", "If-Range: W/\"a\""), .stored(.ok("ETag: W/\"a\""))), .whole(.ifRange)),
+        WholeCase(
+            "If-Range fails", (.get("Range: bytes=0-1", "If-Range: W/\"a\""), .stored(.ok("ETag: W/\"a\""))),
+            .whole(.ifRange)),
     ])
     func `reasons to send the whole`(_ row: WholeCase) {
         #expect(Ranges.evaluate(row.input.request, against: row.input.stored) == row.output)
@@ -158,27 +169,78 @@ struct PartialContentTests {
     private static let dated = "Date: Tue, 04 Sep 2001 00:00:00 GMT"
 
     static let cases: [Case] = [
-        Case("the rest", Input(extent: prefix, stored: [tag], response: [tag, "Content-Range: bytes 5-9/10"], length: 5), .whole(length: 10)),
-        Case("an overlap", Input(extent: prefix, stored: [tag], response: [tag, "Content-Range: bytes 3-9/10"], length: 7), .whole(length: 10)),
-        Case("a gap", Input(extent: prefix, stored: [tag], response: [tag, "Content-Range: bytes 7-9/10"], length: 3), .parts([span(0, 4), span(7, 9)])),
-        Case("a bit more", Input(extent: prefix, stored: [tag], response: [tag, "Content-Range: bytes 5-6/*"], length: 2), .parts([span(0, 6)])),
-        Case("another tag", Input(extent: prefix, stored: [tag], response: ["ETag: \"b\"", "Content-Range: bytes 5-9/10"], length: 5), .separate(.validator)),
-        Case("a weak tag", Input(extent: prefix, stored: ["ETag: W/\"a\""], response: ["ETag: W/\"a\"", "Content-Range: bytes 5-9/10"], length: 5), .separate(.validator)),
-        Case("a tag without quotes", Input(extent: prefix, stored: ["ETag: a"], response: ["ETag: a", "Content-Range: bytes 5-9/10"], length: 5), .separate(.validator)),
-        Case("no validator", Input(extent: prefix, stored: [], response: ["Content-Range: bytes 5-9/10"], length: 5), .separate(.validator)),
-        Case("a tag on one side", Input(extent: prefix, stored: [tag, old, dated], response: [old, dated, "Content-Range: bytes 5-9/10"], length: 5), .separate(.validator)),
-        Case("a strong date", Input(extent: prefix, stored: [old, dated], response: [old, dated, "Content-Range: bytes 5-9/10"], length: 5), .whole(length: 10)),
-        Case("a weak date", Input(extent: prefix, stored: [old, "Date: Mon, 03 Sep 2001 00:00:59 GMT"], response: [old, dated, "Content-Range: bytes 5-9/10"], length: 5), .separate(.validator)),
-        Case("another length", Input(extent: prefix, stored: [tag], response: [tag, "Content-Range: bytes 5-9/11"], length: 5), .separate(.completeLength)),
-        Case("beyond the length", Input(extent: prefix, stored: [tag], response: [tag, "Content-Range: bytes 5-19/*"], length: 15), .separate(.completeLength)),
-        Case("less content than it says", Input(extent: prefix, stored: [tag], response: [tag, "Content-Range: bytes 5-9/10"], length: 4), .separate(.notAPart)),
-        Case("a whole response", Input(extent: prefix, stored: [tag], response: [tag], length: 10, status: 200), .separate(.notAPart)),
-        Case("nothing is missing", Input(extent: .whole, stored: [tag], response: [tag, "Content-Range: bytes 5-9/10"], length: 5), .separate(.notPartial)),
+        Case(
+            "the rest",
+            Input(extent: prefix, stored: [tag], response: [tag, "Content-Range: bytes 5-9/10"], length: 5),
+            .whole(length: 10)),
+        Case(
+            "an overlap",
+            Input(extent: prefix, stored: [tag], response: [tag, "Content-Range: bytes 3-9/10"], length: 7),
+            .whole(length: 10)),
+        Case(
+            "a gap", Input(extent: prefix, stored: [tag], response: [tag, "Content-Range: bytes 7-9/10"], length: 3),
+            .parts([span(0, 4), span(7, 9)])),
+        Case(
+            "a bit more",
+            Input(extent: prefix, stored: [tag], response: [tag, "Content-Range: bytes 5-6/*"], length: 2),
+            .parts([span(0, 6)])),
+        Case(
+            "another tag",
+            Input(extent: prefix, stored: [tag], response: ["ETag: \"b\"", "Content-Range: bytes 5-9/10"], length: 5),
+            .separate(.validator)),
+        Case(
+            "a weak tag",
+            Input(
+                extent: prefix, stored: ["ETag: W/\"a\""], response: ["ETag: W/\"a\"", "Content-Range: bytes 5-9/10"],
+                length: 5), .separate(.validator)),
+        Case(
+            "a tag without quotes",
+            Input(
+                extent: prefix, stored: ["ETag: a"], response: ["ETag: a", "Content-Range: bytes 5-9/10"], length: 5),
+            .separate(.validator)),
+        Case(
+            "no validator", Input(extent: prefix, stored: [], response: ["Content-Range: bytes 5-9/10"], length: 5),
+            .separate(.validator)),
+        Case(
+            "a tag on one side",
+            Input(
+                extent: prefix, stored: [tag, old, dated], response: [old, dated, "Content-Range: bytes 5-9/10"],
+                length: 5), .separate(.validator)),
+        Case(
+            "a strong date",
+            Input(
+                extent: prefix, stored: [old, dated], response: [old, dated, "Content-Range: bytes 5-9/10"], length: 5),
+            .whole(length: 10)),
+        Case(
+            "a weak date",
+            Input(
+                extent: prefix, stored: [old, "Date: Mon, 03 Sep 2001 00:00:59 GMT"],
+                response: [old, dated, "Content-Range: bytes 5-9/10"], length: 5), .separate(.validator)),
+        Case(
+            "another length",
+            Input(extent: prefix, stored: [tag], response: [tag, "Content-Range: bytes 5-9/11"], length: 5),
+            .separate(.completeLength)),
+        Case(
+            "beyond the length",
+            Input(extent: prefix, stored: [tag], response: [tag, "Content-Range: bytes 5-19/*"], length: 15),
+            .separate(.completeLength)),
+        Case(
+            "less content than it says",
+            Input(extent: prefix, stored: [tag], response: [tag, "Content-Range: bytes 5-9/10"], length: 4),
+            .separate(.notAPart)),
+        Case(
+            "a whole response", Input(extent: prefix, stored: [tag], response: [tag], length: 10, status: 200),
+            .separate(.notAPart)),
+        Case(
+            "nothing is missing",
+            Input(extent: .whole, stored: [tag], response: [tag, "Content-Range: bytes 5-9/10"], length: 5),
+            .separate(.notPartial)),
     ]
 
     private static func held(_ extent: StoredResponse.Extent, _ lines: [String]) -> StoredResponse {
         StoredResponse(
-            status: 200, fields: Fields(lines: lines), requestTime: epoch, responseTime: epoch, extent: extent, policy: CachePolicy())
+            status: 200, fields: Fields(lines: lines), requestTime: epoch, responseTime: epoch, extent: extent,
+            policy: CachePolicy())
     }
 
     @Test(arguments: cases)
@@ -203,7 +265,8 @@ struct PartialContentTests {
     @Test func `a combined response has the newer fields and is no 206 any more`() {
         let stored = Self.held(Self.prefix, [Self.tag, "X-A: 1", "Content-Length: 10"])
         let decision = PartialContent.combine(
-            stored, with: .status(206, Self.tag, "X-A: 2", "Content-Range: bytes 5-9/10", "Content-Length: 5"), to: .get(),
+            stored, with: .status(206, Self.tag, "X-A: 2", "Content-Range: bytes 5-9/10", "Content-Length: 5"),
+            to: .get(),
             contentLength: 5, requestTime: epoch, responseTime: epoch, policy: CachePolicy())
         guard case .combined(let combined) = decision else {
             Issue.record("not combined")
@@ -219,7 +282,9 @@ struct PartialContentTests {
 
     @Test(arguments: [
         ResumeCase("a tag", (prefix, [tag]), .ask(range: "bytes=5-", ifRange: Array("\"a\"".utf8))),
-        ResumeCase("a strong date", (prefix, [old, dated]), .ask(range: "bytes=5-", ifRange: Array("Mon, 03 Sep 2001 00:00:00 GMT".utf8))),
+        ResumeCase(
+            "a strong date", (prefix, [old, dated]),
+            .ask(range: "bytes=5-", ifRange: Array("Mon, 03 Sep 2001 00:00:00 GMT".utf8))),
         ResumeCase("a weak tag", (prefix, ["ETag: W/\"a\"", old, dated]), .startOver(.noStrongValidator)),
         ResumeCase("nothing", (prefix, []), .startOver(.noStrongValidator)),
         ResumeCase("not from the start", (.parts([span(2, 4)], completeLength: 10), [tag]), .startOver(.noPrefix)),

@@ -21,16 +21,28 @@ struct CacheStatusTests {
     static let cases: [Case] = [
         Case("a hit", CacheStatus(.hit), ["hit": .bool(true)]),
         Case("with its lifetime", CacheStatus(.hit, ttl: .seconds(376.9)), ["hit": .bool(true), "ttl": .integer(376)]),
-        Case("a stale one", CacheStatus(.hit, ttl: .seconds(-411.5), detail: "max-stale"), ["hit": .bool(true), "ttl": .integer(-412), "detail": .token("max-stale")]),
+        Case(
+            "a stale one", CacheStatus(.hit, ttl: .seconds(-411.5), detail: "max-stale"),
+            ["hit": .bool(true), "ttl": .integer(-412), "detail": .token("max-stale")]),
         Case("a miss", CacheStatus(.forward(.uriMiss)), ["fwd": .token("uri-miss")]),
-        Case("a stored one", CacheStatus(.forward(.varyMiss, status: 200, stored: true)), ["fwd": .token("vary-miss"), "fwd-status": .integer(200), "stored": .bool(true)]),
-        Case("validated", CacheStatus(.forward(.stale, status: 304), ttl: .seconds(60)), ["fwd": .token("stale"), "fwd-status": .integer(304), "ttl": .integer(60)]),
-        Case("collapsed", CacheStatus(.forward(.uriMiss, collapsed: true)), ["fwd": .token("uri-miss"), "collapsed": .bool(true)]),
-        Case("not collapsed after all", CacheStatus(.forward(.uriMiss, collapsed: false)), ["fwd": .token("uri-miss"), "collapsed": .bool(false)]),
+        Case(
+            "a stored one", CacheStatus(.forward(.varyMiss, status: 200, stored: true)),
+            ["fwd": .token("vary-miss"), "fwd-status": .integer(200), "stored": .bool(true)]),
+        Case(
+            "validated", CacheStatus(.forward(.stale, status: 304), ttl: .seconds(60)),
+            ["fwd": .token("stale"), "fwd-status": .integer(304), "ttl": .integer(60)]),
+        Case(
+            "collapsed", CacheStatus(.forward(.uriMiss, collapsed: true)),
+            ["fwd": .token("uri-miss"), "collapsed": .bool(true)]),
+        Case(
+            "not collapsed after all", CacheStatus(.forward(.uriMiss, collapsed: false)),
+            ["fwd": .token("uri-miss"), "collapsed": .bool(false)]),
         Case(
             "strings with anything in them", CacheStatus(.hit, key: "a\"b\\c\u{1F600}\n", detail: "two words"),
             ["hit": .bool(true), "key": .string("a\"b\\c??"), "detail": .string("two words")]),
-        Case("a detail that looks like a number", CacheStatus(.hit, detail: "12"), ["hit": .bool(true), "detail": .string("12")]),
+        Case(
+            "a detail that looks like a number", CacheStatus(.hit, detail: "12"),
+            ["hit": .bool(true), "detail": .string("12")]),
         Case("no detail", CacheStatus(.hit, detail: ""), ["hit": .bool(true), "detail": .string("")]),
     ]
 
@@ -78,7 +90,8 @@ struct ProxyStatusTests {
         #expect(member.name == .token("Larder"))
         #expect(
             member.parameters == [
-                "error": .token("connection_refused"), "next-hop": .string("[::1]:80"), "received-status": .integer(200),
+                "error": .token("connection_refused"), "next-hop": .string("[::1]:80"),
+                "received-status": .integer(200),
                 "details": .string("no \"luck\""),
             ])
     }

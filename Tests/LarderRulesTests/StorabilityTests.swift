@@ -22,9 +22,12 @@ struct StorabilityTests {
     static let cases: [Case] = [
         Case("nothing but a cacheable status", Input(response: .ok()), .store(.heuristicallyCacheable, .durable)),
         Case("a lifetime", Input(response: .ok(fresh)), .store(.explicit(.maxAge), .durable)),
-        Case("s-maxage in a shared cache", Input(response: .status(299, "Cache-Control: s-maxage=1")), .store(.explicit(.sMaxage), .durable)),
         Case(
-            "s-maxage in a private cache", Input(response: .status(299, "Cache-Control: s-maxage=1"), policy: privateCache),
+            "s-maxage in a shared cache", Input(response: .status(299, "Cache-Control: s-maxage=1")),
+            .store(.explicit(.sMaxage), .durable)),
+        Case(
+            "s-maxage in a private cache",
+            Input(response: .status(299, "Cache-Control: s-maxage=1"), policy: privateCache),
             .doNotStore(.cacheable)),
         Case("Expires", Input(response: .status(499, "Expires: 0")), .store(.explicit(.expires), .durable)),
         Case("public", Input(response: .status(599, "Cache-Control: public")), .store(.marked, .memory)),
@@ -33,15 +36,23 @@ struct StorabilityTests {
         Case("400 without a lifetime", Input(response: .status(400)), .doNotStore(.cacheable)),
         Case("401 without a lifetime", Input(response: .status(401)), .doNotStore(.cacheable)),
         Case("403 without a lifetime", Input(response: .status(403)), .doNotStore(.cacheable)),
-        Case("403 under a configured lifetime", Input(response: .status(403), policy: .service), .doNotStore(.cacheable)),
+        Case(
+            "403 under a configured lifetime", Input(response: .status(403), policy: .service), .doNotStore(.cacheable)),
         Case("500 with a lifetime", Input(response: .status(500, fresh)), .store(.explicit(.maxAge), .durable)),
         Case("502 without", Input(response: .status(502, "Last-Modified: x")), .doNotStore(.cacheable)),
-        Case("501 without is not written down", Input(response: .status(501)), .store(.heuristicallyCacheable, .memory)),
+        Case(
+            "501 without is not written down", Input(response: .status(501)), .store(.heuristicallyCacheable, .memory)),
         Case("404 without", Input(response: .status(404)), .store(.heuristicallyCacheable, .durable)),
-        Case("404 for the retry time", Input(response: .status(404), policy: .service), .store(.heuristicallyCacheable, .memory)),
+        Case(
+            "404 for the retry time", Input(response: .status(404), policy: .service),
+            .store(.heuristicallyCacheable, .memory)),
         Case(
             "anything by configuration",
-            Input(response: .status(302), policy: .with { $0.expirationTime = .seconds(9); $0.expirationMode = .override }),
+            Input(
+                response: .status(302),
+                policy: .with {
+                    $0.expirationTime = .seconds(9); $0.expirationMode = .override
+                }),
             .store(.configured, .durable)),
         Case("interim", Input(response: .status(103, fresh)), .doNotStore(.status)),
         Case("304", Input(response: .status(304, fresh)), .doNotStore(.status)),
@@ -50,13 +61,16 @@ struct StorabilityTests {
         Case("416", Input(request: ranged, response: .status(416, fresh)), .doNotStore(.status)),
         Case("no-store", Input(response: .ok("Cache-Control: max-age=60, no-store")), .doNotStore(.noStore)),
         Case(
-            "no-store, overruled", Input(response: .ok("Cache-Control: no-store"), policy: .with { $0.storesDespiteNoStore = true }),
+            "no-store, overruled",
+            Input(response: .ok("Cache-Control: no-store"), policy: .with { $0.storesDespiteNoStore = true }),
             .store(.heuristicallyCacheable, .durable)),
         Case(
-            "no-store with must-understand, understood", Input(response: .ok("Cache-Control: max-age=60, no-store, must-understand")),
+            "no-store with must-understand, understood",
+            Input(response: .ok("Cache-Control: max-age=60, no-store, must-understand")),
             .store(.explicit(.maxAge), .durable)),
         Case(
-            "must-understand, not understood", Input(response: .status(299, "Cache-Control: max-age=60, must-understand")),
+            "must-understand, not understood",
+            Input(response: .status(299, "Cache-Control: max-age=60, must-understand")),
             .doNotStore(.mustUnderstand)),
         Case(
             "no-store in the request", Input(request: .get("Cache-Control: no-store"), response: .ok(fresh)),
@@ -66,15 +80,20 @@ struct StorabilityTests {
             "private in a private cache", Input(response: .status(299, "Cache-Control: private"), policy: privateCache),
             .store(.marked, .durable)),
         Case("private and public", Input(response: .ok("Cache-Control: public, private")), .doNotStore(.notPrivate)),
-        Case("qualified private", Input(response: .ok("Cache-Control: private=\"x-a\"")), .store(.heuristicallyCacheable, .durable)),
+        Case(
+            "qualified private", Input(response: .ok("Cache-Control: private=\"x-a\"")),
+            .store(.heuristicallyCacheable, .durable)),
         Case("Authorization", Input(request: authorized, response: .ok(fresh)), .doNotStore(.authorization)),
         Case(
             "Authorization, named by Connection",
             Input(request: .get("Authorization: Basic x", "Connection: Authorization"), response: .ok(fresh)),
             .doNotStore(.authorization)),
-        Case("Authorization and public", Input(request: authorized, response: .ok("Cache-Control: public")), .store(.marked, .durable)),
         Case(
-            "Authorization and must-revalidate", Input(request: authorized, response: .ok("Cache-Control: must-revalidate")),
+            "Authorization and public", Input(request: authorized, response: .ok("Cache-Control: public")),
+            .store(.marked, .durable)),
+        Case(
+            "Authorization and must-revalidate",
+            Input(request: authorized, response: .ok("Cache-Control: must-revalidate")),
             .store(.heuristicallyCacheable, .durable)),
         Case(
             "Authorization and s-maxage", Input(request: authorized, response: .ok("Cache-Control: s-maxage=1")),
@@ -83,45 +102,73 @@ struct StorabilityTests {
             "Authorization in a private cache", Input(request: authorized, response: .ok(), policy: privateCache),
             .store(.heuristicallyCacheable, .durable)),
         Case(
-            "Authorization in a partition", Input(request: authorized, response: .ok(), policy: .with { $0.storesAuthorized = true }),
+            "Authorization in a partition",
+            Input(request: authorized, response: .ok(), policy: .with { $0.storesAuthorized = true }),
             .store(.heuristicallyCacheable, .durable)),
-        Case("content on GET", Input(request: .get("Content-Length: 4"), response: .ok(fresh)), .doNotStore(.requestContent)),
-        Case("chunked content on GET", Input(request: .get("Transfer-Encoding: chunked"), response: .ok(fresh)), .doNotStore(.requestContent)),
-        Case("no content on GET", Input(request: .get("Content-Length: 0"), response: .ok(fresh)), .store(.explicit(.maxAge), .durable)),
+        Case(
+            "content on GET", Input(request: .get("Content-Length: 4"), response: .ok(fresh)),
+            .doNotStore(.requestContent)),
+        Case(
+            "chunked content on GET", Input(request: .get("Transfer-Encoding: chunked"), response: .ok(fresh)),
+            .doNotStore(.requestContent)),
+        Case(
+            "no content on GET", Input(request: .get("Content-Length: 0"), response: .ok(fresh)),
+            .store(.explicit(.maxAge), .durable)),
         Case(
             "a field to be wary of",
-            Input(request: .get("X-Debug: 1"), response: .ok(fresh), policy: .with { $0.unkeyedFields.exceptions["X-Debug"] = .notStored }),
+            Input(
+                request: .get("X-Debug: 1"), response: .ok(fresh),
+                policy: .with { $0.unkeyedFields.exceptions["X-Debug"] = .notStored }),
             .doNotStore(.unkeyedField)),
         Case("Vary: *", Input(response: .ok(fresh, "Vary: *")), .doNotStore(.vary)),
         Case("Vary: , *", Input(response: .ok(fresh, "Vary: , *")), .doNotStore(.vary)),
         Case("Vary that is none", Input(response: .ok(fresh, "Vary: a b")), .doNotStore(.vary)),
         Case("Set-Cookie", Input(response: .ok(fresh, "Set-Cookie: a=b")), .store(.explicit(.maxAge), .durable)),
         Case(
-            "Set-Cookie, switched off", Input(response: .ok(fresh, "Set-Cookie: a=b"), policy: .with { $0.setCookie = .notStored }),
+            "Set-Cookie, switched off",
+            Input(response: .ok(fresh, "Set-Cookie: a=b"), policy: .with { $0.setCookie = .notStored }),
             .doNotStore(.setCookie)),
-        Case("a part", Input(request: ranged, response: .status(206, "Content-Range: bytes 0-4/10")), .store(.heuristicallyCacheable, .durable)),
-        Case("a part nobody asked for", Input(response: .status(206, fresh, "Content-Range: bytes 0-4/10")), .doNotStore(.contentRange)),
-        Case("a part without position", Input(request: ranged, response: .status(206, fresh)), .doNotStore(.contentRange)),
-        Case("a part that lies", Input(request: ranged, response: .status(206, fresh, "Content-Range: bytes 0-99999/5")), .doNotStore(.contentRange)),
-        Case("a part in other units", Input(request: ranged, response: .status(206, fresh, "Content-Range: lines 0-4/5")), .doNotStore(.contentRange)),
+        Case(
+            "a part", Input(request: ranged, response: .status(206, "Content-Range: bytes 0-4/10")),
+            .store(.heuristicallyCacheable, .durable)),
+        Case(
+            "a part nobody asked for", Input(response: .status(206, fresh, "Content-Range: bytes 0-4/10")),
+            .doNotStore(.contentRange)),
+        Case(
+            "a part without position", Input(request: ranged, response: .status(206, fresh)), .doNotStore(.contentRange)
+        ),
+        Case(
+            "a part that lies", Input(request: ranged, response: .status(206, fresh, "Content-Range: bytes 0-99999/5")),
+            .doNotStore(.contentRange)),
+        Case(
+            "a part in other units",
+            Input(request: ranged, response: .status(206, fresh, "Content-Range: lines 0-4/5")),
+            .doNotStore(.contentRange)),
         Case(
             "several parts",
-            Input(request: .get("Range: bytes=0-1,4-5"), response: .status(206, fresh, "Content-Type: multipart/byteranges; boundary=x")),
+            Input(
+                request: .get("Range: bytes=0-1,4-5"),
+                response: .status(206, fresh, "Content-Type: multipart/byteranges; boundary=x")),
             .store(.explicit(.maxAge), .durable)),
         Case("HEAD", Input(request: .head(), response: .ok(fresh)), .doNotStore(.method)),
         Case("PUT", Input(request: .with(.put), response: .ok(fresh)), .doNotStore(.method)),
         Case("POST", Input(request: .with(.post), response: .ok(fresh)), .doNotStore(.method)),
         Case(
-            "POST with a lifetime and its own location", Input(request: .with(.post), response: .ok(fresh, "Content-Location: a")),
+            "POST with a lifetime and its own location",
+            Input(request: .with(.post), response: .ok(fresh, "Content-Location: a")),
             .store(.explicit(.maxAge), .durable)),
         Case(
             "POST with another location", Input(request: .with(.post), response: .ok(fresh, "Content-Location: /b")),
             .doNotStore(.method)),
         Case(
-            "POST with its own location and no lifetime", Input(request: .with(.post), response: .ok("Content-Location: /a")),
+            "POST with its own location and no lifetime",
+            Input(request: .with(.post), response: .ok("Content-Location: /a")),
             .doNotStore(.method)),
         Case(
-            "QUERY keyed by content", Input(request: .with(.query, "Content-Length: 4"), response: .ok(fresh), policy: .with { $0.keyedByContent = true }),
+            "QUERY keyed by content",
+            Input(
+                request: .with(.query, "Content-Length: 4"), response: .ok(fresh),
+                policy: .with { $0.keyedByContent = true }),
             .store(.explicit(.maxAge), .durable)),
         Case("QUERY", Input(request: .with(.query), response: .ok(fresh)), .doNotStore(.method)),
         Case(
@@ -152,14 +199,16 @@ struct StorabilityTests {
 
     @Test func `a condition names the field responsible`() {
         let conditions = Storability.conditions(
-            request: Self.authorized, target: target, response: .ok("Cache-Control: private", "Vary: *"), policy: CachePolicy(),
+            request: Self.authorized, target: target, response: .ok("Cache-Control: private", "Vary: *"),
+            policy: CachePolicy(),
             responseTime: epoch)
         let failures = conditions.filter { !$0.passed }
-        #expect(failures == [
-            .init(.notPrivate, passed: false, field: .cacheControl),
-            .init(.authorization, passed: false, field: .authorization),
-            .init(.vary, passed: false, field: .vary),
-        ])
+        #expect(
+            failures == [
+                .init(.notPrivate, passed: false, field: .cacheControl),
+                .init(.authorization, passed: false, field: .authorization),
+                .init(.vary, passed: false, field: .vary),
+            ])
     }
 }
 
@@ -170,26 +219,45 @@ struct StoredFieldTests {
     static let cases: [Case] = [
         Case(
             "what belongs to the connection goes",
-            (["Connection: X-Hop", "X-Hop: 1", "Keep-Alive: a", "Upgrade: x", "TE: x", "Trailer: x", "Proxy-Authenticate: x",
-              "Proxy-Authentication-Info: x", "Proxy-Authorization: x", "Proxy-Connection: x", "Transfer-Encoding: chunked", "X-A: 1"], CachePolicy()),
+            (
+                [
+                    "Connection: X-Hop", "X-Hop: 1", "Keep-Alive: a", "Upgrade: x", "TE: x", "Trailer: x",
+                    "Proxy-Authenticate: x",
+                    "Proxy-Authentication-Info: x", "Proxy-Authorization: x", "Proxy-Connection: x",
+                    "Transfer-Encoding: chunked", "X-A: 1",
+                ], CachePolicy()
+            ),
             ["X-A: 1"]),
-        Case("unknown fields stay", (["Public-Key-Pins: a", "Set-Cookie2: b", "Clear-Site-Data: c"], CachePolicy()),
+        Case(
+            "unknown fields stay", (["Public-Key-Pins: a", "Set-Cookie2: b", "Clear-Site-Data: c"], CachePolicy()),
             ["Public-Key-Pins: a", "Set-Cookie2: b", "Clear-Site-Data: c"]),
-        Case("Connection cannot take away what caching needs", (["Connection: cache-control, etag", "Cache-Control: no-cache", "ETag: \"a\""], CachePolicy()),
+        Case(
+            "Connection cannot take away what caching needs",
+            (["Connection: cache-control, etag", "Cache-Control: no-cache", "ETag: \"a\""], CachePolicy()),
             ["Cache-Control: no-cache", "ETag: \"a\""]),
-        Case("qualified no-cache", (["Cache-Control: no-cache=\"X-A, set-cookie\"", "X-A: 1", "Set-Cookie: a", "X-B: 2"], CachePolicy()),
+        Case(
+            "qualified no-cache",
+            (["Cache-Control: no-cache=\"X-A, set-cookie\"", "X-A: 1", "Set-Cookie: a", "X-B: 2"], CachePolicy()),
             ["Cache-Control: no-cache=\"X-A, set-cookie\"", "X-B: 2"]),
-        Case("qualified private", (["Cache-Control: private=\"X-A\"", "X-A: 1", "X-B: 2"], CachePolicy()),
+        Case(
+            "qualified private", (["Cache-Control: private=\"X-A\"", "X-A: 1", "X-B: 2"], CachePolicy()),
             ["Cache-Control: private=\"X-A\"", "X-B: 2"]),
-        Case("qualified private in a private cache", (["Cache-Control: private=\"X-A\"", "X-A: 1"], .with { $0.role = .private }),
+        Case(
+            "qualified private in a private cache",
+            (["Cache-Control: private=\"X-A\"", "X-A: 1"], .with { $0.role = .private }),
             ["Cache-Control: private=\"X-A\"", "X-A: 1"]),
-        Case("cookies, by default", (["Set-Cookie: a=1", "Set-Cookie: b=2"], CachePolicy()), ["Set-Cookie: a=1", "Set-Cookie: b=2"]),
-        Case("cookies, withheld", (["Set-Cookie: a=1", "Set-Cookie: b=2", "X-A: 1"], .with { $0.setCookie = .withheld }), ["X-A: 1"]),
+        Case(
+            "cookies, by default", (["Set-Cookie: a=1", "Set-Cookie: b=2"], CachePolicy()),
+            ["Set-Cookie: a=1", "Set-Cookie: b=2"]),
+        Case(
+            "cookies, withheld",
+            (["Set-Cookie: a=1", "Set-Cookie: b=2", "X-A: 1"], .with { $0.setCookie = .withheld }), ["X-A: 1"]),
     ]
 
     @Test(arguments: cases)
     func `what is kept of a header section`(_ row: Case) {
-        let stored = StoredResponse.stored(ResponseHead(fields: Fields(lines: row.input.lines)), policy: row.input.policy)
+        let stored = StoredResponse.stored(
+            ResponseHead(fields: Fields(lines: row.input.lines)), policy: row.input.policy)
         #expect(stored.fields == Fields(lines: row.output + ["Date: \(epoch.httpDate)"]))
     }
 
@@ -202,7 +270,8 @@ struct StoredFieldTests {
         DateCase("twice", ["Mon, 03 Sep 2001 00:00:00 GMT", "Tue, 04 Sep 2001 00:00:00 GMT"], [epoch.httpDate]),
     ])
     func `what is kept has the date of receipt if it has none of its own`(_ row: DateCase) {
-        let stored = StoredResponse.stored(ResponseHead(fields: Fields(lines: row.input.map { "Date: " + $0 })), at: 0.7)
+        let stored = StoredResponse.stored(
+            ResponseHead(fields: Fields(lines: row.input.map { "Date: " + $0 })), at: 0.7)
         #expect(stored.fields[all: .date] == row.output)
     }
 

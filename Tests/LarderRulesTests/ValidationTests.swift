@@ -16,8 +16,12 @@ struct ValidationRequestTests {
         Case("a tag", (["ETag: \"a\""], []), ["If-None-Match: \"a\""]),
         Case("a weak tag", (["ETag: W/\"a\""], []), ["If-None-Match: W/\"a\""]),
         Case("a tag without quotes stays without", (["ETag: abc"], []), ["If-None-Match: abc"]),
-        Case("a date, as it came", (["Last-Modified: Tuesday, 04-Sep-01 00:00:00 GMT"], []), ["If-Modified-Since: Tuesday, 04-Sep-01 00:00:00 GMT"]),
-        Case("both", (["ETag: \"a\"", "Last-Modified: \(monday)"], []), ["If-None-Match: \"a\"", "If-Modified-Since: \(monday)"]),
+        Case(
+            "a date, as it came", (["Last-Modified: Tuesday, 04-Sep-01 00:00:00 GMT"], []),
+            ["If-Modified-Since: Tuesday, 04-Sep-01 00:00:00 GMT"]),
+        Case(
+            "both", (["ETag: \"a\"", "Last-Modified: \(monday)"], []),
+            ["If-None-Match: \"a\"", "If-Modified-Since: \(monday)"]),
         Case(
             "the client's conditions make room",
             (["ETag: \"a\""], ["X: 1", "If-None-Match: \"b\"", "If-Modified-Since: \(tuesday)", "If-Range: \"b\""]),
@@ -25,8 +29,12 @@ struct ValidationRequestTests {
         Case(
             "for a part the tag is enough", (["ETag: \"a\"", "Last-Modified: \(monday)"], ["Range: bytes=0-4"]),
             ["Range: bytes=0-4", "If-None-Match: \"a\""]),
-        Case("for a part the date must do", (["Last-Modified: \(monday)"], ["Range: bytes=0-4"]), ["Range: bytes=0-4", "If-Modified-Since: \(monday)"]),
-        Case("two tags are none", (["ETag: \"a\"", "ETag: \"b\"", "Last-Modified: \(monday)"], []), ["If-Modified-Since: \(monday)"]),
+        Case(
+            "for a part the date must do", (["Last-Modified: \(monday)"], ["Range: bytes=0-4"]),
+            ["Range: bytes=0-4", "If-Modified-Since: \(monday)"]),
+        Case(
+            "two tags are none", (["ETag: \"a\"", "ETag: \"b\"", "Last-Modified: \(monday)"], []),
+            ["If-Modified-Since: \(monday)"]),
         Case("a broken date is none", (["Last-Modified: yesterday"], []), []),
     ]
 
@@ -50,23 +58,52 @@ struct ValidationMatchTests {
     typealias Case = Row<Input, ValidationMatch>
 
     static let cases: [Case] = [
-        Case("the strong tag", Input(stored: [["ETag: \"a\""]], response: ["ETag: \"a\""]), .update([0], by: .strongTag)),
-        Case("all with the strong tag", Input(stored: [["ETag: \"a\""], ["ETag: \"b\""], ["ETag: \"a\""]], response: ["ETag: \"a\""]), .update([0, 2], by: .strongTag)),
-        Case("a strong tag nobody has", Input(stored: [["ETag: \"a\""]], response: ["ETag: \"b\""]), .none(.unknownRepresentation)),
-        Case("a strong tag is not a weak one", Input(stored: [["ETag: W/\"a\""]], response: ["ETag: \"a\""]), .none(.unknownRepresentation)),
-        Case("a weak tag means the newest", Input(stored: [["ETag: \"a\""], ["ETag: W/\"a\""]], response: ["ETag: W/\"a\""]), .update([1], by: .weakTag)),
-        Case("a weak tag nobody has", Input(stored: [["ETag: W/\"a\""]], response: ["ETag: W/\"b\""]), .none(.unknownRepresentation)),
-        Case("tags without quotes", Input(stored: [["ETag: abc"]], response: ["ETag: abc"]), .update([0], by: .strongTag)),
-        Case("the tag before the date", Input(stored: [["ETag: \"a\"", "Last-Modified: \(monday)"]], response: ["ETag: \"b\"", "Last-Modified: \(monday)"]), .none(.unknownRepresentation)),
         Case(
-            "a strong date", Input(stored: [["Last-Modified: \(monday)"], ["Last-Modified: \(monday)"]], response: ["Last-Modified: \(monday)", "Date: \(now)"]),
+            "the strong tag", Input(stored: [["ETag: \"a\""]], response: ["ETag: \"a\""]), .update([0], by: .strongTag)),
+        Case(
+            "all with the strong tag",
+            Input(stored: [["ETag: \"a\""], ["ETag: \"b\""], ["ETag: \"a\""]], response: ["ETag: \"a\""]),
+            .update([0, 2], by: .strongTag)),
+        Case(
+            "a strong tag nobody has", Input(stored: [["ETag: \"a\""]], response: ["ETag: \"b\""]),
+            .none(.unknownRepresentation)),
+        Case(
+            "a strong tag is not a weak one", Input(stored: [["ETag: W/\"a\""]], response: ["ETag: \"a\""]),
+            .none(.unknownRepresentation)),
+        Case(
+            "a weak tag means the newest",
+            Input(stored: [["ETag: \"a\""], ["ETag: W/\"a\""]], response: ["ETag: W/\"a\""]), .update([1], by: .weakTag)
+        ),
+        Case(
+            "a weak tag nobody has", Input(stored: [["ETag: W/\"a\""]], response: ["ETag: W/\"b\""]),
+            .none(.unknownRepresentation)),
+        Case(
+            "tags without quotes", Input(stored: [["ETag: abc"]], response: ["ETag: abc"]), .update([0], by: .strongTag)
+        ),
+        Case(
+            "the tag before the date",
+            Input(
+                stored: [["ETag: \"a\"", "Last-Modified: \(monday)"]],
+                response: ["ETag: \"b\"", "Last-Modified: \(monday)"]), .none(.unknownRepresentation)),
+        Case(
+            "a strong date",
+            Input(
+                stored: [["Last-Modified: \(monday)"], ["Last-Modified: \(monday)"]],
+                response: ["Last-Modified: \(monday)", "Date: \(now)"]),
             .update([0, 1], by: .lastModified)),
         Case(
             "a weak date means the newest",
-            Input(stored: [["Last-Modified: \(monday)"], ["Last-Modified: \(monday)"]], response: ["Last-Modified: \(monday)", "Date: \(monday)"]),
+            Input(
+                stored: [["Last-Modified: \(monday)"], ["Last-Modified: \(monday)"]],
+                response: ["Last-Modified: \(monday)", "Date: \(monday)"]),
             .update([1], by: .lastModified)),
-        Case("a date nobody has", Input(stored: [["Last-Modified: \(monday)"]], response: ["Last-Modified: \(tuesday)"]), .none(.unknownRepresentation)),
-        Case("nothing means what was asked about", Input(stored: [["ETag: \"a\""], ["ETag: \"b\""]], response: [], validated: 0), .update([0], by: .onlyCandidate)),
+        Case(
+            "a date nobody has", Input(stored: [["Last-Modified: \(monday)"]], response: ["Last-Modified: \(tuesday)"]),
+            .none(.unknownRepresentation)),
+        Case(
+            "nothing means what was asked about",
+            Input(stored: [["ETag: \"a\""], ["ETag: \"b\""]], response: [], validated: 0),
+            .update([0], by: .onlyCandidate)),
     ]
 
     @Test(arguments: cases)
@@ -84,7 +121,8 @@ struct ValidationMatchTests {
             .stored(.ok("ETag: \"a\"", "Vary: Foo"), to: .get("Foo: " + value))
         }
         let match = Validation.match(
-            Fields(lines: ["ETag: \"a\""]), request: Fields(lines: ["Foo: 1"]), candidates: [variant("1"), variant("2")], validated: 0)
+            Fields(lines: ["ETag: \"a\""]), request: Fields(lines: ["Foo: 1"]),
+            candidates: [variant("1"), variant("2")], validated: 0)
         #expect(match == .update([0], by: .strongTag))
     }
 }
@@ -100,21 +138,31 @@ struct FresheningTests {
         Case("the length stays", (["Content-Length: 10"], ["Content-Length: 0"]), ["Content-Length: 10"]),
         Case(
             "what says how to read the content stays",
-            (["Content-Type: a/b"], ["Content-Type: c/d", "Content-Encoding: gzip", "Content-Range: bytes 0-1/2"]), ["Content-Type: a/b"]),
-        Case("other fields named Content- do not", (["Content-Location: a", "Content-Foo: a"], ["Content-Location: b", "Content-Foo: b"]),
+            (["Content-Type: a/b"], ["Content-Type: c/d", "Content-Encoding: gzip", "Content-Range: bytes 0-1/2"]),
+            ["Content-Type: a/b"]),
+        Case(
+            "other fields named Content- do not",
+            (["Content-Location: a", "Content-Foo: a"], ["Content-Location: b", "Content-Foo: b"]),
             ["Content-Location: b", "Content-Foo: b"]),
         Case("an old age does not survive", (["Age: 30", "Date: \(monday)"], []), []),
-        Case("a new one counts", (["Age: 30", "Date: \(monday)"], ["Age: 3", "Date: \(now)"]), ["Age: 3", "Date: \(now)"]),
-        Case("what belongs to the connection is not taken", (["X-A: 1"], ["Connection: X-A", "X-A: 2", "Keep-Alive: x", "Transfer-Encoding: chunked"]), ["X-A: 1"]),
+        Case(
+            "a new one counts", (["Age: 30", "Date: \(monday)"], ["Age: 3", "Date: \(now)"]),
+            ["Age: 3", "Date: \(now)"]),
+        Case(
+            "what belongs to the connection is not taken",
+            (["X-A: 1"], ["Connection: X-A", "X-A: 2", "Keep-Alive: x", "Transfer-Encoding: chunked"]), ["X-A: 1"]),
     ]
 
     @Test(arguments: cases)
     func `fields of a newer response replace stored ones`(_ row: Case) {
-        #expect(Freshening.merged(Fields(lines: row.input.stored), with: Fields(lines: row.input.response)) == Fields(lines: row.output))
+        #expect(
+            Freshening.merged(Fields(lines: row.input.stored), with: Fields(lines: row.input.response))
+                == Fields(lines: row.output))
     }
 
     private func freshened(
-        _ stored: StoredResponse, _ lines: String..., to request: RequestHead = .get(), policy: CachePolicy = CachePolicy()
+        _ stored: StoredResponse, _ lines: String..., to request: RequestHead = .get(),
+        policy: CachePolicy = CachePolicy()
     ) -> FresheningDecision {
         Freshening.freshen(
             stored, with: ResponseHead(status: 304, fields: Fields(lines: lines)), to: request, requestTime: .at(100),
@@ -122,7 +170,8 @@ struct FresheningTests {
     }
 
     @Test func `lifetime and age begin anew`() {
-        let stored = StoredResponse.stored(.ok("Cache-Control: max-age=60", "Age: 50", "Date: \(now)", "ETag: \"a\""), length: 12)
+        let stored = StoredResponse.stored(
+            .ok("Cache-Control: max-age=60", "Age: 50", "Date: \(now)", "ETag: \"a\""), length: 12)
         guard case .updated(let updated) = freshened(stored, "Cache-Control: max-age=5") else {
             Issue.record("not updated")
             return
@@ -171,7 +220,8 @@ struct FresheningTests {
 
     @Test func `cookies of a 304 do not reach others where they are withheld`() {
         let policy = CachePolicy.with { $0.setCookie = .withheld }
-        guard case .updated(let updated) = freshened(.stored(.ok(), policy: policy), "Set-Cookie: a=b", policy: policy) else {
+        guard case .updated(let updated) = freshened(.stored(.ok(), policy: policy), "Set-Cookie: a=b", policy: policy)
+        else {
             Issue.record("not updated")
             return
         }
@@ -192,7 +242,9 @@ struct HeadFresheningTests {
 
     static let cases: [Case] = [
         Case("no validator", (200, ["Cache-Control: max-age=1000"]), .updated(lifetime: .seconds(1000))),
-        Case("all the same", (200, ["ETag: \"a\"", "Last-Modified: \(monday)", "Content-Length: 10"]), .updated(lifetime: .seconds(2))),
+        Case(
+            "all the same", (200, ["ETag: \"a\"", "Last-Modified: \(monday)", "Content-Length: 10"]),
+            .updated(lifetime: .seconds(2))),
         Case("another tag", (200, ["ETag: \"b\""]), .stale(.eTag)),
         Case("another date", (200, ["Last-Modified: \(tuesday)"]), .stale(.lastModified)),
         Case("another length", (200, ["Content-Length: 11"]), .stale(.contentLength)),
@@ -235,7 +287,9 @@ struct InvalidationTests {
         Case("a refusal", (.post, 403, []), .none(.failed)),
         Case("GET", (.get, 200, ["Location: /b", "Cache-Group-Invalidation: \"x\""]), .none(.safeMethod)),
         Case("QUERY", (.query, 200, []), .none(.safeMethod)),
-        Case("both locations", (.put, 201, ["Location: /b", "Content-Location: http://ORIGIN.example:80/c"]), uris("/b", "/c")),
+        Case(
+            "both locations", (.put, 201, ["Location: /b", "Content-Location: http://ORIGIN.example:80/c"]),
+            uris("/b", "/c")),
         Case("relative", (.put, 201, ["Location: b/../c?d#e"]), uris("/c?d")),
         Case("a query alone", (.put, 201, ["Location: ?d"]), uris("/a?d")),
         Case("the target itself", (.put, 201, ["Location: a"]), uris()),
@@ -251,12 +305,16 @@ struct InvalidationTests {
     @Test(arguments: cases)
     func `a response to a write invalidates`(_ row: Case) {
         let decision = Invalidation.decide(
-            method: row.input.method, target: target, status: row.input.status, response: Fields(lines: row.input.lines))
+            method: row.input.method, target: target, status: row.input.status, response: Fields(lines: row.input.lines)
+        )
         #expect(decision == row.output)
     }
 
     @Test func `a stored response belongs to the groups it names`() {
-        #expect(Invalidation.groups(of: Fields(lines: ["Cache-Groups: \"a b\", \"c\"", "Cache-Groups: \"d\", token"])) == ["a b", "c", "d"])
+        #expect(
+            Invalidation.groups(of: Fields(lines: ["Cache-Groups: \"a b\", \"c\"", "Cache-Groups: \"d\", token"])) == [
+                "a b", "c", "d",
+            ])
         let many = (0..<300).map { "\"g\($0)\"" }.joined(separator: ", ")
         #expect(Invalidation.groups(of: Fields(lines: ["Cache-Groups: " + many])).count == Invalidation.groupLimit)
     }

@@ -33,8 +33,10 @@ struct VarianceTests {
         Case("empty is not absent", .init("Foo", first: [], second: ["Foo:"]), false),
         Case("absent is not empty", .init("Foo", first: ["Foo:"], second: []), false),
         Case("other fields do not matter", .init("Foo", first: ["Bar: 1"], second: ["Bar: 2"]), true),
-        Case("one of two differs", .init("Foo, Bar", first: ["Foo: 1", "Bar: 1"], second: ["Foo: 1", "Bar: 2"]), false),
-        Case("named on two lines", .init("Foo", "Bar", first: ["Foo: 1", "Bar: 1"], second: ["Foo: 1", "Bar: 2"]), false),
+        Case(
+            "one of two differs", .init("Foo, Bar", first: ["Foo: 1", "Bar: 1"], second: ["Foo: 1", "Bar: 2"]), false),
+        Case(
+            "named on two lines", .init("Foo", "Bar", first: ["Foo: 1", "Bar: 1"], second: ["Foo: 1", "Bar: 2"]), false),
         Case("a star", .init("*", first: [], second: []), false),
         Case("a star behind nothing", .init(", *", first: [], second: []), false),
         Case("a star among names", .init("Foo, *", first: ["Foo: 1"], second: ["Foo: 1"]), false),
@@ -43,25 +45,44 @@ struct VarianceTests {
         Case("two lines are one value", .init("Foo", first: ["Foo: 1, 2"], second: ["Foo: 1", "Foo: 2"]), true),
         Case("two lines in another order", .init("Foo", first: ["Foo: 1, 2"], second: ["Foo: 2", "Foo: 1"]), false),
         Case("a second line", .init("Foo", first: ["Foo: 1"], second: ["Foo: 1", "Foo: 2"]), false),
-        Case("language tags have no case", .init("Accept-Language", first: ["Accept-Language: en, de"], second: ["Accept-Language: eN,De"]), true),
-        Case("but an order", .init("Accept-Language", first: ["Accept-Language: en, de"], second: ["Accept-Language: de, en"]), false),
+        Case(
+            "language tags have no case",
+            .init("Accept-Language", first: ["Accept-Language: en, de"], second: ["Accept-Language: eN,De"]), true),
+        Case(
+            "but an order",
+            .init("Accept-Language", first: ["Accept-Language: en, de"], second: ["Accept-Language: de, en"]), false),
         Case(
             "unless weights order them",
-            .init("Accept-Language", first: ["Accept-Language: en, de;q=0.5"], second: ["Accept-Language: de; q=0.50,en;q=1.0"]), true),
-        Case("weights count", .init("Accept-Encoding", first: ["Accept-Encoding: gzip;q=0.5"], second: ["Accept-Encoding: gzip;q=0.4"]), false),
-        Case("a refusal is none", .init("Accept-Encoding", first: ["Accept-Encoding: gzip"], second: ["Accept-Encoding: gzip;q=0"]), false),
-        Case("what is no weight is left alone", .init("Accept-Encoding", first: ["Accept-Encoding: gzip;q=2"], second: ["Accept-Encoding: GZIP;q=2"]), false),
-        Case("a blank inside a token is no blank", .init("Accept-Encoding", first: ["Accept-Encoding: gz ip"], second: ["Accept-Encoding: gzip"]), false),
+            .init(
+                "Accept-Language", first: ["Accept-Language: en, de;q=0.5"],
+                second: ["Accept-Language: de; q=0.50,en;q=1.0"]), true),
+        Case(
+            "weights count",
+            .init("Accept-Encoding", first: ["Accept-Encoding: gzip;q=0.5"], second: ["Accept-Encoding: gzip;q=0.4"]),
+            false),
+        Case(
+            "a refusal is none",
+            .init("Accept-Encoding", first: ["Accept-Encoding: gzip"], second: ["Accept-Encoding: gzip;q=0"]), false),
+        Case(
+            "what is no weight is left alone",
+            .init("Accept-Encoding", first: ["Accept-Encoding: gzip;q=2"], second: ["Accept-Encoding: GZIP;q=2"]), false
+        ),
+        Case(
+            "a blank inside a token is no blank",
+            .init("Accept-Encoding", first: ["Accept-Encoding: gz ip"], second: ["Accept-Encoding: gzip"]), false),
         Case("media types are left alone", .init("Accept", first: ["Accept: a/b"], second: ["Accept: A/b"]), false),
         Case(
             "nothing is normalised when switched off",
-            .init("Accept-Language", first: ["Accept-Language: en"], second: ["Accept-Language: EN"], normalises: false), false),
+            .init(
+                "Accept-Language", first: ["Accept-Language: en"], second: ["Accept-Language: EN"], normalises: false),
+            false),
     ]
 
     @Test(arguments: cases)
     func `a second request selects the response to the first`(_ row: Case) {
         let response = Fields(lines: row.input.vary.map { "Vary: " + $0 })
-        let variance = Variance(vary: response, request: Fields(lines: row.input.first), normalises: row.input.normalises)
+        let variance = Variance(
+            vary: response, request: Fields(lines: row.input.first), normalises: row.input.normalises)
         #expect(variance.matches(Fields(lines: row.input.second)) == row.output)
         // Matching and equality are two ways to say the same.
         let other = Variance(vary: response, request: Fields(lines: row.input.second), normalises: row.input.normalises)

@@ -77,7 +77,9 @@ struct Game {
         Validation.makeConditional(&conditional, for: stored[index])
         conditional.remove(.range)
         let conditions = cache.conditions(naive[index], request)
-        guard Fields(lines: conditions) == conditional else { return report("conditions", request, "\(conditions)", "\(conditional)") }
+        guard Fields(lines: conditions) == conditional else {
+            return report("conditions", request, "\(conditions)", "\(conditional)")
+        }
         switch messages.random.pick([304, 304, 304, 200, 0]) {
         case 304: return notModified(index, request, head)
         case 200: return forward(request, head)
@@ -95,7 +97,8 @@ struct Game {
             response.headers.append(("etag", tag))
         }
         let expected = cache.updated(naive, by: response, request, validated: index)
-        let match = Validation.match(Fields(lines: response.lines), request: head.fields, candidates: stored, validated: index)
+        let match = Validation.match(
+            Fields(lines: response.lines), request: head.fields, candidates: stored, validated: index)
         let found: [Int] = if case .update(let indexes, _) = match { indexes } else { [] }
         guard expected == found else { return report("304", request, "\(expected)", "\(match)\n\(response.lines)") }
         kinds.insert(found.isEmpty ? "304 matches nothing" : "304 updates")
@@ -106,8 +109,12 @@ struct Game {
             let decision = Freshening.freshen(
                 stored[index], with: ResponseHead(response), to: head, requestTime: timestamp(requestTime),
                 responseTime: timestamp(now), policy: policy)
-            guard (obstacle ?? "kept") == decision.text else { return report("freshening", request, obstacle ?? "kept", decision.text) }
-            if let difference = adopt(decision, entry, at: index) { return report("freshened", request, "", difference) }
+            guard (obstacle ?? "kept") == decision.text else {
+                return report("freshening", request, obstacle ?? "kept", decision.text)
+            }
+            if let difference = adopt(decision, entry, at: index) {
+                return report("freshened", request, "", difference)
+            }
             if obstacle != nil { discarded.append(index) }
         }
         if !discarded.isEmpty { kinds.insert("304 discards") }
@@ -138,26 +145,33 @@ struct Game {
         let status = messages.random.pick([nil, nil, 500, 503, 504, 501, 404])
         let expected = cache.afterFailure(naive[index], status: status, request, now)
         let decision = StaleUse.onError(
-            stored[index], failure: status.map { .status(Status($0)) } ?? .disconnected, request: head, policy: policy, now: timestamp(now))
+            stored[index], failure: status.map { .status(Status($0)) } ?? .disconnected, request: head, policy: policy,
+            now: timestamp(now))
         kinds.insert(expected.hasPrefix("yes") ? "stale after failure" : "no stale after failure")
-        return expected == decision.text ? nil : report("failure \(String(describing: status))", request, expected, decision.text)
+        return expected == decision.text
+            ? nil : report("failure \(String(describing: status))", request, expected, decision.text)
     }
 
     private mutating func forward(_ request: NaiveMessage, _ head: RequestHead) -> String? {
         let requestTime = now
         now += messages.random.pick([0, 0, 250, 2000])
         let response = messages.response(to: request, now: now)
-        if request.method == "HEAD", response.status == 200 { return headResponse(request, head, response, requestTime) }
+        if request.method == "HEAD", response.status == 200 {
+            return headResponse(request, head, response, requestTime)
+        }
         let paths = cache.invalidated(request, response)
         let invalidation = Invalidation.decide(
-            method: head.method, target: target, status: Status(response.status), response: Fields(lines: response.lines))
+            method: head.method, target: target, status: Status(response.status),
+            response: Fields(lines: response.lines))
         guard paths == invalidation.paths else { return report("invalidation", request, "\(paths)", "\(invalidation)") }
         if !paths.isEmpty { invalidate() }
         let expected = cache.storability(request, response, now)
         let decision = Storability.decide(
-            request: head, target: target, response: ResponseHead(response), policy: policy, responseTime: timestamp(now))
+            request: head, target: target, response: ResponseHead(response), policy: policy,
+            responseTime: timestamp(now))
         guard expected == decision.text else {
-            return report("storability", request, expected, decision.text + "\n" + response.lines.joined(separator: "\n"))
+            return report(
+                "storability", request, expected, decision.text + "\n" + response.lines.joined(separator: "\n"))
         }
         guard expected.hasPrefix("store") else { return nil }
         kinds.insert(expected)
@@ -174,9 +188,15 @@ struct Game {
             return report("stored fields", request, "\(entry.response.lines)", "\(response.fields)")
         }
         // The newer response takes the place of those that the same requests select.
-        let replacedNaively = naive.indices.filter { naive[$0].vary == entry.vary && naive[$0].held == nil && entry.held == nil }
-        let replaced = stored.indices.filter { stored[$0].variance == response.variance && !stored[$0].isPartial && !response.isPartial }
-        guard replacedNaively == replaced else { return report("variance", request, "\(replacedNaively)", "\(replaced)") }
+        let replacedNaively = naive.indices.filter {
+            naive[$0].vary == entry.vary && naive[$0].held == nil && entry.held == nil
+        }
+        let replaced = stored.indices.filter {
+            stored[$0].variance == response.variance && !stored[$0].isPartial && !response.isPartial
+        }
+        guard replacedNaively == replaced else {
+            return report("variance", request, "\(replacedNaively)", "\(replaced)")
+        }
         for index in replaced.reversed() {
             naive.remove(at: index)
             stored.remove(at: index)
@@ -190,9 +210,12 @@ struct Game {
         _ request: NaiveMessage, _ head: RequestHead, _ response: NaiveMessage, _ requestTime: Int
     ) -> String? {
         var response = response
-        if messages.random.chance(50) { response.headers.append(("content-length", messages.random.pick(["10", "11"]))) }
+        if messages.random.chance(50) {
+            response.headers.append(("content-length", messages.random.pick(["10", "11"])))
+        }
         var discarded: [Int] = []
-        for index in naive.indices where cache.matches(naive[index], request) && [200, 206].contains(naive[index].response.status) {
+        for index in naive.indices
+        where cache.matches(naive[index], request) && [200, 206].contains(naive[index].response.status) {
             let length = naive[index].held == nil ? Game.length : 5
             let difference = cache.difference(naive[index], response, length: length)
             let entry = cache.freshened(naive[index], response, request, requestTime, now)
@@ -203,7 +226,9 @@ struct Game {
             let expected = difference ?? obstacle ?? "kept"
             guard expected == decision.text else { return report("HEAD", request, expected, decision.text) }
             kinds.insert(difference == nil ? "HEAD updates" : "HEAD shows a difference")
-            if let difference = adopt(decision, entry, at: index) { return report("updated by HEAD", request, "", difference) }
+            if let difference = adopt(decision, entry, at: index) {
+                return report("updated by HEAD", request, "", difference)
+            }
             if difference == nil, obstacle != nil { discarded.append(index) }
         }
         for index in discarded.reversed() {
@@ -222,8 +247,12 @@ struct Game {
     }
 
     private func report(_ what: String, _ request: NaiveMessage, _ expected: String, _ actual: String) -> String {
-        let entries = naive.enumerated().map { "#\($0) \($1.response.status) \($1.standing) received \($1.responseTime)\n  " + $1.response.lines.joined(separator: "\n  ") }
-        return "\(what): naively '\(expected)', but '\(actual)' at \(now)\n\(request.method) \(request.lines)\n\(naivePolicy)\n"
+        let entries = naive.enumerated().map {
+            "#\($0) \($1.response.status) \($1.standing) received \($1.responseTime)\n  "
+                + $1.response.lines.joined(separator: "\n  ")
+        }
+        return
+            "\(what): naively '\(expected)', but '\(actual)' at \(now)\n\(request.method) \(request.lines)\n\(naivePolicy)\n"
             + entries.joined(separator: "\n")
     }
 }

@@ -82,7 +82,8 @@ extension NaiveCache {
         guard request.method == "GET", request.has("range"), ifRangeHolds(request, entry) else { return false }
         if let range = entry.range, request.only("range") == range { return true }
         if entry.isUncuttable { return false }
-        guard let sets = ranges(request, of: entry.completeLength), sets.count == 1, let asked = sets[0], !asked.isEmpty else { return false }
+        guard let sets = ranges(request, of: entry.completeLength), sets.count == 1, let asked = sets[0], !asked.isEmpty
+        else { return false }
         return asked.isSubset(of: held)
     }
 
@@ -108,7 +109,8 @@ extension NaiveCache {
         let suitable = entries.indices.filter { index in
             let entry = entries[index]
             let mayShare =
-                !policy.isShared || policy.storesAuthorized || !entry.wasAuthorized || allowsAuthorized(directives(entry.response))
+                !policy.isShared || policy.storesAuthorized || !entry.wasAuthorized
+                || allowsAuthorized(directives(entry.response))
             return mayShare && matches(entry, request)
         }
         return suitable.sorted { a, b in
@@ -127,7 +129,9 @@ extension NaiveCache {
         if request.method != "GET", request.method != "HEAD" { return "forward method" }
         let lines = request.all("cache-control")
         let wishes = NaiveDirectives(list: NaiveDirective.parse(lines), source: nil)
-        let noCache = wishes.has("no-cache") || (lines.isEmpty && NaiveDirective.parse(request.all("pragma")).contains { $0.name == "no-cache" })
+        let noCache =
+            wishes.has("no-cache")
+            || (lines.isEmpty && NaiveDirective.parse(request.all("pragma")).contains { $0.name == "no-cache" })
         func milliseconds(_ name: String) -> Int? {
             if case .value(let seconds) = wishes.number(name) { seconds * 1000 } else { nil }
         }
@@ -143,7 +147,9 @@ extension NaiveCache {
         let age = age(entry, now)
         let lifetime = lifetime(entry.response, entry.responseTime)
         let name = "#\(index) age \(age) ttl \(lifetime - age)"
-        let fresh = lifetime > age && entry.standing == "asReceived" && (isOverridden || !directives(entry.response).isUnqualified("no-cache"))
+        let fresh =
+            lifetime > age && entry.standing == "asReceived"
+            && (isOverridden || !directives(entry.response).isUnqualified("no-cache"))
         if policy.isOffline {
             if fresh { return "answer \(name)" }
             return prohibition(entry) == nil ? "stale offline \(name)" : "refuse offline"

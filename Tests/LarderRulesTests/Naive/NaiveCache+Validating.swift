@@ -6,7 +6,9 @@ extension NaiveCache {
         var lines: [String] = []
         let tag = entry.response.only("etag")
         if let tag { lines.append("if-none-match: " + tag) }
-        if let modified = entry.response.only("last-modified"), dates[modified] != nil, tag == nil || !request.has("range") {
+        if let modified = entry.response.only("last-modified"), dates[modified] != nil,
+            tag == nil || !request.has("range")
+        {
             lines.append("if-modified-since: " + modified)
         }
         return lines
@@ -27,7 +29,9 @@ extension NaiveCache {
         }
         func bare(_ tag: String) -> String { tag.hasPrefix("W/\"") ? String(tag.dropFirst(2)) : tag }
         if let tag = response.all("etag").first {
-            if tag.hasPrefix("W/") { return newest(initial.filter { entries[$0].response.only("etag").map(bare) == bare(tag) }) }
+            if tag.hasPrefix("W/") {
+                return newest(initial.filter { entries[$0].response.only("etag").map(bare) == bare(tag) })
+            }
             return initial.filter { entries[$0].response.only("etag") == tag }
         }
         guard response.has("last-modified") else { return [validated] }
@@ -50,7 +54,9 @@ extension NaiveCache {
         return merged
     }
 
-    func freshened(_ entry: NaiveEntry, _ response: NaiveMessage, _ request: NaiveMessage, _ requestTime: Int, _ responseTime: Int) -> NaiveEntry {
+    func freshened(
+        _ entry: NaiveEntry, _ response: NaiveMessage, _ request: NaiveMessage, _ requestTime: Int, _ responseTime: Int
+    ) -> NaiveEntry {
         var fresh = entry
         fresh.response = merged(entry.response, response)
         if response.has("vary") { fresh.vary = vary(fresh.response, request) }
@@ -77,7 +83,9 @@ extension NaiveCache {
     /// §4.3.5: what a 200 to HEAD shows to be different.
     func difference(_ entry: NaiveEntry, _ response: NaiveMessage, length: Int) -> String? {
         if let tag = response.all("etag").first, tag != entry.response.only("etag") { return "ETag" }
-        if response.has("last-modified"), date(response, "last-modified") != date(entry.response, "last-modified") { return "Last-Modified" }
+        if response.has("last-modified"), date(response, "last-modified") != date(entry.response, "last-modified") {
+            return "Last-Modified"
+        }
         if let announced = response.only("content-length") {
             let known = entry.held == nil || entry.isUncuttable ? length : entry.completeLength
             if let known, Int(announced) != known { return "Content-Length" }
@@ -90,12 +98,16 @@ extension NaiveCache {
         if let status, ![500, 502, 503, 504].contains(status) { return "no: not an error" }
         let age = age(entry, now)
         let lifetime = lifetime(entry.response, entry.responseTime)
-        let fresh = lifetime > age && entry.standing == "asReceived" && (isOverridden || !directives(entry.response).isUnqualified("no-cache"))
+        let fresh =
+            lifetime > age && entry.standing == "asReceived"
+            && (isOverridden || !directives(entry.response).isUnqualified("no-cache"))
         if !fresh, let prohibition = prohibition(entry) { return "no: \(prohibition)" }
         let lines = request.all("cache-control")
         let wishes = NaiveDirectives(list: NaiveDirective.parse(lines), source: nil)
         if wishes.has("no-cache") || wishes.has("no-store") { return "no: request" }
-        if lines.isEmpty, NaiveDirective.parse(request.all("pragma")).contains(where: { $0.name == "no-cache" }) { return "no: request" }
+        if lines.isEmpty, NaiveDirective.parse(request.all("pragma")).contains(where: { $0.name == "no-cache" }) {
+            return "no: request"
+        }
         var wished = 0
         var hasWish = false
         if case .value(let seconds) = wishes.number("stale-if-error") {
@@ -107,7 +119,9 @@ extension NaiveCache {
             if case .value = wishes.number("max-stale") { acceptsStale = true }
             if first.value == nil, !first.isMalformed { acceptsStale = true }
         }
-        if case .value(let seconds) = wishes.number("max-age"), age > seconds * 1000, !acceptsStale, !hasWish { return "no: request" }
+        if case .value(let seconds) = wishes.number("max-age"), age > seconds * 1000, !acceptsStale, !hasWish {
+            return "no: request"
+        }
         var bound = status == nil ? policy.staleIfDisconnected ?? naiveInfinity : policy.staleIfError
         switch directives(entry.response).number("stale-if-error") {
         case .absent: break

@@ -48,13 +48,17 @@ struct NaiveCache {
     func heuristicsAllowed(_ response: NaiveMessage) -> Bool {
         let directives = directives(response)
         let isMarked = directives.permits("public") || (!policy.isShared && directives.isUnqualified("private"))
-        guard [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501].contains(response.status) || isMarked else { return false }
+        guard [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501].contains(response.status) || isMarked else {
+            return false
+        }
         return !NaiveDirective.parse(response.all("pragma")).contains { $0.name == "no-cache" }
     }
 
     func lifetime(_ response: NaiveMessage, _ responseTime: Int) -> Int {
         let isError = response.status >= 400
-        if let configured = policy.expirationTime, policy.mode == "override" { return isError ? policy.retryTime : configured }
+        if let configured = policy.expirationTime, policy.mode == "override" {
+            return isError ? policy.retryTime : configured
+        }
         if let explicit = explicitLifetime(response, responseTime) {
             guard let configured = policy.expirationTime else { return explicit }
             if policy.mode == "cap" { return min(configured, explicit) }
@@ -96,21 +100,32 @@ struct NaiveCache {
         let directives = directives(response)
         let explicit = explicitLifetime(response, responseTime) != nil
         let isOwnLocation = ["/a", "a", "http://origin.example/a"].contains(response.only("content-location") ?? "")
-        guard request.method == "GET" || (request.method == "POST" && (200..<300).contains(response.status) && explicit && isOwnLocation)
+        guard
+            request.method == "GET"
+                || (request.method == "POST" && (200..<300).contains(response.status) && explicit && isOwnLocation)
         else { return "method" }
-        if response.status < 200 || [304, 407, 408, 412, 416, 417, 421, 425, 426, 431].contains(response.status) { return "status" }
+        if response.status < 200 || [304, 407, 408, 412, 416, 417, 421, 425, 426, 431].contains(response.status) {
+            return "status"
+        }
         let mustUnderstand = directives.permits("must-understand")
         if mustUnderstand, response.status == 299 || response.status == 599 { return "must-understand" }
-        if NaiveDirective.parse(request.all("cache-control")).contains(where: { $0.name == "no-store" }) { return "request-no-store" }
+        if NaiveDirective.parse(request.all("cache-control")).contains(where: { $0.name == "no-store" }) {
+            return "request-no-store"
+        }
         if directives.has("no-store"), !mustUnderstand { return "no-store" }
         if policy.isShared, directives.isUnqualified("private") { return "private" }
-        if policy.isShared, !policy.storesAuthorized, request.has("authorization"), !allowsAuthorized(directives) { return "authorization" }
-        if request.method == "GET", let length = request.only("content-length"), length != "0" { return "request-content" }
+        if policy.isShared, !policy.storesAuthorized, request.has("authorization"), !allowsAuthorized(directives) {
+            return "authorization"
+        }
+        if request.method == "GET", let length = request.only("content-length"), length != "0" {
+            return "request-content"
+        }
         if response.status == 206, !request.has("range") || contentRange(response) == nil { return "content-range" }
         if vary(response, request) == nil { return "vary" }
         if policy.isShared, policy.cookies == "notStored", response.has("set-cookie") { return "set-cookie" }
         let isCacheable =
-            isOverridden || explicit || directives.permits("public") || (!policy.isShared && directives.isUnqualified("private"))
+            isOverridden || explicit || directives.permits("public")
+            || (!policy.isShared && directives.isUnqualified("private"))
             || [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501].contains(response.status)
         if !isCacheable { return "cacheable" }
         let isTransient =
@@ -149,9 +164,12 @@ struct NaiveCache {
         return kept
     }
 
-    func entry(_ request: NaiveMessage, _ response: NaiveMessage, _ requestTime: Int, _ responseTime: Int, length: Int) -> NaiveEntry {
+    func entry(
+        _ request: NaiveMessage, _ response: NaiveMessage, _ requestTime: Int, _ responseTime: Int, length: Int
+    ) -> NaiveEntry {
         var entry = NaiveEntry(
-            request: request, response: kept(response, responseTime), requestTime: requestTime, responseTime: responseTime,
+            request: request, response: kept(response, responseTime), requestTime: requestTime,
+            responseTime: responseTime,
             vary: vary(response, request), wasAuthorized: request.has("authorization"))
         if response.status == 206, let (range, complete) = contentRange(response) {
             entry.range = request.only("range")

@@ -24,9 +24,12 @@ struct NaiveDirective {
     var isSpaced = false
     var isMalformed = false
 
-    private static let tokenCharacters = Set("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    private static let tokenCharacters = Set(
+        "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
-    static func isToken(_ text: some StringProtocol) -> Bool { !text.isEmpty && text.allSatisfy(tokenCharacters.contains) }
+    static func isToken(_ text: some StringProtocol) -> Bool {
+        !text.isEmpty && text.allSatisfy(tokenCharacters.contains)
+    }
 
     static func parse(_ lines: [String]) -> [NaiveDirective] { lines.flatMap(parse) }
 
@@ -65,7 +68,9 @@ struct NaiveDirective {
                 let value = rest.dropFirst()
                 if let first = value.first, first == " " || first == "\t" {
                     directive.isSpaced = true
-                } else if value.hasPrefix("\""), let end = closingQuote(Array(value), 0), end == value.count - 1, value.count >= 2 {
+                } else if value.hasPrefix("\""), let end = closingQuote(Array(value), 0), end == value.count - 1,
+                    value.count >= 2
+                {
                     directive.value = String(value.dropFirst().dropLast())
                 } else if isToken(value) {
                     directive.value = String(value)
@@ -117,7 +122,9 @@ struct NaiveDirectives {
 
     func number(_ name: String) -> Number {
         guard let first = list.first(where: { $0.name == name && !$0.isSpaced }) else { return .absent }
-        guard let text = first.value, !text.isEmpty, text.allSatisfy({ "0123456789".contains($0) }) else { return .broken }
+        guard let text = first.value, !text.isEmpty, text.allSatisfy({ "0123456789".contains($0) }) else {
+            return .broken
+        }
         return .value(min(Int(text) ?? 2_147_483_648, 2_147_483_648))
     }
 
@@ -126,7 +133,8 @@ struct NaiveDirectives {
         guard let value = directive.value else { return nil }
         let names = value.split(separator: ",").map { trim(String($0)).lowercased() }.filter { !$0.isEmpty }
         let needed: Set = [
-            "cache-control", "cdn-cache-control", "vary", "age", "date", "expires", "etag", "last-modified", "content-length",
+            "cache-control", "cdn-cache-control", "vary", "age", "date", "expires", "etag", "last-modified",
+            "content-length",
             "content-range", "content-encoding", "content-type", "pragma",
         ]
         if names.isEmpty || names.contains(where: { !NaiveDirective.isToken($0) || needed.contains($0) }) { return nil }
