@@ -100,7 +100,9 @@ extension Reuse {
     private static func decideInFull(
         _ request: RequestHead, _ candidates: [StoredResponse], _ policy: CachePolicy, _ now: Timestamp
     ) -> ReuseDecision {
-        guard isAnswerable(request.method, policy) else { return .forward(.method, fallback: nil) }
+        guard isAnswerable(request.method, policy) else {
+            return policy.offline ? .refuse(.offline) : .forward(.method, fallback: nil)
+        }
         let wishes = CacheControl.Request(request.fields)
         func forward(_ reason: ForwardReason, _ fallback: ReuseDecision.Selection?) -> ReuseDecision {
             if policy.offline { return .refuse(.offline) }

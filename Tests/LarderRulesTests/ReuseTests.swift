@@ -201,7 +201,7 @@ struct ReuseTests {
             "offline, forbidden", .init(.get(), window(", must-revalidate"), policy: offline, at: 999),
             .refuse(.offline)),
         Case("offline, nothing", .init(.get(), policy: offline), .refuse(.offline)),
-        Case("offline, a write", .init(.with(.post), policy: offline), .forward(.method, fallback: nil)),
+        Case("offline, a write", .init(.with(.post), policy: offline), .refuse(.offline)),
     ]
 
     private static let english = StoredResponse.stored(

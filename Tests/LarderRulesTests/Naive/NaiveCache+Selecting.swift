@@ -126,7 +126,9 @@ extension NaiveCache {
     }
 
     func decide(_ entries: [NaiveEntry], _ request: NaiveMessage, _ now: Int) -> String {
-        if request.method != "GET", request.method != "HEAD" { return "forward method" }
+        if request.method != "GET", request.method != "HEAD" {
+            return policy.isOffline ? "refuse offline" : "forward method"
+        }
         let lines = request.all("cache-control")
         let wishes = NaiveDirectives(list: NaiveDirective.parse(lines), source: nil)
         let noCache =
