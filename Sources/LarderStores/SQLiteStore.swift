@@ -57,7 +57,7 @@ package final class SQLiteStore: EntityStore {
     deinit {
         guard core.beginClosing() else { return }
         let (core, lock, writer) = (core, lock, writer)
-        _ = StoreThread.start(name: "larder-close") { withExtendedLifetime(lock) { core.close(writer) } }
+        StoreThread.start(name: "larder-close") { withExtendedLifetime(lock) { core.close(writer) } }?.detach()
     }
 
     private static func check(_ settings: StoreSettings) throws(StoreError) {
@@ -235,14 +235,15 @@ package final class SQLiteStore: EntityStore {
                 lock.release()
                 continuation.resume()
             }
-            if thread == nil { continuation.resume() }
+            // Without a thread to wait on, the process ends with the last group uncommitted, as if it were killed.
+            if let thread { thread.detach() } else { continuation.resume() }
         }
     }
 
     package var statistics: StoreStatistics {
         let counts = core.currentCounts
         return StoreStatistics(
-            state: core.state, entries: counts.entries, bytesOnDisk: core.bytesOnDisk, limit: core.settings.diskLimit,
+            state: core.state, entries: counts.entries, bytesOnDisk: core.bytesOnDisk, limit: core.limit,
             pendingOperations: core.queue.pendingOperations, pendingBytes: core.queue.heldOctets,
             evictions: counts.evictions, droppedWrites: counts.droppedWrites, damaged: counts.damaged)
     }

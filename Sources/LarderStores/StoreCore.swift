@@ -15,6 +15,7 @@ final class StoreCore: Sendable {
         var coolDown: Duration
         /// What everything on disk may take now: less than was set if the disk turned out to be smaller.
         var limit: Int64
+        var limitChangedAt: Int64 = 0
     }
 
     struct Counts {
@@ -163,7 +164,21 @@ final class StoreCore: Sendable {
     /// The disk is full before the limit was reached: the limit becomes what there was, less a little.
     func fitToDisk() {
         let used = bytesOnDisk
-        health.withLock { $0.limit = min($0.limit, max(used - used / 8, StoreSettings.smallestDiskLimit)) }
+        health.withLock { health in
+            health.limit = min(health.limit, max(used - used / 8, StoreSettings.smallestDiskLimit))
+            health.limitChangedAt = monotonicNow()
+        }
+    }
+
+    /// Others may have made room on a disk that was full: a smaller limit grows back, by a sixteenth every ten
+    /// seconds.
+    func regrowLimit() {
+        health.withLock { health in
+            let now = monotonicNow()
+            guard health.limit < settings.diskLimit, now - health.limitChangedAt > 10_000_000_000 else { return }
+            health.limit = min(health.limit + health.limit / 16, settings.diskLimit)
+            health.limitChangedAt = now
+        }
     }
 
     /// Stops writing until a later attempt succeeds.

@@ -57,6 +57,7 @@ package struct StoreStatistics: Sendable {
     package var entries: Int
     /// Everything in the directory: database, log, index of the log, files, and what was set aside.
     package var bytesOnDisk: Int64
+    /// The most it may be: what was set, or less since the disk turned out to be smaller.
     package var limit: Int64
     /// Operations that were accepted and are not yet committed.
     package var pendingOperations: Int

@@ -51,10 +51,10 @@ package struct StoreSettings: Sendable {
         self.now = now
     }
 
-    /// How much room is kept free below `diskLimit`, so that it holds between two slices of eviction.
-    var reserve: Int64 { diskLimit / 32 }
+    /// How much room is kept free below the limit, so that it holds between two slices of eviction.
+    static func reserve(below limit: Int64) -> Int64 { limit / 32 }
     /// A log of so many octets is written back to the database.
-    var checkpointBytes: Int64 { min(max(diskLimit / 32, 256 << 10), 64 << 20) }
+    static func checkpointBytes(below limit: Int64) -> Int64 { min(max(limit / 32, 256 << 10), 64 << 20) }
     /// `commitBytes`, or less where the limit is small.
     var groupBytes: Int { Int(min(Int64(commitBytes), max(diskLimit / 64, 64 << 10))) }
     var longestContent: Int64 { min(maxObject, diskLimit / 8) }

@@ -51,6 +51,8 @@ struct CrashTests {
         }
         #expect(damage == [])
         await store.close()
+        let database = try Connection(path: path + "/cache/larder.db", isWriter: true)
+        #expect(try database.text("PRAGMA integrity_check") == "ok")
         let names = Set(directory.contentFiles.map { String($0.split(separator: "/").last ?? "") })
         #expect(names.count == directory.contentFiles.count)
         #expect(!directory.files.contains { $0.hasPrefix("cache/spool/") || $0.hasPrefix("cache/discarded") })

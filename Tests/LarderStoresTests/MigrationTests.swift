@@ -28,7 +28,8 @@ struct MigrationTests {
         content.bind(3, ContentDigest(of: bytes).bytes)
         content.bind(4, bytes)
         try content.run()
-        let entity = try connection.prepare("INSERT INTO entity VALUES (?1, ?2, ?3, ?1, ?4, ?4, ?4, NULL, ?5, ?6, ?7, ?7)")
+        let entity = try connection.prepare(
+            "INSERT INTO entity VALUES (?1, ?2, ?3, ?1, ?4, ?4, ?4, NULL, ?5, ?6, ?7, ?7)")
         entity.bind(1, Int64(number))
         entity.bind(2, hash: key.hash)
         entity.bind(3, hash: ContentDigest(of: []).prefix)

@@ -233,8 +233,8 @@ struct StoreConformanceTests {
             for number in 30..<60 { store.put(key("x/\(number)"), content("\(number)", 50)) }
             store.put(key("y"), [1])
             store.put(key("x/0", service: "other"), [1])
-            async let removal = store.removeAll(where: EntityMatch(service: "api", urlPrefix: "http://origin.example/x"))
-            #expect(await removal == 60)
+            let match = EntityMatch(service: "api", urlPrefix: "http://origin.example/x")
+            #expect(await store.removeAll(where: match) == 60)
             store.put(key("x/7"), content("later", 50))
             for _ in 0..<2 {
                 #expect(await store.read(key("x/3")).isEmpty)
@@ -295,7 +295,9 @@ struct StoreConformanceTests {
             for number in 0..<round * 20 {
                 #expect(await store.contents(key("\(number)")) == [content("\(number)", number * 5000)])
             }
-            for number in round * 20..<(round + 1) * 20 { store.put(key("\(number)"), content("\(number)", number * 5000)) }
+            for number in round * 20..<(round + 1) * 20 {
+                store.put(key("\(number)"), content("\(number)", number * 5000))
+            }
             await store.close()
             #expect(await store.read(key("0")).isEmpty)
             #expect(!store.put(key("late"), [1]))

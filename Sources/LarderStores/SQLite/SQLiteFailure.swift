@@ -21,6 +21,11 @@ struct SQLiteFailure: Error, Sendable {
     let code: Int32
     let message: String
 
+    /// For what SQLite would not find wrong itself.
+    static func useless(_ message: String) -> SQLiteFailure { SQLiteFailure(code: SQLITE_NOTADB, message: message) }
+    static func corrupt(_ message: String) -> SQLiteFailure { SQLiteFailure(code: SQLITE_CORRUPT, message: message) }
+    static func missing(_ message: String) -> SQLiteFailure { SQLiteFailure(code: SQLITE_CANTOPEN, message: message) }
+
     var kind: Kind {
         switch code & 0xff {
         case SQLITE_CORRUPT, SQLITE_NOTADB: .corrupt

@@ -25,6 +25,9 @@ struct StoreThread: Sendable {
 
     func join() { pthread_join(id, nil) }
 
+    /// For a thread that nobody joins.
+    func detach() { pthread_detach(id) }
+
     fileprivate final class Start: Sendable {
         let name: String
         let body: @Sendable () -> Void

@@ -254,8 +254,9 @@ package final class EntityWriter: EntityWriting {
             return min(count, state.held)
         }
         core.queue.release(held)
-        if core.files.spooledBytes > core.settings.diskLimit / 2 { abandon(.queueFull) }
-        if core.bytesOnDisk > core.settings.diskLimit - core.settings.reserve { core.queue.hurry() }
+        let limit = core.limit
+        if core.files.spooledBytes > limit / 2 { abandon(.queueFull) }
+        if core.bytesOnDisk > limit - StoreSettings.reserve(below: limit) { core.queue.hurry() }
     }
 
     /// The file and what digests it, made when they are first needed.

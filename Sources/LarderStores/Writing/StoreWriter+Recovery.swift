@@ -36,19 +36,19 @@ extension StoreWriter {
         let connection = try Connection(path: core.databasePath, isWriter: true)
         let finding = try Schema.prepare(connection)
         guard case .ready(let migrated) = finding else {
-            if case .foreign(let reason) = finding { throw SQLiteFailure(code: 26, message: reason) }
+            if case .foreign(let reason) = finding { throw .useless(reason) }
             return
         }
         try connection.execute(
             """
             PRAGMA synchronous = NORMAL;
-            PRAGMA wal_autocheckpoint = \(max(settings.checkpointBytes / Schema.pageSize, 8));
-            PRAGMA journal_size_limit = \(settings.checkpointBytes);
             PRAGMA mmap_size = \(settings.mappedBytes);
             PRAGMA cache_size = -16384;
             PRAGMA temp_store = MEMORY;
             PRAGMA secure_delete = FAST;
             """)
+        loggedBytes = 0
+        try fitLog(of: connection)
         if let limit = settings.pageLimit { try connection.execute("PRAGMA max_page_count = \(limit)") }
         try checkLength(connection)
         let opened = try EntityDatabase(connection)
@@ -73,7 +73,7 @@ extension StoreWriter {
         }
         let pages = try connection.integer("PRAGMA page_count")
         guard fileLength(core.databasePath) < pages * Schema.pageSize else { return }
-        throw SQLiteFailure(code: 11, message: "the file is shorter than it says")
+        throw .corrupt("the file is shorter than it says")
     }
 
     private func createFile(_ path: String) throws(DiskFailure) {

@@ -12,6 +12,8 @@ final class StoreWriter {
     private var removals: [Removal] = []
     /// Which file the database is, to notice when someone takes it away.
     var identity: FileIdentity?
+    /// How far the connection lets the log grow.
+    var loggedBytes: Int64 = 0
     private var marksWrittenAt = monotonicNow()
     /// Octets in databases that were set aside.
     var setAsideBytes: Int64 = 0
@@ -87,7 +89,7 @@ final class StoreWriter {
     }
 
     private func write(_ batch: WriteQueue.Batch) throws(SQLiteFailure) {
-        guard let database else { throw SQLiteFailure(code: 14, message: "there is no database") }
+        guard let database else { throw .missing("there is no database") }
         let hasRoom = try makeRoom(for: Int64(batch.bytes))
         var begun: [Removal] = []
         var flushes: [UnsafeContinuation<Void, Never>] = []
@@ -196,16 +198,30 @@ final class StoreWriter {
     }
 
     private var besidePages: Int64 {
-        let log = max(fileLength(core.databasePath + "-wal"), core.settings.checkpointBytes * 2)
+        let log = max(fileLength(core.databasePath + "-wal"), checkpointBytes * 2)
         return log + fileLength(core.databasePath + "-shm") + core.currentCounts.fileBytes + core.files.spooledBytes
             + setAsideBytes
     }
 
-    private var budget: Int64 { core.limit - core.settings.reserve }
+    private var budget: Int64 { core.limit - StoreSettings.reserve(below: core.limit) }
+
+    private var checkpointBytes: Int64 { StoreSettings.checkpointBytes(below: core.limit) }
+
+    /// Lets the log grow as far as the limit allows now.
+    func fitLog(of connection: Connection) throws(SQLiteFailure) {
+        guard checkpointBytes != loggedBytes else { return }
+        try connection.execute(
+            """
+            PRAGMA wal_autocheckpoint = \(checkpointBytes / Schema.pageSize);
+            PRAGMA journal_size_limit = \(checkpointBytes);
+            """)
+        loggedBytes = checkpointBytes
+    }
 
     /// Evicts, a slice at a time, until `bytes` more have room. False if even that does not help.
     private func makeRoom(for bytes: Int64) throws(SQLiteFailure) -> Bool {
         guard let database else { return false }
+        try fitLog(of: database.connection)
         var fruitless = 0
         while try occupied(database) + bytes > budget {
             if setAsideBytes > 0 {
@@ -254,7 +270,7 @@ final class StoreWriter {
             _ = try makeRoom(for: 0)
             try writeMarks(database)
             let mayVacuum = try vacuum(database)
-            if fileLength(core.databasePath + "-wal") > core.settings.checkpointBytes * 3 {
+            if fileLength(core.databasePath + "-wal") > checkpointBytes * 3 {
                 try database.connection.checkpoint(.truncate)
             }
             return mayVacuum || !removals.isEmpty
@@ -282,6 +298,7 @@ final class StoreWriter {
 
     /// Tells the others how large everything is.
     private func publish() {
+        if core.retryAt == nil { core.regrowLimit() }
         let bytes =
             fileLength(core.databasePath) + fileLength(core.databasePath + "-wal")
             + fileLength(core.databasePath + "-shm") + setAsideBytes
@@ -291,6 +308,7 @@ final class StoreWriter {
     // MARK: Failing and recovering
 
     private func fail(_ batch: WriteQueue.Batch, _ failure: SQLiteFailure) {
+        if failure.kind == .full { core.fitToDisk() }
         core.degrade(failure.description)
         for step in batch.steps {
             guard case .write(let record, let blocks) = step.change else { continue }

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The side of the queue that the writing thread sees: what to commit next, and what became of it.
+extension WriteQueue {
+    /// What to do next; waits until a group is worth committing, or until `idleDeadline`.
+    func next(idleDeadline: Int64) -> Work {
+        monitor.wait { state in
+            let now = monotonicNow()
+            if state.acceptsWrites, state.waiting > 0 {
+                let due = (state.firstArrival ?? now) + commitInterval
+                if state.isHurried || state.isClosing || state.bytes >= groupBytes || now >= due {
+                    return .done(take(from: &state))
+                }
+                return .wait(until: min(due, idleDeadline))
+            }
+            if state.isClosing { return .done(.close) }
+            if now >= idleDeadline || state.isHurried {
+                state.isHurried = false
+                return .done(.idle)
+            }
+            return .wait(until: idleDeadline)
+        }
+    }
+
+    private func take(from state: inout State) -> Work {
+        var batch = Batch()
+        while state.head < state.items.count, batch.bytes < groupBytes, batch.entries.count < Self.groupCount {
+            let queued = state.items[state.head]
+            switch queued.item {
+            case .operation(let operation):
+                guard operation.progress == .queued else { break }
+                operation.progress = .committing
+                batch.bytes += queued.bytes
+                batch.entries.append(.step(.init(operation: operation, change: operation.change)))
+            case .command(.wipe(let removal)):
+                guard batch.entries.isEmpty else { return .batch(batch) }
+                advance(&state)
+                return .wipe(removal)
+            case .command(let command):
+                batch.entries.append(.command(command))
+            }
+            advance(&state)
+        }
+        return .batch(batch)
+    }
+
+    private func advance(_ state: inout State) {
+        state.bytes -= state.items[state.head].bytes
+        state.head += 1
+        if state.head == state.items.count {
+            state.items.removeAll(keepingCapacity: state.head <= Self.groupCount)
+            state.head = 0
+            state.firstArrival = nil
+            state.isHurried = false
+        } else if state.head >= Self.groupCount {
+            state.items.removeFirst(state.head)
+            state.head = 0
+        }
+    }
+
+    /// Everything in the batch is in the database.
+    func committed(_ batch: Batch) {
+        monitor.withLock { state in
+            for step in batch.steps { forget(step.operation, in: &state) }
+        }
+    }
+
+    /// Counts anew what waits, all of it from now.
+    private func restart(_ state: inout State) {
+        state.head = 0
+        state.bytes = state.items.reduce(0) { $0 + $1.bytes }
+        state.firstArrival = state.items.isEmpty ? nil : monotonicNow()
+    }
+
+    /// The batch could not be written. From now on no writes are accepted, until `resume`.
+    func failed(_ batch: Batch) {
+        monitor.withLock { state in
+            state.acceptsWrites = false
+            var kept: [Queued] = []
+            for entry in batch.entries {
+                switch entry {
+                case .step(let step):
+                    give(up: step.operation, in: &state)
+                    guard step.operation.progress == .queued else { continue }
+                    kept.append(Queued(item: .operation(step.operation), bytes: Self.overhead))
+                case .command(.flush(let continuation)):
+                    kept.append(Queued(item: .command(.flush(continuation)), bytes: Self.overhead))
+                case .command(.removeAll(let removal)):
+                    kept.append(Queued(item: .command(.removeAll(removal)), bytes: Self.overhead))
+                case .command: continue
+                }
+            }
+            for queued in state.items[state.head...] {
+                guard case .operation(let operation) = queued.item, operation.progress == .queued else { continue }
+                if operation.isWrite { give(up: operation, in: &state) }
+            }
+            state.items.replaceSubrange(0..<state.head, with: kept)
+            restart(&state)
+        }
+    }
+
+    func resume() { monitor.withLock { $0.acceptsWrites = true } }
+
+    /// Writing fails; nobody shall wait for it.
+    func suspend() { failed(Batch()) }
+
+    /// Writing fails: those who wait for it go on. What is to be removed stays hidden, and is removed in the end.
+    func letGoOfWaiting() {
+        let (flushes, removals) = monitor.withLock { state in
+            var flushes: [UnsafeContinuation<Void, Never>] = []
+            state.items = state.items[state.head...].filter { queued in
+                guard case .command(.flush(let continuation)) = queued.item else { return true }
+                flushes.append(continuation)
+                return false
+            }
+            restart(&state)
+            let removals = state.removals.map { removal in
+                defer { removal.continuation = nil }
+                return (removal.continuation, removal.removed)
+            }
+            return (flushes, removals)
+        }
+        for flush in flushes { flush.resume() }
+        for (continuation, removed) in removals { continuation?.resume(returning: removed) }
+    }
+
+    /// From here on rows up to `lastID` are what the removal is about.
+    func begin(_ removal: Removal, lastID: Int64) {
+        monitor.withLock { _ in removal.lastID = lastID }
+        removal.nextID = 0
+    }
+
+    /// Counts rows a removal deleted.
+    func count(_ rows: Int, for removal: Removal) {
+        monitor.withLock { _ in removal.removed += rows }
+    }
+
+    /// Readers need not look past the rows of a removal any more: they are gone.
+    func end(_ removal: Removal) {
+        let (continuation, removed) = monitor.withLock { state in
+            state.removals.removeAll { $0 === removal }
+            defer { removal.continuation = nil }
+            return (removal.continuation, removal.removed)
+        }
+        continuation?.resume(returning: removed)
+    }
+
+    /// Nothing with this hash is in the database any more; unless something is on its way, a miss is certain.
+    func forgetKeys(_ hashes: [UInt64]) {
+        guard !hashes.isEmpty else { return }
+        monitor.withLock { state in
+            for hash in hashes where state.pending[hash]?.contains(where: \.isWrite) != true { index.remove(hash) }
+        }
+    }
+
+    /// Nothing at all is in the database any more.
+    func forgetAllKeys() {
+        monitor.withLock { state in
+            index.removeAll()
+            for (hash, operations) in state.pending where operations.contains(where: \.isWrite) { index.insert(hash) }
+        }
+    }
+
+    /// Makes the writer look after the house soon.
+    func hurry() {
+        monitor.change { $0.isHurried = true }
+    }
+
+    // MARK: Closing
+
+    /// Takes no more operations.
+    func refuse() { monitor.withLock { $0.isRefusing = true } }
+
+    /// The writer does what there is, and then closes.
+    func beginClosing() {
+        monitor.change { $0.isClosing = true }
+    }
+
+    /// After the writer has ended: nobody shall wait for it.
+    func close() {
+        monitor.withLock { $0.isClosed = true }
+        letGoOfWaiting()
+    }
+}
