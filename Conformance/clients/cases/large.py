@@ -82,8 +82,8 @@ def sender(total, asked):
     return script
 
 
-def fetch(daemon, origin, path):
-    """Gets the content and throws it away; returns (fields, digest)."""
+def fetch(daemon, origin, path, pause=0):
+    """Gets the content and throws it away, with a pause after each chunk; returns (fields, digest)."""
     digest = hashlib.sha256()
     with Wire.connect(daemon.port, timeout=120) as client:
         client.send(f"GET {origin.url}{path} HTTP/1.1\r\nHost: {origin.authority}\r\n\r\n")
@@ -92,6 +92,7 @@ def fetch(daemon, origin, path):
         if "chunked" in fields.get("transfer-encoding", ""):
             for chunk in client.chunks():
                 digest.update(chunk)
+                time.sleep(pause)
         else:
             rest = int(fields["content-length"])
             while rest:
@@ -131,6 +132,21 @@ def with_length(context):
 @case("large", "a large body in chunks: passed, stored, and sent again from the disk in bounded memory")
 def in_chunks(context):
     return passes(context, "chunked")
+
+
+@case("large", "content that turns out too large to be stored still reaches a slow client whole")
+def too_large_to_store(context):
+    total = 96 * MEBIBYTE
+    asked = []
+    origin = context.raw_origin(sender(total, asked))
+    daemon = context.daemon(sets={"cache.maxObject": "32 MiB"})
+    expected = digest_of(total)
+    with Watch(daemon) as watch:
+        for _ in range(3):
+            _, digest = fetch(daemon, origin, "/chunked-stored", pause=0.01)
+            expect_equal(digest, expected, "digest of the content")
+    expect_equal(len(asked), 3, "requests at the origin")
+    return watch.check()
 
 
 @case("large", "a large request body reaches the origin in bounded memory, in both framings")
