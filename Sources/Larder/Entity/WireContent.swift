@@ -49,10 +49,7 @@ extension Entity {
         let wire = try encodable.wireContent()
         var result = withContent(wire.octets)
         for name in WireFields.ofOriginalOctets { result.fields.remove(name) }
-        // Text and JSON are sent as UTF-8; a more specific type of the origin's is kept when it says the same.
-        if let type = wire.contentType, !WireFields.agrees(fields[first: .contentType], type) {
-            result.fields[.contentType] = type
-        }
+        if let type = wire.contentType { result.fields[.contentType] = WireFields.type(fields[first: .contentType], encodedAs: type) }
         return result
     }
 }
@@ -63,11 +60,13 @@ private enum WireFields {
         .digest, .contentMD5, .transferEncoding,
     ]
 
-    /// Whether `own` names the family of `type` (a `+json` type is JSON) in a charset that is UTF-8 or left out.
-    static func agrees(_ own: String?, _ type: String) -> Bool {
-        guard let own = own.flatMap(MediaTypeText.init), let type = MediaTypeText(type) else { return false }
-        let isUTF8 = ["utf-8", "utf8"].contains(own.parameter("charset")?.lowercased() ?? "utf-8")
-        if type.subtype == "json" { return isUTF8 && (own.subtype == "json" || own.subtype.hasSuffix("+json")) }
-        return own.type == type.type && ["utf-8", "utf8"].contains(own.parameter("charset")?.lowercased())
+    /// The type to send content with that was encoded as `encoded`, and that the origin called `own`: the origin's
+    /// more specific name where it is of the same family, with the encoding it has now.
+    static func type(_ own: String?, encodedAs encoded: String) -> String {
+        guard let own = own.flatMap(MediaTypeText.init), let new = MediaTypeText(encoded) else { return encoded }
+        let name = "\(own.type)/\(own.subtype)"
+        if new.subtype == "json" { return own.subtype == "json" || own.subtype.hasSuffix("+json") ? name : encoded }
+        if new.type == "text" { return own.type == "text" ? name + "; charset=utf-8" : encoded }
+        return encoded
     }
 }

@@ -152,10 +152,11 @@ package struct ResourceMachine: Sendable {
 
     // MARK: The cache check
 
-    /// The caches are to be looked at, if they have not been; the name of the check if so.
+    /// The caches are to be looked at, if they have not been; the name of the check if so. Where there is data
+    /// already, nothing that caches hold would be taken.
     package mutating func cacheCheckStarted(hasCaches: Bool) -> UInt64? {
         guard cacheCheck == .notStarted else { return nil }
-        guard hasCaches else {
+        guard hasCaches, latestData == nil else {
             cacheCheck = .done
             return nil
         }

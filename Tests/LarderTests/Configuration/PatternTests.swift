@@ -110,8 +110,8 @@ struct GlobPatternTests {
         #expect(isMatch(try GlobPattern(pattern), url))
     }
 
-    @Test func `B-13 the query of a base URL does not count`() throws {
-        #expect(isMatch(try GlobPattern("/a/*"), "https://foo.bar/v1/a/b", base: "https://foo.bar/v1/?key=x"))
+    @Test func `B-13 the query of a base URL does not count`() {
+        #expect(isMatch(GlobPattern("/a/*"), "https://foo.bar/v1/a/b", base: "https://foo.bar/v1/?key=x"))
     }
 
     @Test(arguments: [

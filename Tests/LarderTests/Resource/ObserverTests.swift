@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+import Larder
+import LarderTesting
+import Testing
+
+@Suite("Observers")
+struct ObserverTests {
+    private let fixture = Fixture()
+    private var resource: Resource { fixture.service.resource("a") }
+
+    /// Somebody who owns observers.
+    private final class Owner: Sendable {}
+
+    /// An observer without identity, unless it is given one.
+    private struct Note: ResourceObserver {
+        let recorder: EventRecorder
+        var name: String?
+        var observerIdentity: ObserverIdentity? { name.map { ObserverIdentity($0) } }
+        func resourceChanged(_ resource: Resource, _ event: ResourceEvent, _ state: ResourceState) {
+            recorder.resourceChanged(resource, event, state)
+        }
+        func stoppedObserving(_ resource: Resource) { recorder.stoppedObserving(resource) }
+    }
+
+    @Test func `OB-01 an observer that owns itself is held weakly and added once`() {
+        let resource = resource
+        weak var released: EventRecorder?
+        do {
+            let recorder = EventRecorder()
+            released = recorder
+            resource.addObserver(recorder).addObserver(recorder)
+            #expect(recorder.events == ["observerAdded"])
+            #expect(resource.hasInterest)
+        }
+        #expect(released == nil)
+        resource.overrideLocalData(with: .text("x"))
+        #expect(!resource.hasInterest)
+    }
+
+    @Test func `OB-02 an observer with an owner is held as long as the owner lives`() {
+        let resource = resource
+        weak var observer: EventRecorder?
+        var owner: Owner? = Owner()
+        do {
+            let recorder = EventRecorder()
+            observer = recorder
+            resource.addObserver(recorder, owner: owner!)
+        }
+        resource.overrideLocalData(with: .text("x"))
+        #expect(observer?.events == ["observerAdded", "newData(localOverride)"])
+        owner = nil
+        resource.overrideLocalData(with: .text("y"))
+        #expect(observer == nil)
+    }
+
+    @Test func `OB-03 closures are never taken for each other`() {
+        let calls = Recorder<ResourceEvent>()
+        let owner = Owner()
+        for _ in 0..<2 { resource.addObserver(owner: owner) { _, event in calls(event) } }
+        resource.overrideLocalData(with: .text("x"))
+        #expect(calls.values == [.observerAdded, .observerAdded, .newData(.localOverride), .newData(.localOverride)])
+    }
+
+    @Test func `OB-04 observerAdded is told to the new one each time it is added`() {
+        let first = EventRecorder()
+        let second = EventRecorder()
+        resource.addObserver(first).addObserver(second)
+        #expect(first.events == ["observerAdded"])
+        #expect(second.events == ["observerAdded"])
+        resource.removeObservers(ownedBy: second)
+        resource.addObserver(second)
+        #expect(second.events == ["observerAdded", "observerAdded"])
+        #expect(first.events.count == 1)
+    }
+
+    @Test func `OB-05 each event comes with the state it left`() async {
+        let (resource, recorder) = fixture.observed("a")
+        fixture.reply("a", .text("x"), .text("oops", status: 500), .text("y"))
+        for _ in 0..<3 {
+            fixture.clock.advance(by: .seconds(1))
+            _ = await resource.load().response()
+        }
+        resource.wipe()
+        #expect(
+            recorder.events == [
+                "observerAdded", "requested loading", "newData(network)", "requested loading", "error", "requested loading",
+                "newData(network)", "newData(wipe)",
+            ])
+        #expect(recorder.states.map(\.text) == ["", "", "x", "x", "x", "x", "y", ""])
+        #expect(recorder.states.map { $0.latestError?.status } == [nil, nil, nil, nil, 500, 500, nil, nil])
+        #expect(recorder.states.map { $0.timestamp?.seconds } == [nil, nil, 1_001, 1_001, 1_002, 1_002, 1_003, nil])
+        #expect(recorder.states.map(\.sequence) == [0, 1, 2, 3, 4, 5, 6, 7])
+    }
+
+    @Test func `OB-06 an owner can be removed and nil is ignored`() {
+        let owner = Owner()
+        let recorder = EventRecorder()
+        resource.addObserver(recorder, owner: owner)
+        resource.removeObservers(ownedBy: nil)
+        resource.removeObservers(ownedBy: Owner())
+        #expect(recorder.stops == 0)
+        resource.removeObservers(ownedBy: owner)
+        resource.overrideLocalData(with: .text("x"))
+        #expect(recorder.events == ["observerAdded"])
+        #expect(recorder.stops == 1)
+    }
+
+    @Test func `OB-07 an observer stays while any of its owners does`() {
+        let (first, second) = (Owner(), Owner())
+        let recorder = EventRecorder()
+        resource.addObserver(recorder, owner: first).addObserver(recorder, owner: second).addObserver(recorder)
+        #expect(recorder.events == ["observerAdded"])
+        resource.removeObservers(ownedBy: first)
+        resource.removeObservers(ownedBy: recorder)
+        #expect(recorder.stops == 0)
+        resource.removeObservers(ownedBy: second)
+        #expect(recorder.stops == 1)
+    }
+
+    @Test func `OB-07 one owner can have many observers`() {
+        let owner = Owner()
+        let recorders = (0..<3).map { _ in EventRecorder() }
+        for recorder in recorders { resource.addObserver(recorder, owner: owner) }
+        resource.removeObservers(ownedBy: owner)
+        #expect(recorders.map(\.stops) == [1, 1, 1])
+        #expect(!resource.hasInterest)
+    }
+
+    @Test func `OB-07 a self-owned observer is kept by another owner`() {
+        let owner = Owner()
+        weak var observer: EventRecorder?
+        do {
+            let recorder = EventRecorder()
+            observer = recorder
+            resource.addObserver(recorder).addObserver(recorder, owner: owner)
+        }
+        resource.overrideLocalData(with: .text("x"))
+        #expect(observer?.events.count == 2)
+    }
+
+    @Test func `OB-08 stoppedObserving is called when an owner has gone but not for one who has`() {
+        let resource = resource
+        let recorder = EventRecorder()
+        do {
+            let owner = Owner()
+            resource.addObserver(recorder, owner: owner)
+        }
+        resource.overrideLocalData(with: .text("x"))
+        #expect(recorder.stops == 1)
+        #expect(recorder.events == ["observerAdded"])
+        resource.addObserver(recorder)
+        resource.removeObservers(ownedBy: recorder)
+        #expect(recorder.stops == 2)
+        resource.removeObservers(ownedBy: recorder)
+        #expect(recorder.stops == 2)
+    }
+
+    @Test func `OB-09 a value can say what makes it the same`() {
+        let owner = Owner()
+        let recorder = EventRecorder()
+        resource.addObserver(Note(recorder: recorder, name: "one"), owner: owner)
+            .addObserver(Note(recorder: recorder, name: "one"), owner: owner)
+        #expect(recorder.events == ["observerAdded"])
+        resource.addObserver(Note(recorder: recorder, name: "two"), owner: owner)
+            .addObserver(Note(recorder: recorder), owner: owner).addObserver(Note(recorder: recorder), owner: owner)
+        #expect(recorder.events.count == 4)
+    }
+
+    @Test func `OB-10 an observed resource stays and goes when it is not observed`() {
+        let owner = Owner()
+        weak var observed: Resource?
+        do {
+            let resource = fixture.service.resource("kept")
+            observed = resource
+            resource.addObserver(owner: owner) { _, _ in }
+        }
+        fixture.service.flushUnusedResources()
+        #expect(observed != nil)
+        observed?.removeObservers(ownedBy: owner)
+        fixture.service.flushUnusedResources()
+        #expect(observed == nil)
+    }
+
+    @Test func `OB-11 B-31 events can be iterated and end with the task`() async {
+        fixture.reply("a", .text("x"))
+        let resource = resource
+        let events = resource.events()
+        let seen = Recorder<String>()
+        let task = Task {
+            for await update in events { seen("\(update.event) \(update.state.text)") }
+        }
+        _ = await resource.load().response()
+        while seen.count < 3 { await Task.yield() }
+        #expect(seen.values == ["observerAdded ", "requested ", "newData(network) x"])
+        #expect(resource.hasInterest)
+        task.cancel()
+        await task.value
+        #expect(!resource.hasInterest)
+    }
+
+    @Test func `OB-11 an observation ends with its token`() {
+        let resource = resource
+        let seen = Recorder<ResourceEvent>()
+        do {
+            let token = resource.observe { _, event in seen(event) }
+            resource.overrideLocalData(with: .text("x"))
+            withExtendedLifetime(token) {}
+        }
+        resource.overrideLocalData(with: .text("y"))
+        #expect(seen.values == [.observerAdded, .newData(.localOverride)])
+        #expect(!resource.hasInterest)
+    }
+
+    @Test func `B-38 observers are told in the order they were added and an event is told to all before the next`() {
+        let resource = resource
+        let order = Recorder<String>()
+        let owner = Owner()
+        resource.addObserver(owner: owner) { resource, event in
+            order("1 \(event)")
+            if event == .newData(.localOverride), resource.text == "x" { resource.overrideLocalData(with: .text("y")) }
+        }
+        resource.addObserver(owner: owner) { _, event in order("2 \(event)") }
+        resource.overrideLocalData(with: .text("x"))
+        #expect(
+            order.values == [
+                "1 observerAdded", "2 observerAdded", "1 newData(localOverride)", "2 newData(localOverride)",
+                "1 newData(localOverride)", "2 newData(localOverride)",
+            ])
+    }
+
+    @Test func `OB-04 an observer added while an event is told does not get that event`() {
+        let resource = resource
+        let late = EventRecorder()
+        let owner = Owner()
+        resource.addObserver(owner: owner) { resource, event in
+            if event == .newData(.localOverride) { resource.addObserver(late) }
+        }
+        resource.overrideLocalData(with: .text("x"))
+        #expect(late.events == ["observerAdded"])
+    }
+
+    @Test func `B-21 events of changes from many threads come in order and none is lost`() async {
+        let resource = resource
+        let recorder = EventRecorder()
+        resource.addObserver(recorder)
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<8 {
+                group.addTask { for step in 0..<250 { resource.overrideLocalContent(with: "\(number)-\(step)") } }
+            }
+        }
+        while recorder.states.count < 2_001 { await Task.yield() }
+        #expect(recorder.states.map(\.sequence) == Array(0...2_000))
+        #expect(recorder.states.last?.text == resource.text)
+    }
+
+    @Test func `OB-12 five thousand observers and five hundred hooks are cheap`() async {
+        let resource = resource
+        let calls = Recorder<Int>()
+        let owner = Owner()
+        let clock = ContinuousClock()
+        let taken = await clock.measure {
+            for _ in 0..<5_000 { resource.addObserver(owner: owner) { _, _ in } }
+            for _ in 0..<10 { resource.overrideLocalData(with: .text("x")) }
+            let request = resource.hardWiredRequest(returning: ResponseInfo(.success(.text("x"))))
+            for _ in 0..<500 { request.onCompletion { _ in calls(1) } }
+            _ = await request.response()
+        }
+        #expect(calls.count == 500)
+        #expect(taken < .seconds(20), "took \(taken)")
+        resource.removeObservers(ownedBy: owner)
+        #expect(!resource.hasInterest)
+    }
+}
