@@ -169,6 +169,7 @@ public final class Request: Sendable {
     // MARK: Waiting
 
     /// Waits for the request to complete. Hooks attached before have been called by then.
+    @discardableResult
     public func response() async -> ResponseInfo {
         await withCheckedContinuation { continuation in
             onCompletion { continuation.resume(returning: $0) }

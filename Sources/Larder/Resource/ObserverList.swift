@@ -86,11 +86,16 @@ struct ObserverList: Sendable {
         fileprivate let isAlive: @Sendable () -> Bool
     }
 
-    private var entries: [Entry] = []
+    /// In the order they came; nil where one was removed, until there are too many such places.
+    private var entries: [Entry?] = []
+    private var positions: [ID: Int] = [:]
+    private var identities: [ObserverIdentity: ID] = [:]
     private var lastID: ID = 0
 
-    var isEmpty: Bool { entries.isEmpty }
-    var all: [Entry] { entries }
+    var isEmpty: Bool { positions.isEmpty }
+    var all: [Entry] { entries.compactMap(\.self) }
+
+    subscript(id: ID) -> Entry? { positions[id].flatMap { entries[$0] } }
 
     /// An owner that lives as long as `object` does.
     static func owner(_ object: AnyObject) -> Owner {
@@ -103,28 +108,45 @@ struct ObserverList: Sendable {
     mutating func add(_ observer: any ResourceObserver, owner: Owner?, since: UInt64) -> ID? {
         let identity = observer.observerIdentity
         let object = observer as? any ResourceObserver & AnyObject
-        if let identity, let index = entries.firstIndex(where: { $0.identity == identity && $0.observer.observer != nil }) {
-            if let owner {
-                if !entries[index].owners.contains(where: { $0.id == owner.id }) { entries[index].owners.append(owner) }
-                // Somebody else owns it now, so it must be kept.
-                if owner.id != object.map(ObjectIdentifier.init) { entries[index].observer.strong = observer }
+        let isSelfOwned = object != nil && owner?.id == object.map(ObjectIdentifier.init)
+        if let identity, let id = identities[identity], let position = positions[id] {
+            if entries[position]?.observer.observer != nil {
+                if let owner { add(owner, at: position, keeping: isSelfOwned ? nil : observer) }
+                return nil
             }
-            return nil
+            // An object that has gone, whose place in memory another one has.
+            _ = remove(id)
         }
         lastID += 1
-        let isSelfOwned = object != nil && owner?.id == object.map(ObjectIdentifier.init)
+        if let identity { identities[identity] = lastID }
+        positions[lastID] = entries.count
         entries.append(
             Entry(
-                id: lastID, identity: identity,
-                observer: isSelfOwned ? Held(strong: nil, weak: object) : Held(strong: observer, weak: object),
+                id: lastID, identity: identity, observer: Held(strong: isSelfOwned ? nil : observer, weak: object),
                 owners: owner.map { [$0] } ?? [], since: since))
         return lastID
     }
 
+    private mutating func add(_ owner: Owner, at position: Int, keeping observer: (any ResourceObserver)?) {
+        guard var entry = entries[position] else { return }
+        if !entry.owners.contains(where: { $0.id == owner.id }) { entry.owners.append(owner) }
+        // Somebody else owns it now, so it must be kept.
+        if let observer { entry.observer.strong = observer }
+        entries[position] = entry
+    }
+
     /// Removes one observer whatever its owners; the observer if it was there.
     mutating func remove(_ id: ID) -> (any ResourceObserver)? {
-        guard let index = entries.firstIndex(where: { $0.id == id }) else { return nil }
-        return entries.remove(at: index).observer.observer
+        guard let position = positions.removeValue(forKey: id), let entry = entries[position] else { return nil }
+        entries[position] = nil
+        if let identity = entry.identity, identities[identity] == id { identities[identity] = nil }
+        if entries.count > 16, positions.count < entries.count / 2 { compact() }
+        return entry.observer.observer
+    }
+
+    private mutating func compact() {
+        entries.removeAll { $0 == nil }
+        for (position, entry) in entries.enumerated() { if let entry { positions[entry.id] = position } }
     }
 
     /// Takes `owner` from all observers; those that have none left are removed and returned.
@@ -137,18 +159,21 @@ struct ObserverList: Sendable {
     mutating func removeOrphans() -> [any ResourceObserver] { removeUnowned { !$0.isAlive() } }
 
     private mutating func removeUnowned(_ isGone: (Owner) -> Bool) -> [any ResourceObserver] {
-        // Most calls find nothing to do, and then nothing is copied.
-        guard entries.contains(where: { $0.owners.contains(where: isGone) }) else { return [] }
         var removed: [any ResourceObserver] = []
-        for index in entries.indices.reversed() where entries[index].owners.contains(where: isGone) {
-            entries[index].owners.removeAll(where: isGone)
-            if entries[index].owners.isEmpty {
-                if let observer = entries.remove(at: index).observer.observer { removed.append(observer) }
-            } else if let object = entries[index].observer.weak, entries[index].owners.map(\.id) == [ObjectIdentifier(object)] {
-                entries[index].observer.strong = nil
+        // Most calls find nothing to do, and then nothing is copied.
+        for entry in entries {
+            guard var entry, entry.owners.contains(where: isGone), let position = positions[entry.id] else { continue }
+            entry.owners.removeAll(where: isGone)
+            if entry.owners.isEmpty {
+                if let observer = remove(entry.id) { removed.append(observer) }
+            } else {
+                if let object = entry.observer.weak, entry.owners.map(\.id) == [ObjectIdentifier(object)] {
+                    entry.observer.strong = nil
+                }
+                entries[position] = entry
             }
         }
-        return removed.reversed()
+        return removed
     }
 }
 

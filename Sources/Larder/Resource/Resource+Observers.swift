@@ -79,14 +79,13 @@ extension Resource {
     @discardableResult
     private func add(_ observer: any ResourceObserver, owner: ObserverList.Owner?) -> ObserverList.ID? {
         checkCaches()
-        removeOrphans()
         let (id, loads) = status.withLock { status -> (ObserverList.ID?, [Request]) in
             let isFirst = status.observers.isEmpty
             let id = status.observers.add(observer, owner: owner, since: status.sequence)
             updateKeepAlive(&status)
             guard let id else { return (nil, []) }
             let update = ResourceUpdate(event: .observerAdded, state: snapshot(&status))
-            status.outbox.append(Notice(update: update, only: id))
+            status.append(Notice(update: update, only: id))
             return (id, isFirst ? status.loadRequests.map(\.request) : [])
         }
         guard let id else { return nil }
@@ -125,20 +124,20 @@ extension Resource {
 
     /// Tells the observers what they have not been told. Runs as a turn, so one at a time.
     func deliver() {
-        removeOrphans()
-        while let (notice, entries) = status.withLock({ status -> (Notice, [ObserverList.Entry])? in
-            guard !status.outbox.isEmpty else { return nil }
-            return (status.outbox.removeFirst(), status.observers.all)
-        }) {
-            for entry in entries {
-                if let only = notice.only {
-                    guard entry.id == only else { continue }
-                } else {
-                    guard entry.since < notice.update.state.sequence else { continue }
+        while let notice = status.withLock({ $0.outbox.isEmpty ? nil : $0.outbox.removeFirst() }) {
+            if let only = notice.only {
+                tell(notice, status.withLock { $0.observers[only] })
+            } else {
+                removeOrphans()
+                for entry in status.withLock({ $0.observers.all }) where entry.since < notice.update.state.sequence {
+                    tell(notice, entry)
                 }
-                entry.observer.observer?.resourceChanged(self, notice.update.event, notice.update.state)
             }
         }
+    }
+
+    private func tell(_ notice: Notice, _ entry: ObserverList.Entry?) {
+        entry?.observer.observer?.resourceChanged(self, notice.update.event, notice.update.state)
     }
 
     /// Tells the observers how far a load is. Runs as a turn.

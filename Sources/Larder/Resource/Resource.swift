@@ -34,6 +34,21 @@ public final class Resource: Sendable {
         var checkWaiters: [@Sendable () -> Void] = []
         /// Keeps the resource in existence while it is observed.
         var keepAlive: Resource?
+
+        /// How many notices may wait for observers that take their time.
+        private static let outboxLimit = 4_096
+
+        /// Notes something to tell. When too much waits, the older half is dropped: each notice holds the whole
+        /// state, so observers end on the right one.
+        mutating func append(_ notice: Notice) {
+            if outbox.count >= Status.outboxLimit {
+                let late = outbox.prefix(outbox.count / 2)
+                outbox.removeFirst(late.count)
+                // Observers are owed the event that begins their observation.
+                outbox.insert(contentsOf: late.filter { $0.only != nil }, at: 0)
+            }
+            outbox.append(notice)
+        }
     }
 
     struct Notice: Sendable {
@@ -200,7 +215,7 @@ public final class Resource: Sendable {
         for event in events {
             status.sequence += 1
             guard !status.observers.isEmpty else { continue }
-            status.outbox.append(Notice(update: ResourceUpdate(event: event, state: snapshot(&status)), only: nil))
+            status.append(Notice(update: ResourceUpdate(event: event, state: snapshot(&status)), only: nil))
         }
         return !status.observers.isEmpty
     }
