@@ -33,7 +33,7 @@ public final class TransferProgress: Sendable {
 ///
 /// Waiting for the connection and for the response count too, so that something moves when nothing else does. When
 /// a guess is replaced by knowledge the fraction stays where it is and the rest of the way is stretched to fit.
-struct ProgressEstimate: Sendable {
+package struct ProgressEstimate: Sendable {
     private let uploadWeight: Double
     private let downloadWeight: Double
     private var connectWait = 0.0
@@ -53,13 +53,13 @@ struct ProgressEstimate: Sendable {
     }
 
     /// Weights for a method: a GET is mostly its response, other requests mostly themselves.
-    init(isGet: Bool) {
+    package init(isGet: Bool) {
         uploadWeight = isGet ? 0 : 1
         downloadWeight = isGet ? 1 : 0.1
     }
 
     /// The fraction now; `seconds` is time on any clock that does not run backwards.
-    mutating func update(_ counters: TransferProgress.Counters, at seconds: Double) -> Double {
+    package mutating func update(_ counters: TransferProgress.Counters, at seconds: Double) -> Double {
         let step = max(0, seconds - (lastTick ?? seconds))
         lastTick = seconds
         let hasMoved = counters.sent > 0 || counters.received > 0
