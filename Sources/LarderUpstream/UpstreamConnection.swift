@@ -61,7 +61,9 @@ final class UpstreamConnection {
         output.removeAll(keepingCapacity: true)
         var head = request.head
         if let forwarder {
-            head.target = Array("\(request.origin)".utf8) + head.target
+            // `*` stands for a URI without a path (RFC 9112 §3.2.4).
+            let path = head.target == [UInt8(ascii: "*")] ? [] : head.target
+            head.target = Array("\(request.origin)".utf8) + path
             if let authorization = forwarder.authorization { head.fields[.proxyAuthorization] = authorization }
         }
         MessageWriter.append(head, framing: request.content.framing, to: &output)

@@ -51,6 +51,12 @@ package struct UpstreamError: Error, Sendable {
 
     package var status: Status { code.status }
 
+    /// Whether the origin could not be reached at all, rather than answered badly: then others need not try at once.
+    package var isUnreachable: Bool {
+        [.dnsTimeout, .dnsError, .destinationUnavailable, .connectionRefused, .connectionTimeout, .tlsProtocol, .tlsCertificate]
+            .contains(code)
+    }
+
     package init(
         _ code: Code, _ detail: String, advice: String = "Try again; if it stays, ask the origin's owner.",
         mayRetry: Bool = false, cause: (any Error)? = nil
