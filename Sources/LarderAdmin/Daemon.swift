@@ -70,7 +70,7 @@ package final class Daemon: Sendable {
             let (model, number) = state.withLock { state in
                 if let known = state.services[service.name], known.service.baseURL?.string == base { return known }
                 var defaults = Configuration()
-                defaults.expirationMode = .fallback
+                defaults.expirationMode = .heuristic
                 defaults.staleIfError = .seconds(86_400)
                 let made = (
                     service: Service(

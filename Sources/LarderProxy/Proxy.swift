@@ -177,6 +177,9 @@ package final class Proxy: Sendable {
     /// Whether content of `length` octets, or of unknown length, starts out being kept in memory.
     func keepsInMemory(_ length: Int64?) -> Bool { (length ?? 0) <= Int64(memoryObjectLimit) }
 
+    /// The largest content the store takes.
+    var storedObjectLimit: Int64 { storing?.maxObject ?? 0 }
+
     /// Whether content of `length` octets can be kept at all.
     func mayKeep(_ length: Int64?) -> Bool {
         if let storing { return (length ?? 0) <= storing.maxObject }

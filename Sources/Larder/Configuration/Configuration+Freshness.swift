@@ -7,10 +7,10 @@ extension Configuration {
     package var cachePolicy: CachePolicy {
         var policy = CachePolicy()
         policy.role = privacy == .private ? .private : .shared
-        policy.expirationTime = expirationTime
+        policy.expirationTime = expirationMode == .heuristic ? nil : expirationTime
         policy.expirationMode =
             switch expirationMode {
-            case .fallback: .fallback
+            case .fallback, .heuristic: .fallback
             case .cap: .cap
             case .floor: .floor
             case .override: .override

@@ -11,6 +11,9 @@ public struct Configuration: Sendable {
     public enum ExpirationMode: String, Sendable, Hashable {
         /// The origin's word counts; `expirationTime` where it says nothing.
         case fallback
+        /// The origin's word counts, and the heuristics of RFC 9111 §4.2.2 where it says nothing; `expirationTime` is
+        /// not looked at.
+        case heuristic
         /// The shorter of the two.
         case cap
         /// The longer of the two.

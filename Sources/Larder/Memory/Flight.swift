@@ -47,6 +47,8 @@ package final class Flight: Sendable {
         var end: Int64 = 0
         var retains = false
         var spool: (any ContentSpool)?
+        /// The spool goes as soon as nobody is behind the window; until then nothing more is produced.
+        var isSpoolEnding = false
         var trailers: Fields?
         var error: (any Error)?
         var readers: [Int: ReaderState] = [:]
@@ -248,6 +250,17 @@ package final class Flight: Sendable {
         wakeAll { $0.spool = nil }
     }
 
+    /// Waits until every reader has what only the spool holds, then does without: from there on slow readers hold
+    /// the producer back.
+    package func retireSpool() async {
+        state.withLock { $0.isSpoolEnding = true }
+        await room()
+        wakeAll { state in
+            state.isSpoolEnding = false
+            state.spool = nil
+        }
+    }
+
     /// All content so far, if it was retained whole.
     package var retainedContent: [ContentChunk]? {
         state.withLock { $0.retains && $0.start == 0 ? $0.chunks : nil }
@@ -328,8 +341,9 @@ package final class Flight: Sendable {
     }
 
     private func isFull(_ state: State) -> Bool {
-        !state.retains && state.spool == nil && state.retained >= window && !state.isOver
-            && !(state.readers.isEmpty && state.expected == 0)
+        if state.retains || state.isOver || state.readers.isEmpty && state.expected == 0 { return false }
+        if state.isSpoolEnding { return state.readers.values.contains { $0.offset < state.start } }
+        return state.spool == nil && state.retained >= window
     }
 }
 

@@ -70,8 +70,8 @@ public struct TargetURI: Sendable {
 
     @inlinable package var count: Int { storage.count }
     @inlinable package var isEmpty: Bool { storage.isEmpty }
-    @inlinable package var hostRange: Range<Int> { scheme.prefixLength..<Int(hostEnd) }
-    @inlinable package var authorityRange: Range<Int> { scheme.prefixLength..<Int(pathStart) }
+    @inlinable package var hostRange: Range<Int> { min(scheme.prefixLength, Int(hostEnd))..<Int(hostEnd) }
+    @inlinable package var authorityRange: Range<Int> { min(scheme.prefixLength, Int(pathStart))..<Int(pathStart) }
     @inlinable package var pathRange: Range<Int> { Int(pathStart)..<Int(queryStart) }
     @inlinable package var pathAndQueryRange: Range<Int> { Int(pathStart)..<storage.count }
     /// Whether the port is left out because it is the scheme's own.

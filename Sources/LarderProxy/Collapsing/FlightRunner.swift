@@ -161,6 +161,7 @@ final class FlightRunner {
     /// Moves content from the upstream to readers and store.
     private func stream(_ response: UpstreamResponse, into writer: EntityWriter?, keepsInMemory: Bool) async throws {
         var retains = keepsInMemory
+        var writer = writer
         var total = 0
         while let chunk = try await response.nextChunk() {
             total += chunk.count
@@ -168,6 +169,11 @@ final class FlightRunner {
             if retains, total > context.proxy.memoryObjectLimit {
                 retains = false
                 flight.stopRetaining()
+            }
+            if let growing = writer, Int64(total) > context.proxy.storedObjectLimit {
+                if !retains { await flight.retireSpool() }
+                growing.abort()
+                writer = nil
             }
             writer?.append(chunk)
             flight.append(chunk)

@@ -33,7 +33,10 @@ extension ConfigurationEntry {
 extension ConfigureBlock {
     fileprivate func apply(to configuration: inout Configuration) {
         for edit in headers { configuration.fields[edit.name] = edit.value?.reveal() }
-        if let expirationTime { configuration.expirationTime = expirationTime.time }
+        if let expirationTime {
+            configuration.expirationTime = expirationTime.time
+            if configuration.expirationMode == .heuristic { configuration.expirationMode = .fallback }
+        }
         if let expirationMode { configuration.expirationMode = Configuration.ExpirationMode(expirationMode) }
         if let retryTime { configuration.retryTime = retryTime }
         if let staleWhileRevalidate { configuration.staleWhileRevalidate = staleWhileRevalidate }

@@ -29,12 +29,15 @@ struct GatewayMapping {
         return result
     }
 
-    /// A URI reference, resolved and mapped; unchanged when no gateway path leads to it.
+    /// A URI reference, mapped; unchanged when no gateway path leads to it. A reference that leaves out scheme and
+    /// host still does afterwards; one that is relative to the target's path means the same below the gateway's.
     func mapped(reference: String) -> String {
-        guard let uri = Invalidation.resolve(reference, against: target) else { return reference }
-        guard let path = gatewayURL(of: uri) else { return reference }
+        let isPath = reference.hasPrefix("/") && !reference.hasPrefix("//")
+        let isAbsolute = reference.hasPrefix("//") || reference.prefix { !"/?#".contains($0) }.contains(":")
+        guard isPath || isAbsolute, let uri = Invalidation.resolve(reference, against: target) else { return reference }
+        guard let mapped = isPath ? pathOnGateway(of: uri) : gatewayURL(of: uri) else { return reference }
         let fragment = reference.firstIndex(of: "#").map { String(reference[$0...]) } ?? ""
-        return path + fragment
+        return mapped + fragment
     }
 
     /// The references between angle brackets of a Link field (RFC 8288 §3); everything else stays.

@@ -95,7 +95,6 @@ package final class RoutedService: Sendable {
         var policy = frozen.configuration.cachePolicy
         // Where nobody described an API, RFC 9111 alone decides.
         if base == nil {
-            policy.expirationTime = nil
             policy.retryTime = .zero
             policy.staleIfError = .zero
         }

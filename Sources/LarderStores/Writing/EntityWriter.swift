@@ -250,6 +250,9 @@ package final class EntityWriter: EntityWriting {
         core.files.addSpooled(Int64(count))
         let held = monitor.withLock { state in
             state.written = end
+            // What is in the file is read back from there; `abandon` may have emptied the list meanwhile.
+            state.chunks.removeFirst(min(state.writing, state.chunks.count))
+            state.writing = 0
             defer { state.held = max(state.held - count, 0) }
             return min(count, state.held)
         }
