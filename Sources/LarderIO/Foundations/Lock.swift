@@ -37,7 +37,7 @@ package final class Lock<State>: @unchecked Sendable {
     }
 
     @inlinable
-    package var mutex: UnsafeMutablePointer<pthread_mutex_t> {
+    var mutex: UnsafeMutablePointer<pthread_mutex_t> {
         UnsafeMutableRawPointer(storage).assumingMemoryBound(to: pthread_mutex_t.self)
     }
 

@@ -22,6 +22,9 @@ struct Thread: Sendable {
 
     func join() { pthread_join(id, nil) }
 
+    /// Lets the thread end without anybody waiting for it.
+    func detach() { pthread_detach(id) }
+
     /// The identity of the calling thread.
     static var current: UInt { UInt(pthread_self()) }
 

@@ -20,7 +20,7 @@ package actor EventLoop {
         }
     }
 
-    deinit { executor.stop() }
+    deinit { executor.abandon() }
 
     /// The name given at the beginning, for logs.
     package nonisolated var name: String { executor.name }

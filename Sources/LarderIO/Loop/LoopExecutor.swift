@@ -180,6 +180,13 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
         thread?.join()
     }
 
+    /// Ends the loop when nobody has it any more.
+    func abandon() {
+        stop()
+        // Let go of on its own thread, which cannot wait for itself.
+        inbox.withLock { $0.thread.take() }?.detach()
+    }
+
     private func run() {
         thread.store(Thread.current, ordering: .relaxed)
         while true {
@@ -189,6 +196,7 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
                 if ready.isEmpty { break }
                 continue
             }
+            if counters.isInTurn { counters.turnEnded(at: SystemTime().monotonic()) }
             cachedNow = 0
             event_base_loop(base, ready.isEmpty ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK)
         }
@@ -205,7 +213,7 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
     /// Runs what is ready, and what that makes ready, for a few rounds; then the kernel is due again.
     private func runReady() {
         guard !ready.isEmpty else { return }
-        counters.turnBegan(at: timeIsSystem ? monotonicNow() : SystemTime().monotonic())
+        noteTurn()
         var rounds = 0
         while !ready.isEmpty, rounds < 8 {
             rounds += 1
@@ -220,7 +228,12 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
             }
             batch.removeAll(keepingCapacity: batch.count <= 4096)
         }
-        counters.turnEnded(at: SystemTime().monotonic())
+    }
+
+    /// Takes note that the kernel has woken the loop and a turn is under way. Cheap when that is known.
+    func noteTurn() {
+        guard !counters.isInTurn else { return }
+        counters.turnBegan(at: timeIsSystem ? monotonicNow() : SystemTime().monotonic())
     }
 
     // MARK: Time
@@ -255,6 +268,7 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
 
     /// Calls the timers that are due. Those armed meanwhile wait for the next time, even if due at once.
     func fireTimers() {
+        noteTurn()
         timerEventDue = .max
         cachedNow = 0
         let now = monotonicNow()

@@ -20,6 +20,8 @@ struct LoopCounters: ~Copyable {
     /// When the running turn began, in the system's monotonic nanoseconds, or 0.
     private let began = Atomic<Int64>(0)
 
+    var isInTurn: Bool { began.load(ordering: .relaxed) != 0 }
+
     func turnBegan(at now: Int64) { began.store(now, ordering: .relaxed) }
 
     func turnEnded(at now: Int64) {

@@ -182,13 +182,16 @@ private final class Attempt {
 
     private func fail(_ number: Int32) {
         close()
-        // EAGAIN: the queue of a Unix listener is full.
-        let error =
-            number == EAGAIN
-            ? IOError(
-                .overloaded, errno: number, operation: "connect to \(address)", detail: "its queue of connections is full")
-            : IOError(errno: number, operation: "connect to \(address)")
-        ended(index, error)
+        let operation = "connect to \(address)"
+        switch number {
+        case EAGAIN where address.isUnix:
+            let detail = "its queue of connections is full"
+            ended(index, IOError(.overloaded, errno: number, operation: operation, detail: detail))
+        case ENOENT where address.isUnix:
+            let detail = "nobody listens there; start the service or correct the path"
+            ended(index, IOError(.refused, errno: number, operation: operation, detail: detail))
+        default: ended(index, IOError(errno: number, operation: operation))
+        }
     }
 
     /// The connected socket, which the caller closes from now on.

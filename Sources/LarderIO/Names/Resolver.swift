@@ -120,8 +120,8 @@ package final class Resolver {
             return continuation.resume(returning: .failure(error))
         }
         if let known = servers.hosts.addresses[name] { return continuation.resume(returning: .success(known)) }
-        let lookup = Lookup(name, of: servers, on: executor, for: continuation) { [unowned self] lookup, result, lifetime in
-            finished(lookup, with: result, lifetime: lifetime)
+        let lookup = Lookup(name, of: servers, on: executor, for: continuation) { [unowned self] in
+            finished($0, with: $1, lifetime: $2)
         }
         lookups[name] = lookup
         lookup.start(within: limits.timeout)

@@ -89,6 +89,7 @@ package final class Listener {
     }
 
     fileprivate func acceptBatch() {
+        executor.noteTurn()
         var count = 0
         while count < Self.batchLimit, isOpen, !isPausedByOwner {
             count += 1

@@ -67,8 +67,8 @@ extension SocketAddress {
     }
 
     private static func port(_ text: some StringProtocol) -> UInt16? {
-        guard (1...5).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-        return UInt16(text)
+        let isNumber = (1...5).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
+        return isNumber ? UInt16(text) : nil
     }
 
     private static func interfaceIndex(_ name: Substring) -> UInt32? {

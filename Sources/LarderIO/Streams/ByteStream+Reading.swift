@@ -44,6 +44,18 @@ extension ByteStream {
         }
     }
 
+    /// Whether something is there to be read: octets, the end or an error. Reads nothing, but asks the kernel if it
+    /// is not known, and lets TLS take in what is only its own. A connection that has it is not fit to be used again.
+    package var hasPendingInput: Bool {
+        guard isOpen else { return true }
+        if let tls { return tls.hasInput(of: self) }
+        guard isReadable else { return false }
+        var octet: UInt8 = 0
+        guard recv(descriptor, &octet, 1, SocketKind.peek) < 0, errno == EAGAIN else { return true }
+        isReadable = false
+        return false
+    }
+
     /// Closes the stream so that the peer surely gets to read what was written last.
     ///
     /// Octets that arrive unread at a closed socket make the kernel send a reset, which may overtake our last

@@ -39,8 +39,9 @@ package final class ByteStream {
 
     /// Called on the loop, once, when the peer closes or the connection breaks while nobody is reading.
     ///
-    /// Only `isPeerClosed` and this tell; what the peer sent before can still be read. Set it while a request
-    /// is being answered and clear it after.
+    /// What the peer sent before can still be read. A peer that ended only its own side and waits for an answer looks
+    /// the same. Set it while a request is being answered and clear it after; it is not called for an end that was
+    /// noticed before it was set, which `isPeerClosed` tells.
     package var onPeerClosed: (() -> Void)?
 
     private var knownPeer: SocketAddress?
@@ -85,9 +86,6 @@ package final class ByteStream {
             ).dispose(on: executor)
         }
     }
-
-    /// Whether the kernel has reported input that has not been read.
-    package var hasPendingInput: Bool { isReadable }
 
     /// Whether `close` or `reset` has not been called yet.
     package var isOpen: Bool { descriptor >= 0 }
@@ -152,6 +150,13 @@ package final class ByteStream {
         let address = SocketAddress.of(descriptor, ask: getpeername)
         knownPeer = address
         return address
+    }
+
+    /// The user id of the process at the other end of a Unix socket, as when it connected.
+    package var peerUser: UInt32? {
+        var user: uid_t = 0
+        // TCP sockets answer too, with the id of nobody.
+        return larder_peer_user(descriptor, &user) == 0 && user != .max ? user : nil
     }
 
     /// Our own end.
@@ -240,6 +245,7 @@ package final class ByteStream {
     // MARK: Events
 
     fileprivate func changed(_ kinds: Int32) {
+        executor.noteTurn()
         if kinds & EV_CLOSED != 0 { isPeerClosed = true }
         if kinds & (EV_READ | EV_CLOSED) != 0 {
             isReadable = true

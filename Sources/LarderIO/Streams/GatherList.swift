@@ -19,10 +19,6 @@ package struct GatherList {
 
     package init() {}
 
-    package init(_ parts: UnsafeRawBufferPointer...) {
-        for part in parts { append(part) }
-    }
-
     /// True when all has been written.
     package var isEmpty: Bool { count == 0 }
 

@@ -61,6 +61,22 @@ final class TLSSession {
         return try takeNote(of: status, "read over TLS", stream, reading: true) ? 0 : nil
     }
 
+    /// Whether there are octets for the application, an end or an error. Takes in everything else, such as tickets.
+    func hasInput(of stream: ByteStream) -> Bool {
+        guard stream.isReadable || hasBufferedInput else { return false }
+        ERR_clear_error()
+        errno = 0
+        var octet: UInt8 = 0
+        var count = 0
+        let status = SSL_peek_ex(ssl, &octet, 1, &count)
+        if status == 1 { return true }
+        do throws(IOError) {
+            return try takeNote(of: status, "look for input", stream, reading: true)
+        } catch {
+            return true
+        }
+    }
+
     func write(_ parts: inout GatherList, of stream: ByteStream) throws(IOError) -> Bool {
         while !parts.isEmpty {
             guard writeNeedsInput ? stream.isReadable : stream.isWritable else { return false }

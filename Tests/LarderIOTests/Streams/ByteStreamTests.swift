@@ -154,7 +154,9 @@ struct ByteStreamTests {
             var outcomes: [String] = []
             loop.spawnHere {
                 for _ in 0..<2 {
-                    do throws(IOError) { outcomes.append(try await stream.readSome().text) } catch { outcomes.append("\(error.code)") }
+                    do throws(IOError) { outcomes.append(try await stream.readSome().text) } catch {
+                        outcomes.append("\(error.code)")
+                    }
                 }
             }
             time.advance(by: .seconds(4))
@@ -370,6 +372,43 @@ struct ByteStreamTests {
         #expect(leaked != nil)
         leaked = nil
         #expect(peer.receive() == [])
+    }
+
+    @Test(arguments: [AF_UNIX, AF_INET])
+    func `pending input is told without reading it`(family: Int32) async throws {
+        let log = try await onLoop { loop in
+            let (stream, peer) = try streamAndPeer(on: loop, family)
+            defer { stream.close() }
+            var log = [stream.hasPendingInput]
+            peer.send("12345")
+            try await stream.waitReadable()
+            log.append(stream.hasPendingInput)
+            // A buffer just as large as what is there leaves it open whether there is more.
+            _ = try await stream.readExactly(5)
+            log.append(stream.hasPendingInput)
+            peer.send("6")
+            try await stream.waitReadable()
+            _ = try await stream.readSome()
+            log.append(stream.hasPendingInput)
+            peer.close()
+            try await stream.waitReadable()
+            log.append(stream.hasPendingInput)
+            return log
+        }
+        #expect(log == [false, true, false, false, true])
+    }
+
+    @Test func `the user at the other end of a Unix socket is known`() async throws {
+        let users = try await onLoop { loop in
+            let (unix, unixPeer) = try streamAndPeer(on: loop, AF_UNIX)
+            let (tcp, tcpPeer) = try streamAndPeer(on: loop, AF_INET)
+            defer {
+                for stream in [unix, tcp] { stream.close() }
+                for peer in [unixPeer, tcpPeer] { peer.close() }
+            }
+            return [unix.peerUser, tcp.peerUser]
+        }
+        #expect(users == [getuid(), nil])
     }
 
     @Test func `addresses of both ends are known`() async throws {

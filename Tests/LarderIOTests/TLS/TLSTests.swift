@@ -198,6 +198,29 @@ struct TLSTests {
         #expect(resumed == [false, true, false])
     }
 
+    @Test func `between exchanges nothing is pending, whatever TLS sends for itself`() async throws {
+        let side = try Self.contexts()
+        let log = try await onLoop { loop in
+            let client = try Self.connection(on: loop) { server in
+                guard (try? await server.startTLS(server: side.server)) != nil else { return }
+                while let some = try? await server.readSome(), !some.isEmpty { try? await server.write(some) }
+            }
+            defer { client.close() }
+            try await client.startTLS(client: side.client, serverName: "origin.example")
+            var log: [Bool] = []
+            for _ in 0..<3 {
+                try await client.write(Array("again".utf8))
+                log.append(try await client.readExactly(5).text == "again")
+                log.append(client.hasPendingInput)
+            }
+            try await client.write(Array("unasked".utf8))
+            _ = try await client.readExactly(3)
+            log.append(client.hasPendingInput)
+            return log
+        }
+        #expect(log == [true, false, true, false, true, false, true])
+    }
+
     @Test func `a handshake that stalls fails when the deadline passes`() async throws {
         let side = try Self.contexts()
         let time = ManualTime()
@@ -250,6 +273,8 @@ struct TLSTests {
         #expect(message("nonsense", identity.privateKey).contains("no certificate in PEM"))
         #expect(message(identity.certificate, "nonsense").contains("no private key in PEM"))
         #expect(message(identity.certificate, other.privateKey).contains("does not belong"))
-        #expect { try TLSClientContext(authorityFile: "/nonexistent.pem") } throws: { "\($0)".contains("/nonexistent.pem") }
+        #expect { try TLSClientContext(authorityFile: "/nonexistent.pem") } throws: {
+            "\($0)".contains("/nonexistent.pem")
+        }
     }
 }
