@@ -18,7 +18,7 @@ extension Resource {
     /// Has the caches looked at, unless they have been since the resource was made or wiped. Without caches that is
     /// done at once.
     func checkCaches() {
-        guard status.withLock({ $0.machine.cacheCheck == .notStarted }) else { return }
+        guard status.read({ $0.machine.cacheCheck == .notStarted }) else { return }
         let run = cacheRun()
         let check = status.withLock { $0.machine.cacheCheckStarted(hasCaches: !run.entries.isEmpty) }
         guard let check else { return }

@@ -24,13 +24,13 @@ extension Resource {
     }
 
     /// The version of the data, for the `notModified` outcome of a load that is conditional on it.
-    package var dataVersion: UInt64 { status.withLock { $0.machine.dataVersion } }
+    package var dataVersion: UInt64 { status.read { $0.machine.dataVersion } }
 
     /// Changes with each wipe: what began under another number has no place any more.
-    package var epoch: UInt64 { status.withLock { $0.machine.epoch } }
+    package var epoch: UInt64 { status.read { $0.machine.epoch } }
 
     /// Whether a wipe or a younger load has made a load's outcome meaningless.
-    package func isRunning(_ load: LoadID) -> Bool { status.withLock { $0.machine.loads.contains(load) } }
+    package func isRunning(_ load: LoadID) -> Bool { status.read { $0.machine.loads.contains(load) } }
 
     /// Does what the configuration says is to happen after a request that may have changed the resource succeeded
     /// (RFC 9111 §4.4). `response` is what it brought, for actions that take it over.

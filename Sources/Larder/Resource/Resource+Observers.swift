@@ -72,7 +72,7 @@ extension Resource {
     package func removeInterest() { status.withLock { $0.interest -= 1 } }
 
     /// Whether somebody observes or waits.
-    package var hasInterest: Bool { status.withLock { !$0.observers.isEmpty || $0.interest > 0 } }
+    package var hasInterest: Bool { status.read { !$0.observers.isEmpty || $0.interest > 0 } }
 
     // MARK: Parts
 
@@ -84,7 +84,7 @@ extension Resource {
             let id = status.observers.add(observer, owner: owner, since: status.sequence)
             updateKeepAlive(&status)
             guard let id else { return (nil, []) }
-            let update = ResourceUpdate(event: .observerAdded, state: snapshot(&status))
+            let update = ResourceUpdate(event: .observerAdded, state: snapshot(status))
             status.append(Notice(update: update, only: id))
             return (id, isFirst ? status.loadRequests.map(\.request) : [])
         }

@@ -34,6 +34,7 @@ public final class Resource: Sendable {
         var checkWaiters: [@Sendable () -> Void] = []
         /// Keeps the resource in existence while it is observed.
         var keepAlive: Resource?
+        var turns: TurnQueue?
 
         /// How many notices may wait for observers that take their time.
         private static let outboxLimit = 4_096
@@ -57,8 +58,16 @@ public final class Resource: Sendable {
         let only: ObserverList.ID?
     }
 
-    let status = Lock(Status())
-    let turns = TurnQueue()
+    let status = LazyStatus()
+
+    /// Where observers and hooks are told.
+    var turns: TurnQueue {
+        status.withLock { status in
+            let turns = status.turns ?? TurnQueue()
+            status.turns = turns
+            return turns
+        }
+    }
 
     /// What the daemon finds the resource by; empty for resources of the library.
     package let key: ResourceKey
@@ -76,26 +85,26 @@ public final class Resource: Sendable {
     /// the caches looked at, if they have not been.
     public var latestData: AnyEntity? {
         checkCaches()
-        return status.withLock { $0.machine.latestData }
+        return status.read { $0.machine.latestData }
     }
 
     /// Why the last load failed; nil when it did not.
-    public var latestError: RequestError? { status.withLock { $0.machine.latestError } }
+    public var latestError: RequestError? { status.read { $0.machine.latestError } }
 
     /// The later of the times of data and error, or nil when there is neither.
     public var timestamp: Timestamp? { state.timestamp }
 
     /// Whether a load is in progress.
-    public var isLoading: Bool { status.withLock { $0.machine.isLoading } }
+    public var isLoading: Bool { status.read { $0.machine.isLoading } }
 
     /// Whether any request of this resource is in progress.
-    public var isRequesting: Bool { status.withLock { !$0.allRequests.isEmpty || $0.machine.isLoading } }
+    public var isRequesting: Bool { status.read { !$0.allRequests.isEmpty || $0.machine.isLoading } }
 
     /// The loads in progress, in the order they began.
-    public var loadRequests: [Request] { status.withLock { $0.loadRequests.map(\.request) } }
+    public var loadRequests: [Request] { status.read { $0.loadRequests.map(\.request) } }
 
     /// All requests of this resource in progress, loads included, in the order they began.
-    public var allRequests: [Request] { status.withLock { $0.allRequests } }
+    public var allRequests: [Request] { status.read { $0.allRequests } }
 
     /// Whether `loadIfNeeded` would do nothing: the data is younger than its lifetime, or an error younger than
     /// `retryTime`, and nothing was invalidated.
@@ -104,14 +113,14 @@ public final class Resource: Sendable {
     /// The whole state at one moment.
     public var state: ResourceState {
         checkCaches()
-        return status.withLock(snapshot)
+        return status.read(snapshot)
     }
 
     package var freshness: ResourceMachine.Freshness {
         checkCaches()
         let configuration = configuration
         let now = service.clock.now
-        let freshness = status.withLock { status in
+        let freshness = status.read { status in
             let lifetime = status.machine.latestData.map { configuration.lifetime(of: $0) } ?? configuration.expirationTime
             return status.machine.freshness(at: now, lifetime: lifetime, retryTime: configuration.retryTime)
         }
@@ -131,10 +140,11 @@ public final class Resource: Sendable {
     /// service's configuration has changed.
     package func frozenConfiguration(for method: Method) -> FrozenConfiguration {
         let current = service.configurationSet
-        if let known = status.withLock({ $0.frozen[method] }), known.version == current.version { return known }
+        if let known = status.read({ $0.frozen[method] }), known.version == current.version { return known }
         let frozen = current.configuration(for: url, method: method)
         service.log(.configuration, "\(method) \(url): \(frozen.entries.joined(separator: "; "))")
-        status.withLock { $0.frozen[method] = frozen }
+        // A resource nothing else happens to keeps nothing: the set remembers what it computed.
+        if status.isMade { status.withLock { $0.frozen[method] = frozen } }
         return frozen
     }
 
@@ -215,12 +225,12 @@ public final class Resource: Sendable {
         for event in events {
             status.sequence += 1
             guard !status.observers.isEmpty else { continue }
-            status.append(Notice(update: ResourceUpdate(event: event, state: snapshot(&status)), only: nil))
+            status.append(Notice(update: ResourceUpdate(event: event, state: snapshot(status)), only: nil))
         }
         return !status.observers.isEmpty
     }
 
-    func snapshot(_ status: inout Status) -> ResourceState {
+    func snapshot(_ status: Status) -> ResourceState {
         ResourceState(
             url: url, sequence: status.sequence, latestData: status.machine.latestData,
             latestError: status.machine.latestError, isLoading: status.machine.isLoading)
@@ -228,7 +238,7 @@ public final class Resource: Sendable {
 
     /// The data's version and the epoch, for a request that is about to be made conditional on it.
     func conditionalBasis(isWanted: Bool) -> (NetworkRequestDelegate.Basis?, epoch: UInt64) {
-        status.withLock { status in
+        status.read { status in
             let machine = status.machine
             guard isWanted, let data = machine.latestData, !data.isLocalOverride,
                 data.eTag != nil || data.fields.contains(.lastModified)
@@ -239,7 +249,7 @@ public final class Resource: Sendable {
 
     /// Whether the data of that version is still what is here.
     func isCurrent(_ version: UInt64) -> Bool {
-        status.withLock { $0.machine.dataVersion == version && $0.machine.latestData != nil }
+        status.read { $0.machine.dataVersion == version && $0.machine.latestData != nil }
     }
 }
 
@@ -250,7 +260,7 @@ extension Resource: TypedContentAccessors {
 extension Resource: CustomStringConvertible {
     /// The URL, from the base URL on, and what is there: L for loading, D for data, E for an error.
     public var description: String {
-        let flags = status.withLock { status in
+        let flags = status.read { status in
             (status.machine.isLoading ? "L" : "") + (status.machine.latestData != nil ? "D" : "")
                 + (status.machine.latestError != nil ? "E" : "")
         }
