@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderHTTP
 import LarderIO
+import LarderRules
 
 /// What a response brings for the resource that takes it over: everything was chosen when the request was made, so
 /// nothing that changes meanwhile files it under another name.
@@ -168,8 +169,10 @@ final class NetworkRequestDelegate: RequestDelegate {
 
     private func makeEntity(_ message: IncomingResponse, _ requestTime: Timestamp) -> AnyEntity {
         let now = resource.service.clock.now
+        var fields = message.response.fields
+        HopByHop.strip(&fields, for: .store)
         return Entity(
-            content: message.body as any Sendable, fields: message.response.fields, status: message.response.status,
+            content: message.body as any Sendable, fields: fields, status: message.response.status,
             timestamp: now, requestTime: requestTime, responseTime: now)
     }
 

@@ -14,7 +14,7 @@ struct RequestTests {
     }
 
     @Test(arguments: ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "REPORT"])
-    func `RQ-01 B-17 every method works and may bring nothing`(_ name: String) async {
+    func `RQ-01 B-17 HT-14 every method works and may bring nothing`(_ name: String) async {
         let method = Method(name)!
         fixture.transport.reply(method, Fixture.url("a"), StubReply(204, [.contentType: "application/json"]))
         let info = await resource.request(method).response()

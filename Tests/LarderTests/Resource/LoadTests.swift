@@ -43,7 +43,7 @@ struct LoadTests {
         await held.cancelled()
     }
 
-    @Test func `RS-11 RS-13 a 304 confirms the data and renews its time and fields`() async {
+    @Test func `RS-11 RS-13 HT-05 a 304 confirms the data and renews its time and fields`() async {
         let (resource, recorder) = fixture.observed("a")
         let date = "Sun, 06 Nov 1994 08:49:37 GMT"
         fixture.reply(
@@ -194,7 +194,7 @@ struct LoadTests {
         #expect(resource.loadIfNeeded() == nil)
     }
 
-    @Test func `RS-18 loadIfNeeded waits after an error`() async {
+    @Test func `RS-18 HT-06 loadIfNeeded waits after an error`() async {
         let resource = fixture.service.resource("a")
         fixture.reply("a", .failure(Disconnected()))
         _ = await resource.loadIfNeeded()?.response()
@@ -287,6 +287,53 @@ struct LoadTests {
         #expect(calls.values == [isObservedInTime ? .inProgress : .completed])
         held.release()
         withExtendedLifetime(recorder) {}
+    }
+
+    @Test func `RS-31 octets that nothing transforms come as they were sent`() async {
+        let fixture = Fixture(standardTransformers: [])
+        var random = SystemRandomNumberGenerator()
+        for length in [0, 1, 255, 4_096, 100_000] {
+            let octets = (0..<length).map { _ in UInt8.random(in: 0...255, using: &random) }
+            fixture.reply("a", StubReply(200, [.contentType: "application/json"], octets: octets))
+            _ = await fixture.service.resource("a").load().response()
+            #expect(fixture.service.resource("a").typedContent() == octets)
+        }
+    }
+
+    @Test(arguments: [200, 203, 204, 300, 301, 308])
+    func `B-19 HT-09 data keeps the status it came with`(_ status: Int) async {
+        let resource = fixture.service.resource("a")
+        fixture.reply("a", StubReply(Status(status)))
+        _ = await resource.load().response()
+        #expect(resource.latestData?.status == Status(status))
+        #expect(resource.latestError == nil)
+    }
+
+    @Test func `B-19 HT-18 data keeps repeated fields and drops those of the connection`() async {
+        var fields: Fields = [.connection: "X-Private", "X-Private": "1", .transferEncoding: "chunked", .keepAlive: "x"]
+        for value in ["a=1", "b=2"] { fields.append(.setCookie, value) }
+        for value in ["<x>", "<y>"] { fields.append(.link, value) }
+        fixture.reply("a", .text("x", fields))
+        let resource = fixture.service.resource("a")
+        _ = await resource.load().response()
+        let data = resource.latestData
+        #expect(data?.fields[all: .setCookie] == ["a=1", "b=2"])
+        #expect(data?.field("link") == "<x>, <y>")
+        for name in [FieldName.connection, "X-Private", .transferEncoding, .keepAlive] { #expect(data?.fields[name] == nil) }
+    }
+
+    @Test func `B-30 pages are followed by the links between them`() async {
+        fixture.reply("list", .text("1", ["X-Next": "list?page=2"]))
+        fixture.reply("list?page=2", .text("2", ["X-Next": "?page=3"]))
+        fixture.reply("list?page=3", .text("3"))
+        var pages: [String] = []
+        var next: Resource? = fixture.service.resource("list")
+        while let page = next {
+            await page.loadIfNeeded()?.response()
+            pages.append(page.text)
+            next = page.optionalRelative(page.latestData?.field("X-Next"))
+        }
+        #expect(pages == ["1", "2", "3"])
     }
 
     @Test func `a streamed load drives the same state`() {

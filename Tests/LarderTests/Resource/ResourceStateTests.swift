@@ -146,7 +146,7 @@ struct ResourceStateTests {
         #expect(!resource.isUpToDate)
     }
 
-    @Test func `RS-07 an origin that asks to be left alone is`() async {
+    @Test func `RS-07 HT-06 an origin that asks to be left alone is`() async {
         let resource = fixture.service.resource("a")
         fixture.reply("a", .text("slow down", status: 429, [.retryAfter: "60"]))
         _ = await resource.load().response()
@@ -184,7 +184,7 @@ struct ResourceStateTests {
         #expect(empty.timestamp == Timestamp(seconds: 1_005))
     }
 
-    @Test func `B-04 an override is never validated as if it were the origin's`() async {
+    @Test func `B-04 HT-17 an override is never validated as if it were the origin's`() async {
         let resource = fixture.service.resource("a")
         fixture.reply("a", .text("x", [.eTag: "\"1\"", .lastModified: "Sun, 06 Nov 1994 08:49:37 GMT"]), .text("new"))
         _ = await resource.load().response()

@@ -246,7 +246,7 @@ struct ServiceTests {
         #expect(fixture.transport.sent.count == 1)
     }
 
-    @Test func `B-29 a write can put other resources out of date`() async {
+    @Test func `B-29 HT-04 a write can put other resources out of date`() async {
         let fixture = Fixture()
         let item = fixture.service.resource("widgets/1")
         let list = fixture.service.resource("widgets")
