@@ -91,7 +91,11 @@ let package = Package(
 
         .target(
             name: "LarderTesting",
-            dependencies: ["Larder", "LarderHTTP", "LarderRules", "LarderIO", "COpenSSL"],
+            dependencies: [
+                "LarderAdmin", "LarderProxy", "LarderStores", "LarderUpstream", "Larder", "LarderHTTP", "LarderRules",
+                "LarderIO", "COpenSSL",
+                .product(name: "Logging", package: "swift-log"),
+            ],
             swiftSettings: swiftSettings),
         .testTarget(name: "LarderHTTPTests", dependencies: ["LarderHTTP"], swiftSettings: swiftSettings),
         .testTarget(

@@ -3,7 +3,7 @@
 import Foundation
 import Larder
 import LarderHTTP
-import LarderIO
+package import LarderIO
 package import LarderProxy
 import LarderRules
 import LarderStores
@@ -26,8 +26,7 @@ package final class Daemon: Sendable {
 
     package static let version = "0.1.0"
 
-    package init(settings: Settings, logger: Logger) throws {
-        let time = SystemTime()
+    package init(settings: Settings, logger: Logger, time: any TimeSource = SystemTime()) throws {
         tls = try TLSClientContext(trustsSystem: settings.upstream.caFile == nil, authorityFile: settings.upstream.caFile)
         // Random, so that several Larders in a chain tell each other apart.
         let pseudonym = "larder-" + String(UInt32.random(in: .min ... .max), radix: 36)
@@ -47,7 +46,7 @@ package final class Daemon: Sendable {
         proxy.apply(Daemon.configuration(settings, identities, tls, pseudonym, state, transport))
     }
 
-    private static func openStore(_ settings: Settings, time: SystemTime, logger: Logger) throws -> SQLiteStore? {
+    private static func openStore(_ settings: Settings, time: any TimeSource, logger: Logger) throws -> SQLiteStore? {
         guard let path = settings.cache.path.path, settings.cache.disk.bytes > 0 else { return nil }
         let directory = path.hasSuffix(".db") ? String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) : path
         var store = StoreSettings(

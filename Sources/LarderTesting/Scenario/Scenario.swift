@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderAdmin
+package import LarderIO
+package import LarderProxy
+import Logging
+
+/// A real daemon between clients and an origin that a test scripts, with a clock that the test moves.
+///
+/// Everything is as in production but three things: time stands still until `advance`, both neighbours are on
+/// loopback and do what they are told, and log lines are kept. Each scenario has ports and a directory of its own.
+package final class Scenario: Sendable {
+    private struct State {
+        var daemon: Daemon
+        var address: SocketAddress
+        var clients: [Wire] = []
+    }
+
+    package let origin: ScriptedOrigin
+    package let time: ManualTime
+    /// Every line that was logged, with its metadata.
+    package let log: Recorder<String>
+    /// Where the store is, if there is one.
+    package let directory: FreshDirectory?
+    private let settings: Lock<Settings>
+    private let state: Lock<State>
+
+    /// Clients and origins of all scenarios live here.
+    private static let loop: EventLoop? = {
+        let loop = try? EventLoop(name: "scenarios")
+        try? loop?.start()
+        return loop
+    }()
+
+    private init(
+        origin: ScriptedOrigin, time: ManualTime, log: Recorder<String>, directory: FreshDirectory?, settings: Settings,
+        daemon: Daemon, address: SocketAddress
+    ) {
+        self.origin = origin
+        self.time = time
+        self.log = log
+        self.directory = directory
+        self.settings = Lock(settings)
+        state = Lock(State(daemon: daemon, address: address))
+    }
+
+    /// Runs a scenario from start to drain.
+    ///
+    /// - Parameters:
+    ///   - onDisk: whether there is a store.
+    ///   - configure: changes the settings, given the origin.
+    package static func run(
+        onDisk: Bool = false, _ configure: (inout Settings, ScriptedOrigin) -> Void = { _, _ in },
+        _ body: (Scenario) async throws -> Void
+    ) async throws {
+        guard let loop else { throw ScenarioFailure("the scenarios' loop did not start") }
+        let origin = try await ScriptedOrigin.start(on: loop)
+        let directory = onDisk ? FreshDirectory() : nil
+        var settings = Settings()
+        settings.listen = [.loopback4(0)]
+        settings.threads = 2
+        settings.cache.path = directory.map { .path($0.path) } ?? .none
+        settings.admin.socket = .none
+        settings.upstream.parent = .none
+        configure(&settings, origin)
+        let log = Recorder<String>()
+        let time = ManualTime()
+        let daemon = try Daemon(settings: settings, logger: .recording(into: log), time: time)
+        let addresses = try await daemon.proxy.start()
+        let scenario = Scenario(
+            origin: origin, time: time, log: log, directory: directory, settings: settings, daemon: daemon,
+            address: addresses[0])
+        do {
+            try await body(scenario)
+        } catch {
+            await scenario.stop()
+            throw error
+        }
+        await scenario.stop()
+        guard scenario.proxy.openConnections == 0 else {
+            throw ScenarioFailure("\(scenario.proxy.openConnections) connections are left over")
+        }
+    }
+
+    package var proxy: Proxy { state.withLock { $0.daemon }.proxy }
+
+    /// The port clients connect to.
+    package var port: UInt16 { state.withLock { $0.address }.port }
+
+    /// An absolute URL at the origin.
+    package func url(_ path: String) -> String { origin.url(path) }
+
+    /// What all loops have counted.
+    package func count(_ kind: LoopCounters.Kind) -> UInt64 { proxy.total(kind) }
+    package func count(_ amount: LoopCounters.Amount) -> UInt64 { proxy.total(amount) }
+
+    // MARK: Clients
+
+    /// A new client.
+    ///
+    /// - Parameter isHeld: whether it takes nothing from the network until released.
+    package func client(_ name: String = "the client", isHeld: Bool = false) async throws -> Wire {
+        try await connect(to: state.withLock { $0.address }, name, isHeld: isHeld)
+    }
+
+    /// A connection to somewhere else than the proxy.
+    package func connect(to address: SocketAddress, _ name: String, isHeld: Bool = false) async throws -> Wire {
+        guard let loop = Scenario.loop else { throw ScenarioFailure("the scenarios' loop did not start") }
+        let wire = try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Wire, any Error>) in
+            loop.spawn { loop in
+                do {
+                    let connector = Connector(on: loop)
+                    let stream = try await connector.connect(
+                        to: address.host, port: address.port, timeout: Wire.patience, allow: { _ in true })
+                    continuation.resume(returning: Wire(stream, on: loop, name: name, isHeld: isHeld))
+                } catch {
+                    continuation.resume(throwing: error)
+                }
+            }
+        }
+        state.withLock { $0.clients.append(wire) }
+        return wire
+    }
+
+    /// A GET by a new client, as to a forward proxy.
+    package func get(_ path: String, _ lines: String...) async throws -> WireMessage {
+        let client = try await client()
+        try await client.get(url(path), lines)
+        let response = try await client.response()
+        await client.close()
+        return response
+    }
+
+    // MARK: Time
+
+    /// Lets time pass for the daemon.
+    package func advance(_ duration: Duration) { time.advance(by: duration) }
+
+    /// Lets time pass, a step every few milliseconds, until `body` has what it waits for.
+    package func lettingTimePass<Value>(
+        _ step: Duration, until body: () async throws -> Value
+    ) async throws -> Value {
+        let time = time
+        let ticker = Task.detached {
+            while !Task.isCancelled {
+                time.advance(by: step)
+                try? await Task.sleep(for: .milliseconds(5))
+            }
+        }
+        defer { ticker.cancel() }
+        return try await body()
+    }
+
+    // MARK: Life
+
+    /// Serves by changed settings from now on.
+    package func reload(_ change: (inout Settings) -> Void) {
+        let settings = settings.withLock { settings in
+            change(&settings)
+            return settings
+        }
+        state.withLock { $0.daemon }.reload(settings)
+    }
+
+    /// Stops the daemon and starts another with the same settings and store, at another port.
+    package func restart() async throws {
+        await disconnect()
+        await state.withLock { $0.daemon }.proxy.drain()
+        let daemon = try Daemon(
+            settings: settings.withLock { $0 }, logger: .recording(into: log), time: time)
+        let address = try await daemon.proxy.start()[0]
+        state.withLock { state in
+            state.daemon = daemon
+            state.address = address
+        }
+    }
+
+    private func disconnect() async {
+        let clients = state.withLock { state in
+            defer { state.clients = [] }
+            return state.clients
+        }
+        for client in clients { await client.close() }
+    }
+
+    private func stop() async {
+        await disconnect()
+        await origin.stop()
+        let proxy = proxy
+        _ = try? await lettingTimePass(.milliseconds(100)) { await proxy.drain() }
+    }
+}
+
+extension Wire {
+    /// Sends a GET for an absolute URL.
+    package func get(_ url: String, _ lines: [String] = []) async throws {
+        let rest = url.drop { $0 != "/" }.dropFirst(2)
+        let host = rest.prefix { $0 != "/" }
+        let all = ["GET \(url) HTTP/1.1", "Host: \(host)"] + lines
+        try await write(all.map { $0 + "\r\n" }.joined() + "\r\n")
+    }
+
+    package func get(_ url: String, _ lines: String...) async throws { try await get(url, lines) }
+}
+
+/// The scenario itself went wrong.
+package struct ScenarioFailure: Error, CustomStringConvertible {
+    package let description: String
+
+    package init(_ description: String) { self.description = description }
+}
