@@ -54,16 +54,17 @@ final class LoopContext {
         listeners.append(listener)
     }
 
-    /// Serves an accepted connection, unless there are too many or its address is not allowed.
+    /// Serves an accepted connection, unless there are too many.
     func accept(_ stream: ByteStream, isAdminOnly: Bool) {
-        guard configuration.allows(stream.peerAddress), proxy.admitConnection(limit: configuration.settings.limits.connections)
-        else {
+        guard proxy.admitConnection(limit: configuration.settings.limits.connections) else {
             counters.add(.connectionsRefused)
             stream.close()
             return
         }
         counters.add(.connectionsAccepted)
-        let connection = DownstreamConnection(stream: stream, context: self, isAdminOnly: isAdminOnly)
+        let connection = DownstreamConnection(
+            stream: stream, context: self, isAdminOnly: isAdminOnly,
+            isAllowed: configuration.allows(stream.peerAddress))
         connections[ObjectIdentifier(connection)] = connection
         spawn {
             await connection.serve()

@@ -12,6 +12,8 @@ final class DownstreamConnection {
     let client: Router.Client
     /// Over the admin surface's Unix socket.
     let isOverSocket: Bool
+    /// Whether the access list has the client; others are told that it does not.
+    let isAllowed: Bool
     let buffer: ReadBuffer
     private var parser: RequestHeadParser
     private var exchange: Exchange!
@@ -19,7 +21,8 @@ final class DownstreamConnection {
     /// Whether the connection is between two requests, and may be closed without anybody losing an answer.
     private(set) var isIdle = true
 
-    init(stream: ByteStream, context: LoopContext, isAdminOnly: Bool) {
+    init(stream: ByteStream, context: LoopContext, isAdminOnly: Bool, isAllowed: Bool) {
+        self.isAllowed = isAllowed
         self.stream = stream
         self.context = context
         let peer = stream.peerAddress

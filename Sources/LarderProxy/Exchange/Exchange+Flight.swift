@@ -106,7 +106,7 @@ extension Exchange {
             return try await sendHead()
         }
         startHead(status: response.status, fields: fields)
-        finishHead(length: length, cacheStatus: status)
+        finishHead(length: length, cacheStatus: status, proxyStatus: ProxyStatus(receivedStatus: response.status))
         guard delivery != .none else { return try await sendHead() }
         var isHeadPending = true
         while true {

@@ -77,7 +77,9 @@ extension Exchange {
         if traits.method == .head, let length = received.fields[first: .contentLength].flatMap({ Int64($0) }) {
             PreparedHead.appendField("Content-Length", number: length, to: &out)
         }
-        finishHead(length: traits.method == .head ? nil : response.contentLength, cacheStatus: status)
+        finishHead(
+            length: traits.method == .head ? nil : response.contentLength, cacheStatus: status,
+            proxyStatus: ProxyStatus(receivedStatus: received.status))
         if traits.method != .head, !traits.isPersistent { isPersistent = false }
         var isHeadPending = true
         while let chunk = try await response.nextChunk() {

@@ -29,7 +29,7 @@ extension Exchange {
 
     /// Adds the fields of this response alone and ends the head. The content's length is nil when it is not known
     /// beforehand.
-    func finishHead(length: Int64?, use: StoredUse? = nil, cacheStatus: CacheStatus? = nil) {
+    func finishHead(length: Int64?, use: StoredUse? = nil, cacheStatus: CacheStatus? = nil, proxyStatus: ProxyStatus? = nil) {
         let bodiless = record.status.hasNoContent || traits.method == .head
         if let length, !record.status.hasNoContent {
             PreparedHead.appendField("Content-Length", number: length, to: &out)
@@ -52,6 +52,7 @@ extension Exchange {
             record.cacheStatus = cacheStatus
             PreparedHead.appendField("Cache-Status", cacheStatus.member(), to: &out)
         }
+        if let proxyStatus { PreparedHead.appendField("Proxy-Status", proxyStatus.member(), to: &out) }
         appendConnection()
         PreparedHead.appendLineEnd(to: &out)
     }

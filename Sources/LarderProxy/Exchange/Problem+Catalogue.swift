@@ -55,6 +55,13 @@ extension Problem {
         status: 413, title: "Content too large", proxyError: .httpRequestError,
         detail: "Requests to Larder itself carry at most 1 MiB.", advice: "Send less.", closes: true)
 
+    static func clientNotAllowed(_ client: String) -> Problem {
+        Problem(
+            status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
+            detail: "Larder serves clients on its own machine, and \(client) is not one.",
+            advice: "Add the address to `access.allow` in Larder's configuration.", closes: true)
+    }
+
     static func notForwarded(to authority: String) -> Problem {
         Problem(
             status: 403, title: "Forbidden", proxyError: .httpRequestDenied,

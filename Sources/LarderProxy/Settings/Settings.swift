@@ -83,8 +83,6 @@ package struct Settings: Sendable {
         package var fieldLines = 200
         /// Octets of a request target.
         package var targetLength = ByteCount.kibibytes(16)
-        /// Octets of request content kept so that a request can be sent again on a fresh connection.
-        package var requestSpool = ByteCount.kibibytes(64)
         /// Connections to one origin, in use and idle.
         package var upstreamConnections = 256
         /// Tunnels open at once, over all loops.

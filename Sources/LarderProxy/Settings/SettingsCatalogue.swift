@@ -135,9 +135,6 @@ package enum SettingsCatalogue {
             "limits.targetLength", \.limits.targetLength, .size(ByteCount(256), ByteCount(TargetURI.lengthLimit)),
             "The length of a request target."),
         Setting(
-            "limits.requestSpool", \.limits.requestSpool, .size(ByteCount(0), .mebibytes(16)),
-            "How much content of a request is kept so that it can be sent again when a pooled connection was gone."),
-        Setting(
             "limits.upstreamConnections", \.limits.upstreamConnections, .integer(1...65_535),
             "Connections to one origin, in use and idle. Further requests to it wait."),
         Setting(

@@ -110,7 +110,6 @@ struct SettingsCatalogueTests {
           headSize: 32 KiB
           fieldLines: 20
           targetLength: 1 KiB
-          requestSpool: 1 KiB
           upstreamConnections: 2
           tunnels: 3
         log: { level: debug, access: true, format: json }
