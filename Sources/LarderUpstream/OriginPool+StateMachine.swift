@@ -93,7 +93,9 @@ struct OriginPoolStateMachine {
             waiters.append(Waiter(request: request, freshOnly: freshOnly, hasAttempt: true))
             return actions + [.connect(for: request)]
         }
-        guard waiters.lazy.filter({ !$0.hasAttempt }).count < limits.waiters else { return actions + [.refuse(request)] }
+        guard waiters.lazy.filter({ !$0.hasAttempt }).count < limits.waiters else {
+            return actions + [.refuse(request)]
+        }
         waiters.append(Waiter(request: request, freshOnly: freshOnly, hasAttempt: false))
         return actions + [.wait(request)]
     }

@@ -127,7 +127,9 @@ final class OriginPool {
             case .refuse(let request): answer(request, .failure(.tooManyWait(for: origin)))
             case .fail: break  // The dialer's error is told by who knows it.
             case .park(let connection):
-                connections[connection]?.stream.onPeerClosed = { [unowned self] in perform(machine.idleEnded(connection)) }
+                connections[connection]?.stream.onPeerClosed = { [unowned self] in
+                    perform(machine.idleEnded(connection))
+                }
             case .close(let connection):
                 connections.removeValue(forKey: connection)?.stream.close()
             }

@@ -28,7 +28,9 @@ final class UpstreamDialer {
         let stream: ByteStream
         if let parent {
             stream = try await connect(to: parent, settings)
-            if origin.scheme == .https { try await tunnel(to: origin.authority, on: stream, parent, settings, deadline) }
+            if origin.scheme == .https {
+                try await tunnel(to: origin.authority, on: stream, parent, settings, deadline)
+            }
         } else {
             stream = try await reach("\(origin)") { () throws(IOError) in
                 try await connect(origin.host, origin.port, settings.connectTimeout, allows)
@@ -66,7 +68,9 @@ final class UpstreamDialer {
         return overflow ? .max : sum
     }
 
-    private func connect(to parent: ParentAddress, _ settings: UpstreamSettings) async throws(UpstreamError) -> ByteStream {
+    private func connect(
+        to parent: ParentAddress, _ settings: UpstreamSettings
+    ) async throws(UpstreamError) -> ByteStream {
         // The parent was named by who runs this; the rules about addresses are for what clients name.
         try await reach("\(parent)") { () throws(IOError) in
             try await connect(parent.host, parent.port, settings.connectTimeout, { _ in true })

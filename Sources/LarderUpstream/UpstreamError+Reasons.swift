@@ -26,7 +26,10 @@ extension UpstreamError {
         case .refused:
             (.connectionRefused, "\(place) refused the connection.", "Check that it is up, and its port.")
         case .connectionReset, .closed:
-            (.connectionTerminated, "\(place) closed the connection before it stood.", "Check that the port is the right one.")
+            (
+                .connectionTerminated, "\(place) closed the connection before it stood.",
+                "Check that the port is the right one."
+            )
         case .unreachable:
             (.destinationUnavailable, "There is no way to \(place).", "Check the network.")
         case .permissionDenied:
@@ -64,7 +67,9 @@ extension UpstreamError {
             return UpstreamError(.tlsProtocol, "\(origin): \(error.detail)", cause: error)
         default: break
         }
-        if isHeadComplete { return UpstreamError(.responseIncomplete, "\(origin) broke off its response.", cause: error) }
+        if isHeadComplete {
+            return UpstreamError(.responseIncomplete, "\(origin) broke off its response.", cause: error)
+        }
         return UpstreamError(
             .connectionTerminated,
             hasAnswered
@@ -89,7 +94,8 @@ extension UpstreamError {
     static func tunnelRefused(by parent: ParentAddress, to authority: String, _ status: Status) -> UpstreamError {
         let detail = "\(parent) answered \(status) instead of a tunnel to \(authority)."
         if status == 407 {
-            return UpstreamError(.configurationError, detail, advice: "Give the parent proxy's user and password in its URL.")
+            return UpstreamError(
+                .configurationError, detail, advice: "Give the parent proxy's user and password in its URL.")
         }
         return UpstreamError(.destinationUnavailable, detail, advice: "Ask who runs the parent proxy.")
     }

@@ -72,4 +72,3 @@ package struct UpstreamError: Error, Sendable {
 extension UpstreamError: CustomStringConvertible {
     package var description: String { "\(code): \(detail)" }
 }
-

@@ -38,6 +38,9 @@ package final class UpstreamResponse {
     /// Complete once `nextChunk` has returned nil.
     package var trailers: Fields { decoder.trailers }
 
+    /// For tests: the connection this came on.
+    var connectionInUse: UpstreamConnection { lease.connection }
+
     /// The next piece of content, as it comes, of 64 KiB at most; nil once all has come, whole.
     package func nextChunk() async throws(UpstreamError) -> ContentChunk? {
         guard !isOver else { return nil }

@@ -55,7 +55,8 @@ struct ContentTests {
 
     @Test func `content of a known length follows the head as it is`() async throws {
         try await Fixture.run { test in
-            let response = try await test.exchange(try post(Source(["ab", "", "cde", nil]).content(.length(5)))) { origin in
+            let response = try await test.exchange(try post(Source(["ab", "", "cde", nil]).content(.length(5)))) {
+                origin in
                 #expect(try await origin.head() == "POST / HTTP/1.1\nHost: origin.test\nContent-Length: 5")
                 #expect(try await origin.octets(5) == "abcde")
                 try await origin.send(Self.ok)

@@ -62,7 +62,8 @@ final class Fixture {
     }
 
     /// Sends, lets the origin do its part, and answers what came of it.
-    func exchange(_ request: UpstreamRequest, _ origin: (FarEnd) async throws -> Void) async throws -> UpstreamResponse {
+    func exchange(_ request: UpstreamRequest, _ origin: (FarEnd) async throws -> Void) async throws -> UpstreamResponse
+    {
         let answer = send(request)
         try await origin(try await accept())
         return try await answer.take().get()

@@ -31,10 +31,13 @@ struct OriginPoolStateMachineTests {
         mutating func connected(_ connection: Int, for request: Int, now: Int64 = 0) -> [Action] {
             let this = self
             return checked(
-                machine.connected(connection, for: request, now: now, limits: limits, fitness: { this.fitness($0, $1) }))
+                machine.connected(connection, for: request, now: now, limits: limits, fitness: { this.fitness($0, $1) })
+            )
         }
 
-        mutating func failed(_ request: Int) -> [Action] { checked(machine.connectFailed(for: request, limits: limits)) }
+        mutating func failed(_ request: Int) -> [Action] {
+            checked(machine.connectFailed(for: request, limits: limits))
+        }
 
         mutating func released(_ connection: Int, now: Int64 = 0, until: Int64 = .max) -> [Action] {
             let this = self
@@ -252,7 +255,8 @@ struct OriginPoolStateMachineTests {
         var random = SystemlessNumbers(seed)
         var pool = Pool()
         pool.limits = Machine.Limits(
-            connections: 1 + Int(random.next() % 4), idle: Int(random.next() % 3), waiters: Int(random.next() % 4), idleTime: 50)
+            connections: 1 + Int(random.next() % 4), idle: Int(random.next() % 3), waiters: Int(random.next() % 4),
+            idleTime: 50)
         var waiting: Set<Int> = []
         var attempts: Set<Int> = []
         var leased: Set<Int> = []
@@ -284,7 +288,9 @@ struct OriginPoolStateMachineTests {
                 guard let request = attempts.min() else { continue }
                 attempts.remove(request)
                 // A connection made under a request's rules goes with that request, and may not with others.
-                for other in waiting where other != request && random.next() % 4 == 0 { pool.forbidden.insert([next, other]) }
+                for other in waiting where other != request && random.next() % 4 == 0 {
+                    pool.forbidden.insert([next, other])
+                }
                 apply(pool.connected(next, for: request, now: Int64(now)))
             case 4:
                 guard let request = attempts.max() else { continue }

@@ -19,7 +19,8 @@ struct ParentTests {
             let response = try await test.exchange(request) { parent in
                 #expect(
                     try await parent.head()
-                        == "GET http://origin.test:81/a?b HTTP/1.1\nHost: origin.test:81\nProxy-Authorization: Basic YTpi")
+                        == "GET http://origin.test:81/a?b HTTP/1.1\nHost: origin.test:81\nProxy-Authorization: Basic YTpi"
+                )
                 try await parent.send(Self.ok)
             }
             #expect(try await response.text() == "ok")
@@ -41,13 +42,17 @@ struct ParentTests {
         }
     }
 
-    private func tunnel(_ test: Fixture, parent: ParentAddress?, abort: UpstreamAbort = UpstreamAbort()) -> Handoff<Result<ByteStream, any Error>> {
+    private func tunnel(
+        _ test: Fixture, parent: ParentAddress?, abort: UpstreamAbort = UpstreamAbort()
+    ) -> Handoff<Result<ByteStream, any Error>> {
         let answer = Handoff<Result<ByteStream, any Error>>()
         let pool = test.pool
         test.loop.startHere {
             do {
                 let target = try Array("origin.test:443".utf8).withUnsafeBytes { try Authority($0, defaultPort: nil) }
-                answer.bring(.success(try await pool.connectTunnel(to: target, parent: parent, abort: abort, allows: { _ in true })))
+                answer.bring(
+                    .success(
+                        try await pool.connectTunnel(to: target, parent: parent, abort: abort, allows: { _ in true })))
             } catch { answer.bring(.failure(error)) }
         }
         return answer
@@ -71,7 +76,8 @@ struct ParentTests {
             #expect(
                 try await parent.head()
                     == "CONNECT origin.test:443 HTTP/1.1\nHost: origin.test:443\nProxy-Authorization: Basic YTpi")
-            try await parent.send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 Connection established\r\nContent-Length: 9\r\n\r\n220 mail")
+            try await parent.send(
+                "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 Connection established\r\nContent-Length: 9\r\n\r\n220 mail")
             let stream = try await answer.take().get()
             let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 100, alignment: 16)
             defer { buffer.deallocate() }

@@ -79,7 +79,9 @@ struct PoolTests {
     // MARK: Sending again (RFC 9110 §9.2.2)
 
     /// Has one connection in the pool, sends `request` on it, and answers that connection.
-    private func reused(_ test: Fixture, _ request: UpstreamRequest) async throws -> (FarEnd, Handoff<Result<UpstreamResponse, any Error>>) {
+    private func reused(
+        _ test: Fixture, _ request: UpstreamRequest
+    ) async throws -> (FarEnd, Handoff<Result<UpstreamResponse, any Error>>) {
         let first = test.send(try .to("/first"))
         let origin = try await test.accept()
         _ = try await origin.head()
@@ -91,7 +93,9 @@ struct PoolTests {
     }
 
     @Test(arguments: ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "QUERY"])
-    func `an idempotent request is sent again when an old connection ends without an answer`(_ method: String) async throws {
+    func `an idempotent request is sent again when an old connection ends without an answer`(
+        _ method: String
+    ) async throws {
         try await Fixture.run { test in
             let (origin, answer) = try await reused(test, try .to("/again", Method(method)!))
             origin.close()
@@ -199,7 +203,9 @@ struct PoolTests {
     }
 
     @Test func `nobody waits for ever, nor in too long a line`() async throws {
-        try await Fixture.run({ $0.connectionLimit = 1; $0.waiterLimit = 1 }) { test in
+        try await Fixture.run({
+            $0.connectionLimit = 1; $0.waiterLimit = 1
+        }) { test in
             let first = test.send(try .to("/1"))
             let second = test.send(try .to("/2"))
             let third = test.send(try .to("/3"))
@@ -285,7 +291,9 @@ struct PoolTests {
                 try await origin.send(Self.ok)
             }
             #expect(try await response.text() == "ok")
-            let stranger = try UpstreamRequest.to(origin: "http://10.0.0.1").with { $0.allowsAddress = { $0.host != "10.0.0.1" } }
+            let stranger = try UpstreamRequest.to(origin: "http://10.0.0.1").with {
+                $0.allowsAddress = { $0.host != "10.0.0.1" }
+            }
             #expect(await code { _ = try await test.send(stranger).take().get() } == .destinationProhibited)
             #expect(test.statistics?.idle == 1)
         }
@@ -325,6 +333,32 @@ struct PoolTests {
             }
             #expect(test.statistics?.failures == 1 && test.statistics?.active == 0)
             #expect(test.statistics?.lastError?.hasPrefix(expected.description) == true)
+        }
+    }
+
+    // MARK: Memory
+
+    @Test func `an exchange that is over keeps nothing alive`() async throws {
+        try await Fixture.run { test in
+            weak var abort: UpstreamAbort?
+            weak var response: UpstreamResponse?
+            weak var connection: UpstreamConnection?
+            do {
+                let request = try UpstreamRequest.to("/")
+                let answer = try await test.exchange(request) { origin in
+                    _ = try await origin.head()
+                    try await origin.send(Self.ok)
+                }
+                (abort, response, connection) = (request.abort, answer, answer.connectionInUse)
+                #expect(connection != nil)
+                #expect(try await answer.text() == "ok")
+            }
+            await test.settle()
+            #expect(abort == nil && response == nil)
+            #expect(connection != nil, "the pool has it")
+            test.pool.drain()
+            await test.settle()
+            #expect(connection == nil)
         }
     }
 

@@ -105,7 +105,8 @@ struct ResponseTests {
         try await Fixture.run { test in
             let response = try await test.exchange(try .to()) { origin in
                 _ = try await origin.head()
-                try await origin.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX: y\r\nHost: z\r\n\r\n")
+                try await origin.send(
+                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX: y\r\nHost: z\r\n\r\n")
             }
             #expect(try await response.text() == "a")
             #expect(response.trailers == ["X": "y"])
@@ -201,7 +202,8 @@ struct ResponseTests {
             let request = try UpstreamRequest.to().with { $0.onInterim = { seen.append($0.status) } }
             let response = try await test.exchange(request) { origin in
                 _ = try await origin.head()
-                try await origin.send("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 200")
+                try await origin.send(
+                    "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 200")
                 await test.settle()
                 try await origin.send(" OK\r\nContent-Length: 2\r\n\r\nok")
             }

@@ -23,8 +23,13 @@ struct TLSOriginTests {
         }
     }
 
-    @Test(arguments: [("https://origin.test", "DNS:origin.test"), ("https://[::1]:8443", "IP:::1"), ("https://127.0.0.1", "IP:127.0.0.1")])
-    func `a verified origin is talked to, over one connection again and again`(_ origin: String, _ names: String) async throws {
+    @Test(arguments: [
+        ("https://origin.test", "DNS:origin.test"), ("https://[::1]:8443", "IP:::1"),
+        ("https://127.0.0.1", "IP:127.0.0.1"),
+    ])
+    func `a verified origin is talked to, over one connection again and again`(
+        _ origin: String, _ names: String
+    ) async throws {
         let identity = try Identity(names)
         try await Fixture.run({ $0.tls = identity.client }) { test in
             let first = test.send(try .to("/1", origin: origin))
@@ -97,7 +102,9 @@ struct TLSOriginTests {
                 let response = try await upstream.send(try .to(origin: "http://\(host):\(socket.address.port)"))
                 #expect(try await response.text() == "ok")
             }
-            let local = try UpstreamRequest.to(origin: "http://localhost:\(socket.address.port)").with { $0.allowsAddress = { !$0.isLoopback } }
+            let local = try UpstreamRequest.to(origin: "http://localhost:\(socket.address.port)").with {
+                $0.allowsAddress = { !$0.isLoopback }
+            }
             #expect(await code { _ = try await upstream.send(local) } == .destinationProhibited)
             #expect(upstream.statistics.map(\.idle) == [1, 1])
             listener.close()
@@ -108,7 +115,9 @@ struct TLSOriginTests {
     }
 
     /// A pool with a real connector, and an origin on `socket` that answers every GET.
-    private func poolAndListener(_ loop: EventLoop, _ socket: ListeningSocket) throws -> Confined<(UpstreamPool, Listener)> {
+    private func poolAndListener(
+        _ loop: EventLoop, _ socket: ListeningSocket
+    ) throws -> Confined<(UpstreamPool, Listener)> {
         try loop.assumeIsolated { loop in
             let listener = try Listener(socket, on: loop) { stream in
                 let far = FarEnd(stream)

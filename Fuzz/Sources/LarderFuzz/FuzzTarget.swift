@@ -20,6 +20,7 @@ struct FuzzTarget: Sendable {
 @inline(never)
 func require(_ condition: Bool, _ property: @autoclosure () -> String) {
     guard !condition else { return }
+    // Crashing is how a fuzz target reports.
     fatalError("property does not hold: \(property())")
 }
 

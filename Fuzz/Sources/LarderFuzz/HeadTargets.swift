@@ -50,7 +50,9 @@ func responseHead(_ input: UnsafeRawBufferPointer) {
     require(inPieces(input, parse) == whole, "pieces are read as the whole is")
     guard case .complete(let read, _) = whole else { return }
     for method in [Method.get, .head, .connect] {
-        guard let framing = frame({ () throws(ParseError) in try BodyFraming(response: read, to: method) }) else { continue }
+        guard let framing = frame({ () throws(ParseError) in try BodyFraming(response: read, to: method) }) else {
+            continue
+        }
         var written: [UInt8] = []
         MessageWriter.append(read, framing: framing, to: &written)
         parser = ResponseHeadParser()

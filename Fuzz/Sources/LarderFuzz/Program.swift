@@ -5,7 +5,8 @@ import Glibc
 /// The driver of libFuzzer, which this program is linked with.
 @_silgen_name("LLVMFuzzerRunDriver")
 private func runDriver(
-    _ count: UnsafeMutablePointer<Int32>, _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>>,
+    _ count: UnsafeMutablePointer<Int32>,
+    _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>>,
     _ callback: @convention(c) (UnsafePointer<UInt8>?, Int) -> Int32
 ) -> Int32
 
@@ -31,10 +32,12 @@ enum Program {
         let status = withUnsafeMutablePointer(to: &arguments) { pointer in
             pointer.withMemoryRebound(
                 to: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>.self, capacity: 1
-            ) { runDriver(&count, $0) { octets, size in
-                chosen.run(UnsafeRawBufferPointer(start: octets, count: size))
-                return 0
-            } }
+            ) {
+                runDriver(&count, $0) { octets, size in
+                    chosen.run(UnsafeRawBufferPointer(start: octets, count: size))
+                    return 0
+                }
+            }
         }
         exit(status)
     }

@@ -62,7 +62,9 @@ struct DateReader {
         let count = name.utf8.count
         guard position + count <= bytes.count else { return false }
         let octets = bytes[position..<(position + count)]
-        guard octets.lazy.map(ASCII.lowercased).elementsEqual(name.utf8.lazy.map(ASCII.lowercased)) else { return false }
+        guard octets.lazy.map(ASCII.lowercased).elementsEqual(name.utf8.lazy.map(ASCII.lowercased)) else {
+            return false
+        }
         position += count
         return true
     }

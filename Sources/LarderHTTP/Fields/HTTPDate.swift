@@ -89,7 +89,9 @@ package enum HTTPDate {
         let limit = now.seconds
         var year = (CivilDate(day: CivilDate.split(limit).day).year + 51) / 100 * 100 + digits
         // A date fifty years before the candidate is ahead of now exactly when the candidate is more than fifty ahead.
-        while year >= 100, CivilDate(year: year - 50, month: month, day: day).seconds + Int64(time) > limit { year -= 100 }
+        while year >= 100, CivilDate(year: year - 50, month: month, day: day).seconds + Int64(time) > limit {
+            year -= 100
+        }
         return year
     }
 }

@@ -15,7 +15,8 @@ public struct RequestHead: Sendable, Equatable {
     public var version: HTTPVersion
     public var fields: Fields
 
-    public init(method: Method = .get, target: String = "/", version: HTTPVersion = .http11, fields: Fields = Fields()) {
+    public init(method: Method = .get, target: String = "/", version: HTTPVersion = .http11, fields: Fields = Fields())
+    {
         self.method = method
         self.target = Array(target.utf8)
         self.version = version

@@ -22,7 +22,8 @@ struct FieldNameTests {
             var octets = Array(spelling.utf8)
             for position in octets.indices {
                 let kept = octets[position]
-                for other in [UInt8(ascii: "~"), kept ^ 1, kept ^ 0x10, kept &+ 0x20] where Token.isTokenCharacter(other) {
+                for other in [UInt8(ascii: "~"), kept ^ 1, kept ^ 0x10, kept &+ 0x20]
+                where Token.isTokenCharacter(other) {
                     octets[position] = other
                     let name = octets.withUnsafeBytes { FieldName(bytes: $0) }
                     let text = String(decoding: octets, as: UTF8.self).lowercased()
@@ -64,7 +65,9 @@ struct FieldNameTests {
         #expect(Method("BREW") != Method("BREWS"))
         #expect(Method("BREW")?.isIdempotent == false)
         #expect(Method("B W") == nil)
-        let all: Set<LarderHTTP.Method> = [.get, .head, .options, .trace, .put, .delete, .post, .patch, .connect, .query]
+        let all: Set<LarderHTTP.Method> = [
+            .get, .head, .options, .trace, .put, .delete, .post, .patch, .connect, .query,
+        ]
         #expect(all.count == 10)
     }
 }

@@ -76,7 +76,9 @@ struct HTTPDateTests {
         #expect(HTTPDate.parse("Sat, 01 Jan 0000 00:00:00 GMT", now: HTTPDateTests.now)?.nanoseconds == .min)
     }
 
-    @Test(arguments: [(784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"), (0, "Thu, 01 Jan 1970 00:00:00 GMT")] as [(Int64, String)])
+    @Test(
+        arguments: [(784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"), (0, "Thu, 01 Jan 1970 00:00:00 GMT")]
+            as [(Int64, String)])
     func `dates are written as IMF-fixdate`(_ seconds: Int64, _ text: String) {
         #expect(HTTPDate.string(Timestamp(seconds: seconds)) == text)
         #expect(HTTPDate.string(Timestamp(nanoseconds: seconds * 1_000_000_000 + 999_999_999)) == text)

@@ -78,18 +78,20 @@ struct ListGrammarTests {
 
 @Suite("RFC 9110 §8.3 Media types")
 struct MediaTypeTests {
-    @Test(arguments: [
-        ("text/html", "text/html", [:]),
-        ("Text/HTML;Charset=\"utf-8\"", "text/html", ["charset": "utf-8"]),
-        ("text/html; charset=UTF-8", "text/html", ["charset": "UTF-8"]),
-        ("text/html ; a=b ;; c=\"d;\\\"e\" ; ", "text/html", ["a": "b", "c": "d;\"e"]),
-        ("application/vnd.github+json", "application/vnd.github+json", [:]),
-        ("text/html;", "text/html", [:]),
-    ] as [(String, String, [String: String])])
+    @Test(
+        arguments: [
+            ("text/html", "text/html", [:]),
+            ("Text/HTML;Charset=\"utf-8\"", "text/html", ["charset": "utf-8"]),
+            ("text/html; charset=UTF-8", "text/html", ["charset": "UTF-8"]),
+            ("text/html ; a=b ;; c=\"d;\\\"e\" ; ", "text/html", ["a": "b", "c": "d;\"e"]),
+            ("application/vnd.github+json", "application/vnd.github+json", [:]),
+            ("text/html;", "text/html", [:]),
+        ] as [(String, String, [String: String])])
     func `a media type is read with its parameters`(_ text: String, _ essence: String, _ parameters: [String: String]) {
         let type = MediaType(text)
         #expect(type?.essence == essence)
-        #expect(type.map { Dictionary($0.parameters.all.map { ($0.name, $0.value) }) { first, _ in first } } == parameters)
+        #expect(
+            type.map { Dictionary($0.parameters.all.map { ($0.name, $0.value) }) { first, _ in first } } == parameters)
         #expect(type.flatMap { MediaType($0.description) } == type)
     }
 

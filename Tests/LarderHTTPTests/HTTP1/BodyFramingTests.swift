@@ -61,7 +61,10 @@ struct BodyFramingTests {
         ("an empty coding", ["Transfer-Encoding": ""], .failure(.malformedTransferCoding)),
         ("a trailing comma", ["Transfer-Encoding": "chunked,"], .failure(.malformedTransferCoding)),
         ("a leading comma", ["Transfer-Encoding": ",chunked"], .failure(.malformedTransferCoding)),
-        ("an empty second line", ["Transfer-Encoding": "chunked", "Transfer-Encoding": ""], .failure(.malformedTransferCoding)),
+        (
+            "an empty second line", ["Transfer-Encoding": "chunked", "Transfer-Encoding": ""],
+            .failure(.malformedTransferCoding)
+        ),
         ("a parameter", ["Transfer-Encoding": "chunked;a=b"], .failure(.malformedTransferCoding)),
         ("quotes", ["Transfer-Encoding": "\"chunked\""], .failure(.malformedTransferCoding)),
         ("an open quote", ["Transfer-Encoding": "\"chunked"], .failure(.malformedTransferCoding)),
@@ -83,7 +86,9 @@ struct BodyFramingTests {
         #expect(ParseError(.lengthAndTransferCoding).status == 400)
     }
 
-    @Test(arguments: [["Transfer-Encoding": "chunked"], ["Transfer-Encoding": "chunked", "Content-Length": "3"]] as [Fields])
+    @Test(
+        arguments: [["Transfer-Encoding": "chunked"], ["Transfer-Encoding": "chunked", "Content-Length": "3"]]
+            as [Fields])
     func `HTTP 1 0 has no transfer codings`(_ fields: Fields) {
         #expect(throws: ParseError(.transferCodingInHTTP10)) {
             try BodyFraming(request: RequestHead(method: .post, version: .http10, fields: fields))

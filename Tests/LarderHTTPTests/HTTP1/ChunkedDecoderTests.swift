@@ -141,7 +141,9 @@ struct ChunkedDecoderTests {
         let limits = ParseLimits(fieldLines: 3, trailerSection: 20)
         let long = "0\r\nX: 0123456789abcdef\r\n\r\n"
         #expect(decode(long, .chunked, cuts: [long.utf8.count], limits: limits) == .refused(.trailerSectionTooLarge))
-        #expect(decode(long, .chunked, cuts: Array(0...long.utf8.count), limits: limits) == .refused(.trailerSectionTooLarge))
+        #expect(
+            decode(long, .chunked, cuts: Array(0...long.utf8.count), limits: limits)
+                == .refused(.trailerSectionTooLarge))
         let many = "0\r\nA:\r\nA:\r\nA:\r\nA:\r\n\r\n"
         #expect(decode(many, .chunked, cuts: [many.utf8.count], limits: limits) == .refused(.tooManyFieldLines))
         let fits = "0\r\nX: 0123456789abc\r\n\r\n"

@@ -23,7 +23,11 @@ func parseRequest(
 ) -> Parsed<RequestHead> {
     var parser = RequestHeadParser(limits: limits)
     var head = RequestHead()
-    return feed(octets, cuts: cuts) { bytes throws(ParseError) in try parser.parse(bytes, into: &head) } head: { head }
+    return feed(octets, cuts: cuts) { bytes throws(ParseError) in
+        try parser.parse(bytes, into: &head)
+    } head: {
+        head
+    }
 }
 
 func parseResponse(
@@ -31,7 +35,11 @@ func parseResponse(
 ) -> Parsed<ResponseHead> {
     var parser = ResponseHeadParser(limits: limits)
     var head = ResponseHead()
-    return feed(octets, cuts: cuts) { bytes throws(ParseError) in try parser.parse(bytes, into: &head) } head: { head }
+    return feed(octets, cuts: cuts) { bytes throws(ParseError) in
+        try parser.parse(bytes, into: &head)
+    } head: {
+        head
+    }
 }
 
 func parseRequest(_ text: String, limits: ParseLimits = ParseLimits()) -> Parsed<RequestHead> {

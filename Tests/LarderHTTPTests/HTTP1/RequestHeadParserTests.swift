@@ -32,7 +32,8 @@ struct RequestHeadParserTests {
         ),
         (
             "\r\nM-SEARCH /x HTTP/1.9\r\nhost: a\r\nX: \u{e9}\u{ff}\r\nX: 2\r\n\r\n",
-            RequestHead(method: Method("M-SEARCH")!, target: "/x", fields: ["Host": "a", "X": "\u{e9}\u{ff}", "X": "2"])
+            RequestHead(
+                method: Method("M-SEARCH")!, target: "/x", fields: ["Host": "a", "X": "\u{e9}\u{ff}", "X": "2"])
         ),
         (
             "GET /a-target-longer-than-one-step-of-the-scan/and/another HTTP/1.1\r\n"

@@ -66,7 +66,8 @@ struct ResponseHeadParserTests {
         let whole = parseResponse(octets, cuts: [octets.count])
         #expect(whole.code == code)
         let step = max(1, octets.count / 200)
-        #expect(parseResponse(octets, cuts: Array(stride(from: 0, to: octets.count, by: step)) + [octets.count]) == whole)
+        #expect(
+            parseResponse(octets, cuts: Array(stride(from: 0, to: octets.count, by: step)) + [octets.count]) == whole)
         for cut in stride(from: 0, to: octets.count, by: step) {
             #expect(parseResponse(octets, cuts: [cut, octets.count]) == whole)
         }

@@ -48,8 +48,14 @@ struct EntityTagTests {
         (["If-None-Match": "*"], .any),
         (["If-None-Match": " * "], .any),
         (["If-None-Match": "\"a\""], .tags([EntityTag("\"a\"")])),
-        (["If-None-Match": "\"a,b\" , W/\"c\\\",,\"d\""], .tags([EntityTag("\"a,b\""), EntityTag("W/\"c\\\""), EntityTag("\"d\"")])),
-        (["If-None-Match": "\"a\"", "if-none-match": "b c, \"d"], .tags([EntityTag("\"a\""), EntityTag("b c"), EntityTag("\"d")])),
+        (
+            ["If-None-Match": "\"a,b\" , W/\"c\\\",,\"d\""],
+            .tags([EntityTag("\"a,b\""), EntityTag("W/\"c\\\""), EntityTag("\"d\"")])
+        ),
+        (
+            ["If-None-Match": "\"a\"", "if-none-match": "b c, \"d"],
+            .tags([EntityTag("\"a\""), EntityTag("b c"), EntityTag("\"d")])
+        ),
         (["If-None-Match": "\"a\"b, c"], .tags([EntityTag("\"a\"b"), EntityTag("c")])),
         (["If-None-Match": "*, \"a\""], .tags([EntityTag("*"), EntityTag("\"a\"")])),
         (["If-None-Match": ""], .tags([])),
