@@ -51,7 +51,8 @@ package struct UpstreamRequest {
     }
 }
 
-/// A way to end an exchange from outside: the client left, or an operator cancelled. Confined to its loop.
+/// A way to end an exchange from outside: the client left, or an operator cancelled. It serves one exchange at a
+/// time. Confined to its loop.
 package final class UpstreamAbort {
     package private(set) var isAborted = false
     private var action: (() -> Void)?
