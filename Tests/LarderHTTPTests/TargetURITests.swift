@@ -207,7 +207,9 @@ struct TargetURITests {
         var random = SystemRandomNumberGenerator()
         let pieces = ["a", ".", "..", "%2e", "%41", "/", "//", "b.c", "~", "%2F", "?", "=", "[", "Z", "-"]
         for _ in 0..<2_000 {
-            let path = "/" + (0..<Int.random(in: 0..<12, using: &random)).map { _ in pieces.randomElement(using: &random)! }
+            let path =
+                "/"
+                + (0..<Int.random(in: 0..<12, using: &random)).map { _ in pieces.randomElement(using: &random)! }
                 .joined()
             let once = try TargetURI("http://h\(path)")
             #expect(try TargetURI(once.string) == once)

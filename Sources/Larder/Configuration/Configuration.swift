@@ -42,14 +42,17 @@ public struct Configuration: Sendable {
 
     /// What happens to a resource when a request that may have changed it succeeds (RFC 9111 §4.4).
     public struct AfterWrite: Sendable, Hashable {
+        /// What is done to the resource itself.
         public enum Action: String, Sendable, Hashable {
             case none, invalidate, reload, override, promote, wipe
         }
 
+        /// What is done to the resource itself.
         public var action: Action
         /// Patterns of other resources of the service to invalidate.
         public var also: [GlobPattern]
 
+        /// Says what is to be done.
         public init(_ action: Action = .invalidate, also: [GlobPattern] = []) {
             self.action = action
             self.also = also
@@ -74,6 +77,7 @@ public struct Configuration: Sendable {
 
     /// How long data stays up to date. Only the value for GET counts.
     public var expirationTime: Duration = .seconds(30)
+    /// How `expirationTime` and the origin's own words go together.
     public var expirationMode: ExpirationMode = .override
     /// How long after an error the resource counts as up to date, so that it is not asked for at once again. Only
     /// the value for GET counts.
@@ -84,19 +88,28 @@ public struct Configuration: Sendable {
     public var staleIfError: Duration = .zero
     /// Fields set on each request, or taken off it.
     public var fields = ConfiguredFields()
+    /// The functions that edit requests, in order.
     public private(set) var mutators: [RequestMutation] = []
+    /// The functions that see requests before they start, in order.
     public private(set) var decorators: [RequestDecorator] = []
+    /// What turns responses into content. It is that of the moment a request is made.
     public var pipeline = Pipeline()
     /// How often the progress of a request is reported, at most.
     public var progressReportingInterval: Duration = .milliseconds(50)
+    /// What clients of the daemon get.
     public var serving: Serving = .final
+    /// Where responses may be kept.
     public var caching: Caching = .perStage
+    /// What the daemon does when a request that may have changed the resource succeeds.
     public var afterWrite = AfterWrite()
+    /// Who may be given what was fetched for someone.
     public var privacy: Privacy = .shared
     /// Never ask the origin: requests fail, data that is here stays as it is.
     public var isOffline = false
+    /// Whether the daemon goes on with a load that nobody waits for.
     public var onAbandon: OnAbandon = .cancel(after: .milliseconds(50))
 
+    /// Makes the default configuration.
     public init() {}
 
     /// Adds a function that edits each request before it is made, after `fields` and the caller's own changes.
@@ -120,8 +133,10 @@ public struct ConfiguredFields: Sendable, Equatable {
     /// What is taken off.
     public private(set) var removed: Set<FieldName> = []
 
+    /// Makes a set that changes nothing.
     public init() {}
 
+    /// What the field is set to; nil to take it off.
     public subscript(name: FieldName) -> String? {
         get { set[name] }
         set(value) {

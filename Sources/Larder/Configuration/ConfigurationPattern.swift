@@ -19,6 +19,7 @@ public struct PredicatePattern: ConfigurationPattern {
     public let patternDescription: String
     private let matches: @Sendable (ResourceURL) -> Bool
 
+    /// Makes a pattern of a function; the description names it in logs.
     public init(_ description: String, _ matches: @escaping @Sendable (ResourceURL) -> Bool) {
         patternDescription = description
         self.matches = matches
@@ -44,6 +45,7 @@ public struct ExceptPattern<Included: ConfigurationPattern, Excluded: Configurat
     private let included: Included
     private let excluded: Excluded
 
+    /// Makes a pattern of what one matches and the other does not.
     public init(_ included: Included, except excluded: Excluded) {
         self.included = included
         self.excluded = excluded
@@ -91,12 +93,14 @@ extension PatternError: CustomStringConvertible {
         case .tooManyWildcards(let limit): "the pattern has more than \(limit) wildcards"
         case .unsupportedScheme: "an absolute pattern begins with http:// or https://"
         case .userInformation: "a pattern cannot hold a user name or password"
-        case .invalidHost: "the host of the pattern is neither a name, nor an address, nor made of labels with * in them"
+        case .invalidHost:
+            "the host of the pattern is neither a name, nor an address, nor made of labels with * in them"
         case .invalidPort: "the port of the pattern is neither * nor a number from 1 to 65535"
         case .dotSegment: "a pattern cannot hold the segments . and .."
         case .invalidPercentEncoding: "a percent sign in the pattern needs two hexadecimal digits behind it"
         case .refusedCharacter(let octet): "no URL holds the octet 0x\(String(octet, radix: 16)) of the pattern"
-        case .malformedExpression(let offset, let problem): "the regular expression is wrong at offset \(offset): \(problem)"
+        case .malformedExpression(let offset, let problem):
+            "the regular expression is wrong at offset \(offset): \(problem)"
         }
     }
 }

@@ -11,7 +11,8 @@ package struct ConfigurationEntry: Sendable {
     package let apply: @Sendable (inout Configuration) -> Void
 
     package init(
-        description: String, methods: Set<Method>? = nil, matches: @escaping @Sendable (ResourceURL) -> Bool = { _ in true },
+        description: String, methods: Set<Method>? = nil,
+        matches: @escaping @Sendable (ResourceURL) -> Bool = { _ in true },
         apply: @escaping @Sendable (inout Configuration) -> Void
     ) {
         self.description = description

@@ -15,6 +15,7 @@ public import LarderHTTP
 public struct GlobPattern: Sendable, Hashable {
     /// How many wildcards one pattern may have, and how many octets.
     public static let wildcardLimit = 32
+    /// How many octets one pattern may have.
     public static let lengthLimit = 2_048
 
     /// The pattern as written.
@@ -106,7 +107,9 @@ private struct OriginPattern: Sendable, Hashable {
     let address: [UInt8]?
     let port: Port
 
-    var wildcardCount: Int { (labels ?? []).reduce(labels == nil ? 1 : 0) { $0 + $1.wildcardCount } + (port == .anyWritten ? 1 : 0) }
+    var wildcardCount: Int {
+        (labels ?? []).reduce(labels == nil ? 1 : 0) { $0 + $1.wildcardCount } + (port == .anyWritten ? 1 : 0)
+    }
 
     init(_ scheme: TargetURI.Scheme, _ authority: ArraySlice<UInt8>) throws(PatternError) {
         self.scheme = scheme

@@ -79,7 +79,9 @@ struct RegexParser {
         var value: Int?
         while let octet = peek, ASCII.isDigit(octet) {
             value = (value ?? 0) * 10 + Int(octet - 0x30)
-            guard value! <= RegexParser.repetitionLimit else { throw wrong("more than \(RegexParser.repetitionLimit) repetitions") }
+            guard value! <= RegexParser.repetitionLimit else {
+                throw wrong("more than \(RegexParser.repetitionLimit) repetitions")
+            }
             index += 1
         }
         return value
@@ -153,7 +155,9 @@ struct RegexParser {
             }
             index += 1
             if last == UInt8(ascii: "\\") {
-                guard let escaped = peek, !ASCII.isAlpha(escaped), !ASCII.isDigit(escaped) else { throw wrong("a range ends in a class") }
+                guard let escaped = peek, !ASCII.isAlpha(escaped), !ASCII.isDigit(escaped) else {
+                    throw wrong("a range ends in a class")
+                }
                 last = escaped
                 index += 1
             }

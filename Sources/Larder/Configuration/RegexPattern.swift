@@ -8,7 +8,9 @@ public import LarderHTTP
 /// `\b`, `^`, `$`, groups, alternatives and quantifiers; matching takes time bounded by the length of the URL
 /// times that of the expression. Back-references and look-around are refused.
 public struct RegexPattern: ConfigurationPattern {
+    /// The expression as written.
     public let text: String
+    /// Whether letters match in either case.
     public let ignoresCase: Bool
     private let program: RegexProgram
 

@@ -30,7 +30,8 @@ struct WildcardText: Sendable, Hashable {
         } else if rest.first == UInt8(ascii: "/") {
             rest = rest.dropFirst()
         }
-        for part in rest.split(separator: UInt8(ascii: "/")) where part.elementsEqual(".".utf8) || part.elementsEqual("..".utf8) {
+        for part in rest.split(separator: UInt8(ascii: "/"))
+        where part.elementsEqual(".".utf8) || part.elementsEqual("..".utf8) {
             throw .dotSegment
         }
         elements = try WildcardText.compile(rest, hasSegments: true) { octet throws(PatternError) in
@@ -48,7 +49,9 @@ struct WildcardText: Sendable, Hashable {
     init(label: ArraySlice<UInt8>) throws(PatternError) {
         guard !label.isEmpty else { throw .invalidHost }
         elements = try WildcardText.compile(label, hasSegments: false) { octet throws(PatternError) in
-            guard ASCII.isAlpha(octet) || ASCII.isDigit(octet) || octet == 0x2D || octet == 0x5F else { throw .invalidHost }
+            guard ASCII.isAlpha(octet) || ASCII.isDigit(octet) || octet == 0x2D || octet == 0x5F else {
+                throw .invalidHost
+            }
             return [ASCII.lowercased(octet)]
         }
         for pair in zip(elements, elements.dropFirst()) where pair == (.segment, .segment) { throw .invalidHost }
@@ -105,7 +108,9 @@ struct WildcardText: Sendable, Hashable {
         var rest = elements[...]
         // Literals before the first wildcard can be compared once; that is all most patterns ever need.
         while case .literal(let run) = rest.first {
-            guard index + run.count <= text.count, text[index..<(index + run.count)].elementsEqual(run) else { return false }
+            guard index + run.count <= text.count, text[index..<(index + run.count)].elementsEqual(run) else {
+                return false
+            }
             index += run.count
             rest = rest.dropFirst()
         }
@@ -128,7 +133,9 @@ struct WildcardText: Sendable, Hashable {
         for offset in 0...text.count {
             switch element {
             case .literal(let run):
-                if reachable[offset], offset + run.count <= text.count, text[offset..<(offset + run.count)].elementsEqual(run) {
+                if reachable[offset], offset + run.count <= text.count,
+                    text[offset..<(offset + run.count)].elementsEqual(run)
+                {
                     next[offset + run.count] = true
                 }
             case .one:

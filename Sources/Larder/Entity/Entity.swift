@@ -7,6 +7,7 @@ import LarderRules
 ///
 /// Content starts as octets (`[UInt8]`) and becomes whatever the transformers make of it.
 public struct Entity<Content: Sendable>: Sendable {
+    /// What the origin sent, or what transformers made of it.
     public var content: Content
     /// The response's fields. Those that describe the transfer are gone.
     public var fields: Fields
@@ -38,7 +39,9 @@ public struct Entity<Content: Sendable>: Sendable {
     }
 
     /// Makes an entity of content and its type, for what does not come from an origin.
-    public init(content: Content, contentType: String, charset: String? = nil, fields: Fields = Fields(), timestamp: Timestamp) {
+    public init(
+        content: Content, contentType: String, charset: String? = nil, fields: Fields = Fields(), timestamp: Timestamp
+    ) {
         self.init(content: content, fields: fields, charset: charset, timestamp: timestamp)
         self.fields[.contentType] = contentType
     }

@@ -2,20 +2,25 @@
 
 /// An image as far as caches and clients care: its format and size, and its octets as they came.
 public struct ImageInfo: Sendable, Hashable, WireEncodable {
+    /// The formats that are known.
     public enum Format: String, Sendable, Hashable {
         case png, gif, jpeg, webp, bmp
     }
 
+    /// The format.
     public let format: Format
     /// In pixels.
     public let width: Int
+    /// In pixels.
     public let height: Int
+    /// The image as it came.
     public let octets: [UInt8]
 
     /// Reads the head of an image; nil when `octets` are no image of a known format.
     public init?(_ octets: [UInt8]) {
-        guard let found = ImageInfo.png(octets) ?? ImageInfo.gif(octets) ?? ImageInfo.jpeg(octets)
-            ?? ImageInfo.webp(octets) ?? ImageInfo.bmp(octets), found.width > 0, found.height > 0
+        guard
+            let found = ImageInfo.png(octets) ?? ImageInfo.gif(octets) ?? ImageInfo.jpeg(octets)
+                ?? ImageInfo.webp(octets) ?? ImageInfo.bmp(octets), found.width > 0, found.height > 0
         else { return nil }
         (format, width, height) = found
         self.octets = octets
@@ -26,7 +31,8 @@ public struct ImageInfo: Sendable, Hashable, WireEncodable {
     private typealias Found = (format: Format, width: Int, height: Int)
 
     private static func png(_ o: [UInt8]) -> Found? {
-        guard o.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]), has(o, "IHDR", at: 12), o.count >= 24 else { return nil }
+        guard o.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]), has(o, "IHDR", at: 12), o.count >= 24
+        else { return nil }
         return (.png, big(o, 16, 4), big(o, 20, 4))
     }
 

@@ -3,9 +3,12 @@ import LarderHTTP
 
 /// Why octets are not JSON, and where.
 public struct JSONSyntaxError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// How many octets precede the place.
     public let offset: Int
+    /// What is wrong there.
     public let problem: String
 
+    /// Makes an error of its parts.
     public init(offset: Int, problem: String) {
         self.offset = offset
         self.problem = problem
@@ -68,7 +71,9 @@ private struct JSONParser {
         if take(UInt8(ascii: "}")) { return object }
         repeat {
             skipBlanks()
-            guard index < text.count, text[index] == UInt8(ascii: "\"") else { throw wrong("the name of a member is missing") }
+            guard index < text.count, text[index] == UInt8(ascii: "\"") else {
+                throw wrong("the name of a member is missing")
+            }
             let name = try string()
             skipBlanks()
             guard take(UInt8(ascii: ":")) else { throw wrong("a colon is missing") }
@@ -108,7 +113,9 @@ private struct JSONParser {
             if octet == UInt8(ascii: "\"") {
                 octets.append(contentsOf: text[start..<index])
                 index += 1
-                guard let string = String(validating: octets, as: UTF8.self) else { throw wrong("the string is not UTF-8") }
+                guard let string = String(validating: octets, as: UTF8.self) else {
+                    throw wrong("the string is not UTF-8")
+                }
                 return string
             }
             guard octet >= 0x20 else { throw wrong("a control character in a string") }
@@ -149,7 +156,9 @@ private struct JSONParser {
     private mutating func hexadecimal() throws(JSONSyntaxError) -> UInt32 {
         var value: UInt32 = 0
         for _ in 0..<4 {
-            guard index < text.count, let digit = ASCII.hexValue(text[index]) else { throw wrong("four hexadecimal digits are missing") }
+            guard index < text.count, let digit = ASCII.hexValue(text[index]) else {
+                throw wrong("four hexadecimal digits are missing")
+            }
             value = value << 4 | UInt32(digit)
             index += 1
         }
@@ -176,14 +185,18 @@ private struct JSONParser {
 
     private mutating func word(_ word: StaticString, _ value: JSONValue) throws(JSONSyntaxError) -> JSONValue {
         for offset in 0..<word.utf8CodeUnitCount {
-            guard index < text.count, text[index] == word.utf8Start[offset] else { throw wrong("a value cannot begin like this") }
+            guard index < text.count, text[index] == word.utf8Start[offset] else {
+                throw wrong("a value cannot begin like this")
+            }
             index += 1
         }
         return value
     }
 
     private mutating func skipBlanks() {
-        while index < text.count, ASCII.isBlank(text[index]) || text[index] == 0x0A || text[index] == 0x0D { index += 1 }
+        while index < text.count, ASCII.isBlank(text[index]) || text[index] == 0x0A || text[index] == 0x0D {
+            index += 1
+        }
     }
 
     private mutating func take(_ octet: UInt8) -> Bool {

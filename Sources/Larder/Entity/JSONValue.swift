@@ -48,10 +48,12 @@ public enum JSONValue: Sendable, Hashable {
 
 /// A number as it was written.
 public struct JSONNumber: Sendable, Hashable {
+    /// The digits as written.
     public let text: String
 
     init(text: String) { self.text = text }
 
+    /// Makes a number of an integer.
     public init(_ value: Int) { text = String(value) }
 
     /// nil for infinities and not-a-number, which JSON does not have.
@@ -64,18 +66,23 @@ public struct JSONNumber: Sendable, Hashable {
 /// The members of a JSON object in their order. Of two members with one name the last counts (RFC 8259 §4 leaves
 /// it open).
 public struct JSONObject: Sendable, Hashable, ExpressibleByDictionaryLiteral {
+    /// The names of the members, in order.
     public private(set) var names: [String] = []
     private var values: [String: JSONValue] = [:]
 
+    /// Makes an object without members.
     public init() {}
 
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         for (name, value) in elements { self[name] = value }
     }
 
+    /// How many members there are.
     public var count: Int { names.count }
+    /// Whether there are no members.
     public var isEmpty: Bool { names.isEmpty }
 
+    /// The member of that name; nil when there is none, or to remove it.
     public subscript(name: String) -> JSONValue? {
         get { values[name] }
         set {

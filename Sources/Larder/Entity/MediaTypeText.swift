@@ -22,7 +22,8 @@ struct MediaTypeText: Sendable, Equatable {
         var parameters: [(String, String)] = []
         while !rest.isEmpty, let item = MediaTypeText.takeUntil(UInt8(ascii: ";"), &rest) {
             guard let equals = item.firstIndex(of: "=") else { continue }
-            parameters.append((item[..<equals].lowercased(), MediaTypeText.unquoted(item[item.index(after: equals)...])))
+            parameters.append(
+                (item[..<equals].lowercased(), MediaTypeText.unquoted(item[item.index(after: equals)...])))
         }
         self.parameters = parameters
     }
@@ -35,7 +36,11 @@ struct MediaTypeText: Sendable, Equatable {
         var isQuoted = false
         var index = rest.startIndex
         while index < rest.endIndex, isQuoted || rest[index] != separator {
-            if rest[index] == UInt8(ascii: "\\"), isQuoted { index += 1 } else if rest[index] == UInt8(ascii: "\"") { isQuoted.toggle() }
+            if rest[index] == UInt8(ascii: "\\"), isQuoted {
+                index += 1
+            } else if rest[index] == UInt8(ascii: "\"") {
+                isQuoted.toggle()
+            }
             index += 1
         }
         let end = min(index, rest.endIndex)
@@ -67,8 +72,10 @@ struct MediaTypeText: Sendable, Equatable {
 /// A star stands for one or more characters other than `/` and `+`. Type and subtype are compared as a whole and
 /// without case; parameters do not count.
 public struct ContentTypePattern: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
+    /// The pattern as written.
     public let text: String
 
+    /// Makes a pattern.
     public init(_ text: String) { self.text = text }
     public init(stringLiteral value: String) { text = value }
 

@@ -21,9 +21,13 @@ public struct TextEncoding: Sendable, Hashable {
         self.init(name, systemName)
     }
 
+    /// UTF-8.
     public static let utf8 = TextEncoding("utf-8", "UTF-8")
+    /// ASCII.
     public static let ascii = TextEncoding("us-ascii", "ASCII")
+    /// ISO-8859-1, whose 256 characters are the first of Unicode.
     public static let isoLatin1 = TextEncoding("iso-8859-1", "ISO-8859-1")
+    /// UTF-16, written with a byte order mark.
     public static let utf16 = TextEncoding("utf-16", "UTF-16")
 
     /// The octets of `text`, or nil when it has characters that cannot be written.
@@ -43,7 +47,8 @@ public struct TextEncoding: Sendable, Hashable {
     private func decodingName(for octets: [UInt8]) -> String {
         switch systemName {
         case "UTF-16" where !octets.starts(with: [0xFE, 0xFF]) && !octets.starts(with: [0xFF, 0xFE]): "UTF-16BE"
-        case "UTF-32" where !octets.starts(with: [0, 0, 0xFE, 0xFF]) && !octets.starts(with: [0xFF, 0xFE, 0, 0]): "UTF-32BE"
+        case "UTF-32" where !octets.starts(with: [0, 0, 0xFE, 0xFF]) && !octets.starts(with: [0xFF, 0xFE, 0, 0]):
+            "UTF-32BE"
         default: systemName
         }
     }
@@ -63,8 +68,10 @@ public struct TextEncoding: Sendable, Hashable {
                 let (result, written, code) = chunk.withUnsafeMutableBufferPointer { target in
                     var position = target.baseAddress
                     var room = target.count
-                    let result = isFlushing
-                        ? iconv(converter, nil, nil, &position, &room) : iconv(converter, &next, &left, &position, &room)
+                    let result =
+                        isFlushing
+                        ? iconv(converter, nil, nil, &position, &room)
+                        : iconv(converter, &next, &left, &position, &room)
                     return (result, target.count - room, errno)
                 }
                 output.append(contentsOf: chunk[..<written].lazy.map { UInt8(bitPattern: $0) })
@@ -84,9 +91,11 @@ public struct TextEncoding: Sendable, Hashable {
         var names = [
             "utf-8": "UTF-8", "utf8": "UTF-8", "us-ascii": "ASCII", "ascii": "ASCII", "latin1": "ISO-8859-1",
             "latin2": "ISO-8859-2", "latin9": "ISO-8859-15", "utf-16": "UTF-16", "utf-16be": "UTF-16BE",
-            "utf-16le": "UTF-16LE", "utf-32": "UTF-32", "utf-32be": "UTF-32BE", "utf-32le": "UTF-32LE", "euc-jp": "EUC-JP",
+            "utf-16le": "UTF-16LE", "utf-32": "UTF-32", "utf-32be": "UTF-32BE", "utf-32le": "UTF-32LE",
+            "euc-jp": "EUC-JP",
             "shift_jis": "SHIFT_JIS", "shift-jis": "SHIFT_JIS", "sjis": "SHIFT_JIS", "windows-31j": "CP932",
-            "iso-2022-jp": "ISO-2022-JP", "euc-kr": "EUC-KR", "ks_c_5601-1987": "CP949", "gb2312": "GB2312", "gbk": "GBK",
+            "iso-2022-jp": "ISO-2022-JP", "euc-kr": "EUC-KR", "ks_c_5601-1987": "CP949", "gb2312": "GB2312",
+            "gbk": "GBK",
             "gb18030": "GB18030", "big5": "BIG5", "big5-hkscs": "BIG5-HKSCS", "koi8-r": "KOI8-R", "koi8-u": "KOI8-U",
             "macintosh": "MACINTOSH", "tis-620": "TIS-620", "ibm866": "IBM866",
         ]

@@ -3,10 +3,12 @@ import LarderHTTP
 
 /// Octets and what they are, as they leave for a client.
 public struct WireContent: Sendable, Equatable {
+    /// The octets.
     public var octets: [UInt8]
     /// The media type, or nil to keep the entity's.
     public var contentType: String?
 
+    /// Makes content of octets and their type.
     public init(octets: [UInt8], contentType: String? = nil) {
         self.octets = octets
         self.contentType = contentType
@@ -23,7 +25,9 @@ extension Array: WireEncodable where Element == UInt8 {
 }
 
 extension String: WireEncodable {
-    public func wireContent() -> WireContent { WireContent(octets: Array(utf8), contentType: "text/plain; charset=utf-8") }
+    public func wireContent() -> WireContent {
+        WireContent(octets: Array(utf8), contentType: "text/plain; charset=utf-8")
+    }
 }
 
 extension JSONValue: WireEncodable {
@@ -32,8 +36,10 @@ extension JSONValue: WireEncodable {
 
 /// The content is of a type that does not conform to `WireEncodable`.
 public struct ContentNotEncodable: Error, Sendable, CustomStringConvertible {
+    /// The type's name.
     public let type: String
 
+    /// Makes the error for a type.
     public init(type: String) { self.type = type }
 
     public var description: String { "content of type \(type) cannot be sent: it does not conform to WireEncodable" }
@@ -49,14 +55,17 @@ extension Entity {
         let wire = try encodable.wireContent()
         var result = withContent(wire.octets)
         for name in WireFields.ofOriginalOctets { result.fields.remove(name) }
-        if let type = wire.contentType { result.fields[.contentType] = WireFields.type(fields[first: .contentType], encodedAs: type) }
+        if let type = wire.contentType {
+            result.fields[.contentType] = WireFields.type(fields[first: .contentType], encodedAs: type)
+        }
         return result
     }
 }
 
 private enum WireFields {
     static let ofOriginalOctets: [FieldName] = [
-        .contentLength, .contentEncoding, .contentRange, .acceptRanges, .eTag, .lastModified, .contentDigest, .reprDigest,
+        .contentLength, .contentEncoding, .contentRange, .acceptRanges, .eTag, .lastModified, .contentDigest,
+        .reprDigest,
         .digest, .contentMD5, .transferEncoding,
     ]
 

@@ -3,7 +3,9 @@ public import LarderHTTP
 
 /// Whose data it is: resources, memory and caches of different partitions never meet.
 public struct Partition: Sendable, Hashable, CustomStringConvertible {
+    /// What tells partitions apart; empty for the one that is shared.
     public let name: String
+    /// Names a partition.
     public init(_ name: String) { self.name = name }
     /// Data that anyone may see.
     public static let shared = Partition("")
@@ -14,12 +16,16 @@ public struct Partition: Sendable, Hashable, CustomStringConvertible {
 public struct CacheSubject: Sendable, Hashable {
     /// The name of the service.
     public let service: String
+    /// Whose data it is.
     public let partition: Partition
+    /// The resource's URL.
     public let url: TargetURI
     /// What the fields named by `Vary` were, in a form that is equal when they are; empty for one variant.
     public let variant: String
+    /// The stage whose output is kept.
     public let stage: PipelineStageKey
 
+    /// Makes a subject of its parts.
     public init(service: String, partition: Partition, url: TargetURI, variant: String = "", stage: PipelineStageKey) {
         self.service = service
         self.partition = partition
@@ -70,6 +76,7 @@ extension EntityCache {
 public struct AnyEntityCache: Sendable {
     private let bind: @Sendable (CacheSubject) -> CacheEntry?
 
+    /// Forgets the types of a cache.
     public init<Cache: EntityCache>(_ cache: Cache) {
         bind = { subject in
             cache.key(for: subject).map { CacheEntry(cache, key: $0, stage: subject.stage) }

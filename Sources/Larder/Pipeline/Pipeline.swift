@@ -9,8 +9,10 @@ public struct Pipeline: Sendable {
     public private(set) var order: [PipelineStageKey] = Pipeline.defaultOrder
     private var stages: [PipelineStageKey: PipelineStage] = [:]
 
+    /// The order of stages unless another one is set.
     public static let defaultOrder: [PipelineStageKey] = [.rawData, .decoding, .parsing, .model, .cleanup]
 
+    /// Makes a pipeline with empty stages.
     public init() {}
 
     /// Changes which stages run in which order. Stages keep what they hold.

@@ -2,8 +2,10 @@
 
 /// The name of a stage. Two keys with one name are the same stage, in Swift, in YAML and in stores.
 public struct PipelineStageKey: Sendable, Hashable, CustomStringConvertible {
+    /// What tells stages apart.
     public let name: String
 
+    /// Names a stage; a name of one's own makes a stage of one's own.
     public init(_ name: String) { self.name = name }
 
     /// Octets as the origin sent them.
@@ -23,9 +25,12 @@ public struct PipelineStageKey: Sendable, Hashable, CustomStringConvertible {
 /// What happens to responses at one point of a pipeline: transformers in their order, then a cache that keeps
 /// what came out of them.
 public struct PipelineStage: Sendable {
+    /// The transformers in the order they run.
     public private(set) var transformers: [any ResponseTransformer] = []
+    /// What keeps the stage's output, if anything does.
     public private(set) var cache: AnyEntityCache?
 
+    /// Makes a stage without transformers and cache.
     public init() {}
 
     /// What to do with the transformers a stage has already.

@@ -25,7 +25,8 @@ public struct ResponseContentTransformer<Input: Sendable, Output: Sendable>: Res
     /// Makes a transformer. `transformErrors` applies it to the content of error responses too; where that fails,
     /// the error stays as it was.
     public init(
-        _ description: String? = nil, onInputTypeMismatch: InputTypeMismatchAction = .error, transformErrors: Bool = false,
+        _ description: String? = nil, onInputTypeMismatch: InputTypeMismatchAction = .error,
+        transformErrors: Bool = false,
         _ body: @escaping @Sendable (Entity<Input>) throws -> Output?
     ) {
         transformerDescription = description ?? "transformer \(Input.self) → \(Output.self)"
@@ -74,7 +75,8 @@ public struct ResponseContentTransformer<Input: Sendable, Output: Sendable>: Res
             return failure(
                 entity,
                 WrongInputTypeInTransformerPipeline(
-                    expected: String(describing: Input.self), actual: String(describing: type(of: entity.content as Any)),
+                    expected: String(describing: Input.self),
+                    actual: String(describing: type(of: entity.content as Any)),
                     transformer: transformerDescription))
         }
     }

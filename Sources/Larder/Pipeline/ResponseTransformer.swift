@@ -28,6 +28,7 @@ public struct ClosureTransformer: ResponseTransformer {
     public let transformerDescription: String
     private let body: @Sendable (Response) -> Response
 
+    /// Makes a transformer of a function; the description names it in errors and logs.
     public init(_ description: String, _ body: @escaping @Sendable (Response) -> Response) {
         transformerDescription = description
         self.body = body

@@ -2,8 +2,11 @@
 
 /// A transformer Larder brings along, with the content types and the stage it is for.
 public struct StandardTransformer: Sendable {
+    /// Names the transformer in logs and configuration.
     public let name: String
+    /// The stage it is put into unless another is asked for.
     public let stage: PipelineStageKey
+    /// The content types it is for.
     public let contentTypes: [ContentTypePattern]
     let transformer: any ResponseTransformer
 
@@ -26,11 +29,13 @@ public struct StandardTransformer: Sendable {
     public static let text = StandardTransformer(name: "text", contentTypes: ["text/*"], transformer: textTransformer())
 
     /// Images as `ImageInfo`.
-    public static let image = StandardTransformer(name: "image", contentTypes: ["image/*"], transformer: imageTransformer())
+    public static let image = StandardTransformer(
+        name: "image", contentTypes: ["image/*"], transformer: imageTransformer())
 
     /// Octets to `JSONValue`; values that are neither object nor array are refused.
     public static func jsonTransformer(transformErrors: Bool = true) -> some ResponseTransformer {
-        ResponseContentTransformer("json", transformErrors: transformErrors) { (entity: Entity<[UInt8]>) throws -> JSONValue? in
+        ResponseContentTransformer("json", transformErrors: transformErrors) {
+            (entity: Entity<[UInt8]>) throws -> JSONValue? in
             let value = try JSONValue(parsing: entity.content)
             guard value.object != nil || value.array != nil else {
                 throw RequestError(
@@ -43,7 +48,8 @@ public struct StandardTransformer: Sendable {
 
     /// Octets to `String` by the entity's charset.
     public static func textTransformer(transformErrors: Bool = true) -> some ResponseTransformer {
-        ResponseContentTransformer("text", transformErrors: transformErrors) { (entity: Entity<[UInt8]>) throws -> String? in
+        ResponseContentTransformer("text", transformErrors: transformErrors) {
+            (entity: Entity<[UInt8]>) throws -> String? in
             let name = entity.charset ?? "iso-8859-1"
             func failure(_ cause: any Error) -> RequestError {
                 RequestError(status: entity.status, entity: entity.erased, cause: cause, timestamp: entity.timestamp)
@@ -56,7 +62,8 @@ public struct StandardTransformer: Sendable {
 
     /// Octets to `ImageInfo`.
     public static func imageTransformer(transformErrors: Bool = false) -> some ResponseTransformer {
-        ResponseContentTransformer("image", transformErrors: transformErrors) { (entity: Entity<[UInt8]>) throws -> ImageInfo? in
+        ResponseContentTransformer("image", transformErrors: transformErrors) {
+            (entity: Entity<[UInt8]>) throws -> ImageInfo? in
             guard let image = ImageInfo(entity.content) else {
                 throw RequestError(
                     status: entity.status, entity: entity.erased, cause: UnparsableImage(), timestamp: entity.timestamp)

@@ -46,7 +46,8 @@ final class NetworkRequestDelegate: RequestDelegate {
 
     /// Builds the request: configured fields, the caller's own changes, configured mutators.
     init(
-        _ resource: Resource, target: TargetURI, method: Method, body: RequestBody, isConditional: Bool, attempt: Int = 1,
+        _ resource: Resource, target: TargetURI, method: Method, body: RequestBody, isConditional: Bool,
+        attempt: Int = 1,
         mutation: @escaping RequestMutation
     ) {
         self.resource = resource
@@ -106,7 +107,8 @@ final class NetworkRequestDelegate: RequestDelegate {
 
     func repeated() -> any RequestDelegate {
         NetworkRequestDelegate(
-            resource, target: resource.url.target ?? outgoing.url, method: method, body: body, isConditional: isConditional,
+            resource, target: resource.url.target ?? outgoing.url, method: method, body: body,
+            isConditional: isConditional,
             attempt: attempt + 1, mutation: mutation)
     }
 
@@ -143,7 +145,8 @@ final class NetworkRequestDelegate: RequestDelegate {
             let partial = (error as? TransportFailure)?.response.map { makeEntity($0, requestTime) }
             return failure((error as? TransportFailure)?.cause ?? error, entity: partial)
         }
-        resource.service.log(.networkDetails, "\(requestDescription) \(message.response.status)\n\(message.response.fields)")
+        resource.service.log(
+            .networkDetails, "\(requestDescription) \(message.response.status)\n\(message.response.fields)")
         if message.response.status == 304 {
             guard let basis else { return failure(NoLocalDataFor304(), status: 304) }
             guard resource.isCurrent(basis.version) else {
@@ -156,7 +159,8 @@ final class NetworkRequestDelegate: RequestDelegate {
             return info
         }
         let entity = makeEntity(message, requestTime)
-        let raw: Response = message.response.status.isError
+        let raw: Response =
+            message.response.status.isError
             ? .failure(complete(RequestError(status: message.response.status, entity: entity, timestamp: clock.now)))
             : .success(entity)
         let (response, outputs) = run.process(raw)
@@ -216,6 +220,7 @@ extension OutgoingRequest {
 
 /// The configuration says that origins are not to be asked.
 public struct ServiceOffline: Error, CustomStringConvertible {
+    /// Makes the error.
     public init() {}
     public var description: String { "the service is offline" }
 }

@@ -3,12 +3,16 @@ public import LarderHTTP
 
 /// A request as it is about to be sent: what configuration, callers and mutators may change.
 public struct OutgoingRequest: Sendable, Equatable {
+    /// The method.
     public var method: Method
+    /// Where the request goes.
     public var url: TargetURI
+    /// The fields that are sent, besides those of framing and connection.
     public var fields: Fields
     /// The content, or nil for none.
     public var body: [UInt8]?
 
+    /// Makes a request of its parts.
     public init(method: Method = .get, url: TargetURI, fields: Fields = Fields(), body: [UInt8]? = nil) {
         self.method = method
         self.url = url
@@ -33,6 +37,7 @@ public struct RequestBody: Sendable {
     /// No content.
     public static let none = RequestBody(form: .none)
 
+    /// Octets of a given type.
     public static func data(_ octets: [UInt8], contentType: String) -> RequestBody {
         RequestBody(form: .octets(octets, contentType: contentType))
     }
@@ -41,7 +46,9 @@ public struct RequestBody: Sendable {
     public static func text(
         _ text: String, contentType: String = "text/plain", encoding: TextEncoding = .utf8
     ) -> RequestBody {
-        guard let octets = encoding.encode(text) else { return RequestBody(form: .impossible(UnencodableText(encoding: encoding))) }
+        guard let octets = encoding.encode(text) else {
+            return RequestBody(form: .impossible(UnencodableText(encoding: encoding)))
+        }
         return data(octets, contentType: "\(contentType); charset=\(encoding.name)")
     }
 
@@ -77,6 +84,7 @@ public protocol UpstreamTransport: Sendable {
 public struct ClosureTransport: UpstreamTransport {
     private let body: @Sendable (OutgoingRequest, TransferProgress) async throws -> IncomingResponse
 
+    /// Makes a transport of a function.
     public init(_ body: @escaping @Sendable (OutgoingRequest, TransferProgress) async throws -> IncomingResponse) {
         self.body = body
     }

@@ -4,12 +4,14 @@ import LarderIO
 
 /// What a request came to.
 public struct ResponseInfo: Sendable {
+    /// The entity or the error.
     public var response: Response
     /// Whether the response is new data; false when what was there was confirmed.
     public var isNew: Bool
     /// What a resource needs to know to take the response over; nil for responses that no pipeline made.
     var landing: Landing?
 
+    /// Makes what a request comes to.
     public init(_ response: Response, isNew: Bool = true) {
         self.response = response
         self.isNew = isNew
@@ -24,6 +26,7 @@ public struct ResponseInfo: Sendable {
 /// in the order they were attached and never before the call that attaches them returns; after completion they
 /// are called soon. Letting go of a request does not cancel it, and neither does cancelling a task that waits for it.
 public final class Request: Sendable {
+    /// Where a request stands.
     public enum State: Sendable, Hashable {
         case notStarted, inProgress, completed
     }
@@ -71,12 +74,15 @@ public final class Request: Sendable {
     public static func failed(returning error: RequestError) -> Request { hardWired(returning: .failure(error)) }
 
     /// An unstarted request that is carried out by `delegate`.
-    public static func prepare(using delegate: some RequestDelegate, clock: any ModelClock = SystemModelClock()) -> Request {
+    public static func prepare(
+        using delegate: some RequestDelegate, clock: any ModelClock = SystemModelClock()
+    ) -> Request {
         Request(delegate, turns: TurnQueue(), clock: clock)
     }
 
     // MARK: State
 
+    /// Where the request stands.
     public var state: State { status.withLock { $0.state } }
 
     /// How far the request is, as of the last report: 0…1, and 1 once it is completed.

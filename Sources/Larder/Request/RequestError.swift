@@ -12,8 +12,11 @@ public struct RequestError: Error, Sendable {
     public var entity: AnyEntity?
     /// What went wrong underneath; nil when the origin said it all with its status.
     public var cause: (any Error)?
+    /// When the request failed.
     public var timestamp: Timestamp
+    /// The resource that was asked for.
     public var url: ResourceURL?
+    /// The method it was asked with.
     public var method: Method?
     /// Which attempt at the same operation failed, from 1.
     public var attempt = 1
@@ -29,7 +32,8 @@ public struct RequestError: Error, Sendable {
         self.entity = entity
         self.cause = cause
         self.timestamp = timestamp
-        self.userMessage = userMessage ?? cause.map(RequestError.message) ?? status.map(RequestError.message) ?? "Request failed"
+        self.userMessage =
+            userMessage ?? cause.map(RequestError.message) ?? status.map(RequestError.message) ?? "Request failed"
     }
 
     /// The response's fields; none when there was no response.
@@ -72,78 +76,100 @@ protocol PermanentFailure: Error {}
 
 /// The resource's URL is no absolute `http` or `https` URL.
 public struct InvalidURL: PermanentFailure, CustomStringConvertible {
+    /// What should have been a URL.
     public let url: String
+    /// Makes the error.
     public init(url: String) { self.url = url }
     public var description: String { "'\(url)' is not an absolute http or https URL" }
 }
 
 /// Text that cannot be written in the encoding asked for.
 public struct UnencodableText: PermanentFailure, CustomStringConvertible {
+    /// The encoding that was asked for.
     public let encoding: TextEncoding
+    /// Makes the error.
     public init(encoding: TextEncoding) { self.encoding = encoding }
     public var description: String { "the text cannot be written in \(encoding.name)" }
 }
 
 /// A request body that is neither a JSON object nor a JSON array.
 public struct InvalidJSONObject: PermanentFailure, CustomStringConvertible {
+    /// What kind of JSON it is.
     public let type: String
+    /// Makes the error.
     public init(type: String) { self.type = type }
     public var description: String { "the body is a JSON \(type), not an object or array" }
 }
 
 /// Form parameters that cannot be encoded.
 public struct NotURLEncodable: PermanentFailure, CustomStringConvertible {
+    /// The name.
     public let name: String
+    /// Makes the error.
     public init(name: String) { self.name = name }
     public var description: String { "the form parameter '\(name)' cannot be encoded" }
 }
 
 /// The request was cancelled; what the network said to that, if anything.
 public struct RequestCancelled: Error, CustomStringConvertible {
+    /// What the transport said.
     public let networkError: (any Error)?
+    /// Makes the error.
     public init(networkError: (any Error)? = nil) { self.networkError = networkError }
     public var description: String { "Request cancelled" }
 }
 
 /// A 304 that is not about data that is here.
 public struct NoLocalDataFor304: Error, CustomStringConvertible {
+    /// Makes the error.
     public init() {}
     public var description: String { "No data available" }
 }
 
 /// A response names a text encoding that does not exist here.
 public struct InvalidTextEncoding: PermanentFailure, CustomStringConvertible {
+    /// The name.
     public let name: String
+    /// Makes the error.
     public init(name: String) { self.name = name }
     public var description: String { "the response is in an unknown text encoding, '\(name)'" }
 }
 
 /// A response's octets are not text in the encoding it names.
 public struct UndecodableText: PermanentFailure, CustomStringConvertible {
+    /// The encoding's name.
     public let encoding: String
+    /// Makes the error.
     public init(encoding: String) { self.encoding = encoding }
     public var description: String { "the response is not text in \(encoding)" }
 }
 
 /// A response is JSON, but neither an object nor an array.
 public struct JSONResponseIsNotDictionaryOrArray: PermanentFailure, CustomStringConvertible {
+    /// What kind of JSON it is.
     public let type: String
+    /// Makes the error.
     public init(type: String) { self.type = type }
     public var description: String { "the response is a JSON \(type), not an object or array" }
 }
 
 /// A response that should be an image is none that is known.
 public struct UnparsableImage: PermanentFailure, CustomStringConvertible {
+    /// Makes the error.
     public init() {}
     public var description: String { "the response is no image of a known format" }
 }
 
 /// A transformer got content of a type it does not take.
 public struct WrongInputTypeInTransformerPipeline: PermanentFailure, CustomStringConvertible {
+    /// The type the transformer takes.
     public let expected: String
+    /// The type it got.
     public let actual: String
+    /// Which transformer it was.
     public let transformer: String
 
+    /// Makes the error.
     public init(expected: String, actual: String, transformer: String) {
         self.expected = expected
         self.actual = actual
@@ -155,22 +181,28 @@ public struct WrongInputTypeInTransformerPipeline: PermanentFailure, CustomStrin
 
 /// A transformer had nothing to say about the content.
 public struct TransformerReturnedNil: PermanentFailure, CustomStringConvertible {
+    /// Which transformer it was.
     public let transformer: String
+    /// Makes the error.
     public init(transformer: String) { self.transformer = transformer }
     public var description: String { "\(transformer) returned no content" }
 }
 
 /// A request delegate let go of its completion without completing the request.
 public struct AbandonedByDelegate: Error, CustomStringConvertible {
+    /// Makes the error.
     public init() {}
     public var description: String { "the request was given up by what should have carried it out" }
 }
 
 /// The transport failed. `response` is what had arrived by then.
 public struct TransportFailure: Error, CustomStringConvertible {
+    /// What went wrong.
     public let cause: any Error
+    /// What had arrived by then, if anything.
     public let response: Message<ResponseHead, [UInt8]>?
 
+    /// Makes the error.
     public init(_ cause: any Error, response: Message<ResponseHead, [UInt8]>? = nil) {
         self.cause = cause
         self.response = response

@@ -8,14 +8,17 @@ public struct RetryPolicy: Sendable {
     public var limit: Int
     /// How long to wait before the first repetition; each further wait is twice as long.
     public var delay: Duration
+    /// The longest wait.
     public var maximumDelay: Duration
     /// How much of a wait is left to chance, 0…1, so that clients do not come back in step.
     public var jitter: Double
     /// Whether requests are repeated whose effect may then happen twice (RFC 9110 §9.2.2).
     public var repeatsNonIdempotent: Bool
 
+    /// Makes a policy; the defaults repeat twice within a second or so.
     public init(
-        limit: Int = 2, delay: Duration = .milliseconds(200), maximumDelay: Duration = .seconds(10), jitter: Double = 0.5,
+        limit: Int = 2, delay: Duration = .milliseconds(200), maximumDelay: Duration = .seconds(10),
+        jitter: Double = 0.5,
         repeatsNonIdempotent: Bool = false
     ) {
         self.limit = limit
@@ -39,7 +42,9 @@ extension Configuration {
     /// Has requests that fail for a passing reason made again, up to a limit and with growing waits.
     public mutating func retry(_ policy: RetryPolicy = RetryPolicy()) {
         decorateRequests { resource, request in
-            Request(RetryDelegate(request, policy, resource.service.clock), turns: resource.turns, clock: resource.service.clock)
+            Request(
+                RetryDelegate(request, policy, resource.service.clock), turns: resource.turns,
+                clock: resource.service.clock)
         }
     }
 }
@@ -70,7 +75,8 @@ private final class RetryDelegate: RequestDelegate {
 
     private func run(_ request: Request, _ repetitions: Int, _ completion: RequestCompletion) {
         request.onCompletion { info in
-            guard repetitions < self.policy.limit, case .failure(let error) = info.response, self.mayRepeat(error) else {
+            guard repetitions < self.policy.limit, case .failure(let error) = info.response, self.mayRepeat(error)
+            else {
                 return completion.complete(info)
             }
             let wait = self.policy.wait(

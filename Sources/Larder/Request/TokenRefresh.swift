@@ -6,6 +6,7 @@ import LarderIO
 public final class SingleFlight: Sendable {
     private let running = Lock<Request?>(nil)
 
+    /// Makes a flight that nobody is on.
     public init() {}
 
     /// The request that is running, or a new one that does what `make` makes. It is started.
@@ -86,7 +87,8 @@ public final class TokenRefresh: Sendable {
         if TokenRefresh.isMakingRefresh { return request }
         let generation = status.withLock { $0.generation }
         return request.chained { info in
-            guard case .failure(let error) = info.response, let refused = error.status, self.statuses.contains(refused) else {
+            guard case .failure(let error) = info.response, let refused = error.status, self.statuses.contains(refused)
+            else {
                 return .useThisResponse
             }
             // Somebody else has been refused and got a new token meanwhile.
@@ -108,7 +110,8 @@ public final class TokenRefresh: Sendable {
                     ResponseInfo(
                         .failure(
                             RequestError(
-                                status: entity.status, entity: entity, cause: TokenMissing(), timestamp: entity.timestamp))))
+                                status: entity.status, entity: entity, cause: TokenMissing(),
+                                timestamp: entity.timestamp))))
             }
             self.status.withLock { status in
                 status.token = token
@@ -122,6 +125,7 @@ public final class TokenRefresh: Sendable {
 
 /// The response to a request for a token has none in it.
 public struct TokenMissing: Error, CustomStringConvertible {
+    /// Makes a flight that nobody is on.
     public init() {}
     public var description: String { "the response holds no token" }
 }

@@ -6,11 +6,16 @@ import LarderIO
 public final class TransferProgress: Sendable {
     /// Octets done and to be done; nil when the total is unknown.
     public struct Counters: Sendable, Equatable {
+        /// Octets of the request that have left.
         public var sent = 0
+        /// Octets of the request in all.
         public var toSend: Int?
+        /// Octets of the response that have come.
         public var received = 0
+        /// Octets of the response in all.
         public var toReceive: Int?
 
+        /// Makes counters.
         public init(sent: Int = 0, toSend: Int? = nil, received: Int = 0, toReceive: Int? = nil) {
             self.sent = sent
             self.toSend = toSend
@@ -21,8 +26,10 @@ public final class TransferProgress: Sendable {
 
     private let state = Lock(Counters())
 
+    /// Makes a report of nothing yet.
     public init() {}
 
+    /// What has been reported.
     public var counters: Counters { state.withLock { $0 } }
 
     /// Changes what is known.
@@ -71,14 +78,16 @@ package struct ProgressEstimate: Sendable {
         }
         let before = known
         known = Known(
-            hasConnected: hasMoved, hasResponse: counters.received > 0, toSend: counters.toSend, toReceive: counters.toReceive)
+            hasConnected: hasMoved, hasResponse: counters.received > 0, toSend: counters.toSend,
+            toReceive: counters.toReceive)
         let current = fraction(counters)
         if before != known {
             // The same moment seen with new knowledge: hold the value, and go on from here.
             pivot = (current, reported)
         }
         let remaining = 1 - pivot.estimate
-        let stretched = remaining <= 0 ? 1 : pivot.reported + (current - pivot.estimate) * (1 - pivot.reported) / remaining
+        let stretched =
+            remaining <= 0 ? 1 : pivot.reported + (current - pivot.estimate) * (1 - pivot.reported) / remaining
         reported = min(1, max(reported, stretched))
         return reported
     }

@@ -21,7 +21,9 @@ enum DomainName {
     }
 
     private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
-        if scalar.value < 0x80 { return scalar.properties.isAlphabetic || scalar.properties.numericType != nil || scalar == "-" }
+        if scalar.value < 0x80 {
+            return scalar.properties.isAlphabetic || scalar.properties.numericType != nil || scalar == "-"
+        }
         switch scalar.properties.generalCategory {
         case .lowercaseLetter, .otherLetter, .modifierLetter, .decimalNumber: return true
         default: return false

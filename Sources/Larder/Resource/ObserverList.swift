@@ -33,9 +33,12 @@ extension ResourceObserver where Self: AnyObject {
 public struct ObserverIdentity: Hashable, Sendable {
     private let value: any (Hashable & Sendable)
 
+    /// Makes an identity of any value that can be compared.
     public init(_ value: some Hashable & Sendable) { self.value = value }
 
-    public static func == (a: ObserverIdentity, b: ObserverIdentity) -> Bool { AnyHashable(a.value) == AnyHashable(b.value) }
+    public static func == (a: ObserverIdentity, b: ObserverIdentity) -> Bool {
+        AnyHashable(a.value) == AnyHashable(b.value)
+    }
     public func hash(into hasher: inout Hasher) { value.hash(into: &hasher) }
 }
 
@@ -54,7 +57,9 @@ struct ClosureObserver: ResourceObserver {
         self.body = body
     }
 
-    func resourceChanged(_ resource: Resource, _ event: ResourceEvent, _ state: ResourceState) { body(resource, event, state) }
+    func resourceChanged(_ resource: Resource, _ event: ResourceEvent, _ state: ResourceState) {
+        body(resource, event, state)
+    }
     func resourceRequestProgress(for resource: Resource, progress: Double) { onProgress(progress) }
     func stoppedObserving(_ resource: Resource) { onStop() }
 }

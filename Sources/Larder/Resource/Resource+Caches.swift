@@ -53,7 +53,9 @@ extension Resource {
     /// is it.
     private func readCaches(_ run: PipelineRun, _ check: UInt64) async {
         for (index, step) in run.steps.enumerated().reversed() {
-            guard let entry = step.entry, let stored = await service.cacheWork.read(entry, log: service.log) else { continue }
+            guard let entry = step.entry, let stored = await service.cacheWork.read(entry, log: service.log) else {
+                continue
+            }
             let (response, outputs) = run.process(.success(stored), from: index + 1)
             guard case .success(let entity) = response else {
                 service.log(.cache, "\(url): what \(step.key) holds does not get through the later stages")

@@ -34,7 +34,9 @@ extension Resource {
 
     /// Does what the configuration says is to happen after a request that may have changed the resource succeeded
     /// (RFC 9111 §4.4). `response` is what it brought, for actions that take it over.
-    package func applyAfterWrite(_ afterWrite: Configuration.AfterWrite, sent: AnyEntity? = nil, response: AnyEntity? = nil) {
+    package func applyAfterWrite(
+        _ afterWrite: Configuration.AfterWrite, sent: AnyEntity? = nil, response: AnyEntity? = nil
+    ) {
         switch afterWrite.action {
         case .none: break
         case .invalidate: invalidate()
@@ -43,7 +45,11 @@ extension Resource {
             load()
         case .override: if let sent { overrideLocalData(with: sent) } else { invalidate() }
         case .promote:
-            if let response { load(using: hardWiredRequest(returning: ResponseInfo(.success(response)))) } else { invalidate() }
+            if let response {
+                load(using: hardWiredRequest(returning: ResponseInfo(.success(response))))
+            } else {
+                invalidate()
+            }
         case .wipe: wipe(.memoryAndCaches)
         }
         for pattern in afterWrite.also { service.invalidateResources(matching: pattern) }

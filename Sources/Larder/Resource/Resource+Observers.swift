@@ -58,7 +58,9 @@ extension Resource {
     /// dropped: the last one is never missing.
     public func events() -> AsyncStream<ResourceUpdate> {
         AsyncStream(bufferingPolicy: .bufferingNewest(256)) { continuation in
-            let observer = ClosureObserver { _, event, state in continuation.yield(ResourceUpdate(event: event, state: state)) }
+            let observer = ClosureObserver { _, event, state in
+                continuation.yield(ResourceUpdate(event: event, state: state))
+            }
             let id = add(observer, owner: nil)
             continuation.onTermination = { [weak self] _ in if let self, let id { self.removeObserver(id) } }
         }

@@ -52,7 +52,9 @@ extension Resource {
     }
 
     /// A request that has failed already.
-    public func failedRequest(returning error: RequestError) -> Request { hardWiredRequest(returning: ResponseInfo(.failure(error))) }
+    public func failedRequest(returning error: RequestError) -> Request {
+        hardWiredRequest(returning: ResponseInfo(.failure(error)))
+    }
 
     /// A request that has its response already.
     public func hardWiredRequest(returning info: ResponseInfo) -> Request {
@@ -95,7 +97,9 @@ extension Resource {
         let delegate = LoadDelegate(self)
         let request = Request(delegate, turns: turns, clock: service.clock)
         let existing = status.withLock { status -> Request?? in
-            if let running = status.loadRequests.first(where: { !status.machine.isOutdated($0.id) }) { return .some(running.request) }
+            if let running = status.loadRequests.first(where: { !status.machine.isOutdated($0.id) }) {
+                return .some(running.request)
+            }
             if freshness.isUpToDate { return .some(nil) }
             let (id, _) = status.machine.loadStarted(isSilent: true)
             delegate.id = id
@@ -119,7 +123,8 @@ extension Resource {
     }
 
     /// Does that after a delay, then calls `completion`, whether or not there was something to cancel.
-    public func cancelLoadIfUnobserved(afterDelay delay: Duration, then completion: @escaping @Sendable () -> Void = {}) {
+    public func cancelLoadIfUnobserved(afterDelay delay: Duration, then completion: @escaping @Sendable () -> Void = {})
+    {
         _ = service.clock.schedule(after: delay) {
             self.removeOrphans()
             self.cancelLoadIfUnobserved()

@@ -11,7 +11,9 @@ import LarderIO
 /// All members can be used from any thread. Observers are told of changes in the order they happen, with the state
 /// each left behind.
 public final class Resource: Sendable {
+    /// The service the resource belongs to.
     public let service: Service
+    /// The URL the resource stands for.
     public let url: ResourceURL
     /// Whose data this is.
     public let partition: Partition
@@ -121,7 +123,8 @@ public final class Resource: Sendable {
         let configuration = configuration
         let now = service.clock.now
         let freshness = status.read { status in
-            let lifetime = status.machine.latestData.map { configuration.lifetime(of: $0) } ?? configuration.expirationTime
+            let lifetime =
+                status.machine.latestData.map { configuration.lifetime(of: $0) } ?? configuration.expirationTime
             return status.machine.freshness(at: now, lifetime: lifetime, retryTime: configuration.retryTime)
         }
         service.log(.staleness, "\(url): \(freshness)")
@@ -162,7 +165,8 @@ public final class Resource: Sendable {
         let now = service.clock.now
         checkCaches()
         perform { status in
-            var entity = status.machine.latestData?.withContent(content)
+            var entity =
+                status.machine.latestData?.withContent(content)
                 ?? Entity(content: content, contentType: "application/binary", timestamp: now)
             entity.touch(at: now)
             return status.machine.overridden(with: entity)

@@ -40,10 +40,13 @@ public enum ResourceEvent: Sendable, Hashable, CustomStringConvertible {
 
 /// The state of a resource at one moment, all of it from the same moment.
 public struct ResourceState: Sendable {
+    /// The resource's URL.
     public let url: ResourceURL
     /// How many events the resource has had, this one included; it only grows.
     public let sequence: UInt64
+    /// `Resource.latestData` at that moment.
     public let latestData: AnyEntity?
+    /// `Resource.latestError` at that moment.
     public let latestError: RequestError?
     /// Whether a load is in progress.
     public let isLoading: Bool
@@ -60,6 +63,8 @@ extension ResourceState: TypedContentAccessors {
 
 /// An event and the state right after it.
 public struct ResourceUpdate: Sendable {
+    /// What has happened.
     public let event: ResourceEvent
+    /// How the resource was right after it.
     public let state: ResourceState
 }

@@ -25,7 +25,8 @@ extension ResourceURL {
         items.removeAll { changed.contains($0.name) }
         for (name, values) in parameters {
             for value in values {
-                let encoded = PercentEncoding.parameter(name) + (value.isEmpty ? "" : "=" + PercentEncoding.parameter(value))
+                let encoded =
+                    PercentEncoding.parameter(name) + (value.isEmpty ? "" : "=" + PercentEncoding.parameter(value))
                 items.append((Array(name.utf8), encoded))
             }
         }

@@ -59,7 +59,9 @@ public struct ResourceURL: Sendable, Hashable {
 
     /// Where the host stands in `scheme://host…`, as far as the first of `/`, `?`, `:` behind it.
     private static func hostRange(_ octets: [UInt8]) -> Range<Int>? {
-        guard let colon = octets.firstIndex(of: UInt8(ascii: ":")), octets[colon...].starts(with: "://".utf8) else { return nil }
+        guard let colon = octets.firstIndex(of: UInt8(ascii: ":")), octets[colon...].starts(with: "://".utf8) else {
+            return nil
+        }
         let start = colon + 3
         let end = octets[start...].firstIndex { "/?:".utf8.contains($0) } ?? octets.count
         return start..<end

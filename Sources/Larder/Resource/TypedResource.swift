@@ -5,6 +5,7 @@ public struct TypedResource<Content: Sendable>: Sendable {
     /// The resource itself.
     public let base: Resource
 
+    /// Says that the content of a resource is of this type.
     public init(_ base: Resource) { self.base = base }
 
     /// The latest data, if it is of the type.
@@ -42,5 +43,7 @@ public struct TypedResource<Content: Sendable>: Sendable {
 
 extension Resource {
     /// This resource with content of a known type.
-    public func typed<Content: Sendable>(as type: Content.Type = Content.self) -> TypedResource<Content> { TypedResource(self) }
+    public func typed<Content: Sendable>(as type: Content.Type = Content.self) -> TypedResource<Content> {
+        TypedResource(self)
+    }
 }

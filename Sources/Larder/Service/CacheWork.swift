@@ -33,7 +33,9 @@ final class CacheWork: Sendable {
         enqueue(entry.id) {
             do {
                 let isWritten = try await entry.write(entity)
-                if !isWritten { log(.cache, "the cache at \(entry.stage) does not keep \(type(of: entity.content as Any))") }
+                if !isWritten {
+                    log(.cache, "the cache at \(entry.stage) does not keep \(type(of: entity.content as Any))")
+                }
             } catch {
                 log(.cache, "writing at \(entry.stage) failed: \(error)")
             }

@@ -12,7 +12,9 @@ public final class Service: Sendable {
     /// Where relative paths begin; its path ends in a slash. It is a convenience, no fence: resources elsewhere can
     /// be reached. The pattern `**` is everything below it.
     public let baseURL: TargetURI?
+    /// What times are taken from.
     public let clock: any ModelClock
+    /// Where the service writes what it does.
     public let log: ModelLog
     let transport: any UpstreamTransport
     let cacheWork = CacheWork()
@@ -26,7 +28,8 @@ public final class Service: Sendable {
     public init(
         _ name: String = "service", baseURL: String? = nil,
         standardTransformers: [StandardTransformer] = [.json, .text, .image], transport: any UpstreamTransport,
-        defaults: Configuration = Configuration(), clock: any ModelClock = SystemModelClock(), log: ModelLog = ModelLog()
+        defaults: Configuration = Configuration(), clock: any ModelClock = SystemModelClock(),
+        log: ModelLog = ModelLog()
     ) {
         self.name = name
         self.baseURL = baseURL.flatMap(Service.normalisedBase)
@@ -105,7 +108,8 @@ public final class Service: Sendable {
     // MARK: Wiping
 
     /// Wipes the resources for which `isMatch` is true; others are left alone.
-    public func wipeResources(_ scope: Resource.WipeScope = .memory, where isMatch: (Resource) -> Bool = { _ in true }) {
+    public func wipeResources(_ scope: Resource.WipeScope = .memory, where isMatch: (Resource) -> Bool = { _ in true })
+    {
         for resource in table.all where isMatch(resource) { resource.wipe(scope) }
     }
 
@@ -187,7 +191,10 @@ public final class Service: Sendable {
     ) {
         let transformer = ResponseContentTransformer(
             description, onInputTypeMismatch: onInputTypeMismatch, transformErrors: transformErrors, body)
-        configure(pattern, methods: methods, description: description ?? "\(pattern.text): \(transformer.transformerDescription)") {
+        configure(
+            pattern, methods: methods,
+            description: description ?? "\(pattern.text): \(transformer.transformerDescription)"
+        ) {
             if action == .replaceExisting { $0.pipeline[stage].removeTransformers() }
             $0.pipeline[stage].add(transformer)
         }

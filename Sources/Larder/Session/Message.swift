@@ -2,9 +2,12 @@
 
 /// What describes a response, and its body.
 public struct Message<Response: Sendable, Body: Sendable>: Sendable {
+    /// What describes the response.
     public var response: Response
+    /// What came with it.
     public var body: Body
 
+    /// Makes a message of its parts.
     public init(response: Response, body: Body) {
         self.response = response
         self.body = body

@@ -17,11 +17,14 @@ public enum SessionError: Error, Hashable, Sendable, CustomStringConvertible {
 
 /// An error that an origin sent: a status of 400 or more, and what came with it.
 public struct HTTPError: Error, Sendable, CustomStringConvertible {
+    /// The status the origin sent.
     public let status: Status
     /// What to tell a person; the status's phrase unless something better was taken from the response.
     public let message: String
+    /// Status and fields of the response.
     public let head: ResponseHead
 
+    /// Makes an error of a response; the message defaults to the phrase of its status.
     public init(head: ResponseHead, message: String? = nil) {
         status = head.status
         self.message = message ?? head.status.phrase
@@ -33,7 +36,9 @@ public struct HTTPError: Error, Sendable, CustomStringConvertible {
 
 extension Session where Failure == any Error {
     /// The part of a message that describes an HTTP response, where the response may be something else.
-    public func http<Response: Sendable, Body: Sendable>() -> AnySession<Request, Message<ResponseHead, Body>, any Error>
+    public func http<Response: Sendable, Body: Sendable>() -> AnySession<
+        Request, Message<ResponseHead, Body>, any Error
+    >
     where Value == Message<Response, Body> {
         transform { message in
             guard let head = message.response as? ResponseHead else { throw SessionError.notHTTPResponse }
@@ -42,7 +47,8 @@ extension Session where Failure == any Error {
     }
 
     /// Octets as JSON. Values that are neither object nor array are refused unless `allowsFragments`.
-    public func json(allowsFragments: Bool = false) -> AnySession<Request, JSONValue, any Error> where Value == [UInt8] {
+    public func json(allowsFragments: Bool = false) -> AnySession<Request, JSONValue, any Error>
+    where Value == [UInt8] {
         transform { try parse($0, allowsFragments) }
     }
 
@@ -90,6 +96,7 @@ private func parse(_ octets: [UInt8], _ allowsFragments: Bool) throws -> JSONVal
 public struct SessionTransport<Base: Session<OutgoingRequest, IncomingResponse, any Error>>: UpstreamTransport {
     private let session: Base
 
+    /// Makes a transport of a session.
     public init(_ session: Base) { self.session = session }
 
     public func send(_ request: OutgoingRequest, progress: TransferProgress) async throws -> IncomingResponse {
@@ -100,6 +107,7 @@ public struct SessionTransport<Base: Session<OutgoingRequest, IncomingResponse, 
 
 /// A transport as a session.
 extension UpstreamTransport {
+    /// This transport as a session with one value for each request.
     public var session: AnySession<OutgoingRequest, IncomingResponse, any Error> {
         AnySession(single: { request in try await send(request, progress: TransferProgress()) })
     }
@@ -112,6 +120,7 @@ extension Service {
         standardTransformers: [StandardTransformer] = [.json, .text, .image],
         session: some Session<OutgoingRequest, IncomingResponse, any Error>
     ) {
-        self.init(name, baseURL: baseURL, standardTransformers: standardTransformers, transport: SessionTransport(session))
+        self.init(
+            name, baseURL: baseURL, standardTransformers: standardTransformers, transport: SessionTransport(session))
     }
 }

@@ -63,7 +63,9 @@ public struct Values<Value: Sendable, Failure: Error>: AsyncSequence, Sendable {
             return try await next()
         }
 
-        public mutating func next(isolation actor: isolated (any Actor)?) async throws(Failure) -> Value? { try await next() }
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(Failure) -> Value? {
+            try await next()
+        }
     }
 }
 
@@ -71,8 +73,10 @@ public struct Values<Value: Sendable, Failure: Error>: AsyncSequence, Sendable {
 public struct AnySession<Request: Sendable, Value: Sendable, Failure: Error>: Session {
     private let body: @Sendable (Request) -> Values<Value, Failure>
 
+    /// Makes a session of a function.
     public init(_ body: @escaping @Sendable (Request) -> Values<Value, Failure>) { self.body = body }
 
+    /// Makes a session that forgets what type it was.
     public init(_ session: some Session<Request, Value, Failure>) { body = { session.values(for: $0) } }
 
     /// A session with one value for each request.
@@ -85,6 +89,7 @@ public struct AnySession<Request: Sendable, Value: Sendable, Failure: Error>: Se
 
 /// A session ended without the value that was asked for.
 public struct NoValue: Error, CustomStringConvertible {
+    /// Makes the error.
     public init() {}
     public var description: String { "the session ended without a value" }
 }

@@ -15,6 +15,7 @@ public protocol ModelClock: Sendable {
 public struct ScheduledAction: Sendable {
     private let onCancel: @Sendable () -> Void
 
+    /// Makes an action from what is to be done to cancel it.
     public init(onCancel: @escaping @Sendable () -> Void) { self.onCancel = onCancel }
 
     /// Sees to it that the action is not begun, if it has not been.
@@ -23,6 +24,7 @@ public struct ScheduledAction: Sendable {
 
 /// The system's clock.
 public struct SystemModelClock: ModelClock {
+    /// Makes the system's clock.
     public init() {}
 
     public var now: Timestamp { Timestamp(nanoseconds: SystemTime().now()) }

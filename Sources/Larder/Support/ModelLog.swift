@@ -28,6 +28,7 @@ public struct LogCategories: OptionSet, Sendable, Hashable {
     public static let common: LogCategories = [.network, .stateChanges, .staleness]
     /// Everything but the details of requests.
     public static let detailed: LogCategories = all.subtracting(.networkDetails)
+    /// Every category.
     public static let all = LogCategories(rawValue: 255)
 
     /// The names of the categories in this set.
@@ -42,13 +43,15 @@ public struct LogCategories: OptionSet, Sendable, Hashable {
     }
 
     private static let named: [(name: String, category: LogCategories)] = [
-        ("network", .network), ("networkDetails", .networkDetails), ("pipeline", .pipeline), ("stateChanges", .stateChanges),
+        ("network", .network), ("networkDetails", .networkDetails), ("pipeline", .pipeline),
+        ("stateChanges", .stateChanges),
         ("observers", .observers), ("staleness", .staleness), ("cache", .cache), ("configuration", .configuration),
     ]
 }
 
 /// The log of one service: which categories are written can change at any time, where they go is chosen once.
 public final class ModelLog: Sendable {
+    /// Takes one line and the category it belongs to.
     public typealias Handler = @Sendable (_ category: LogCategories, _ message: String) -> Void
 
     private let mask: Atomic<UInt16>

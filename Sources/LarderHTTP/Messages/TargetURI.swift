@@ -46,7 +46,8 @@ public struct TargetURI: Sendable {
     public init(_ text: some StringProtocol) throws(URIError) {
         self.init()
         let octets = Array(text.utf8)
-        try octets.withUnsafeBufferPointer { bytes throws(URIError) in try set(absolute: UnsafeRawBufferPointer(bytes)) }
+        try octets.withUnsafeBufferPointer { bytes throws(URIError) in try set(absolute: UnsafeRawBufferPointer(bytes))
+        }
     }
 
     // MARK: Reading

@@ -36,7 +36,8 @@ extension URIError: CustomStringConvertible {
         case .unsupportedScheme: "the URI begins with neither http:// nor https://"
         case .missingHost: "the URI has no host"
         case .userInformation: "the URI holds a user name or password; send them in a field instead"
-        case .invalidHost: "the host is neither a name, nor a dotted-decimal IPv4 address, nor an IPv6 address in brackets"
+        case .invalidHost:
+            "the host is neither a name, nor a dotted-decimal IPv4 address, nor an IPv6 address in brackets"
         case .invalidPort: "the port is not a number from 1 to 65535"
         case .missingPort: "the host is not followed by a port"
         case .relativePath: "the path does not begin with a slash"

@@ -78,7 +78,8 @@ package enum URIHost {
                 output.append(byte)
                 labelStart = output.count
             } else {
-                guard ASCII.isAlpha(byte) || ASCII.isDigit(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+                guard
+                    ASCII.isAlpha(byte) || ASCII.isDigit(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
                 else { throw .invalidHost }
                 output.append(ASCII.lowercased(byte))
             }
@@ -95,7 +96,8 @@ package enum URIHost {
     /// Whether resolvers may read a last label as a number: digits only, or `0x` and hexadecimal digits.
     private static func looksNumeric(_ label: ArraySlice<UInt8>) -> Bool {
         if label.allSatisfy(ASCII.isDigit) { return true }
-        return label.count >= 2 && label.starts(with: [0x30, 0x78]) && label.dropFirst(2).allSatisfy { ASCII.hexValue($0) != nil }
+        return label.count >= 2 && label.starts(with: [0x30, 0x78])
+            && label.dropFirst(2).allSatisfy { ASCII.hexValue($0) != nil }
     }
 
     private static func isDottedDecimal(_ text: ArraySlice<UInt8>) -> Bool {

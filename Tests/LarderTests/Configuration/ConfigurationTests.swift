@@ -164,7 +164,9 @@ struct ConfigurationTests {
 
     @Test func `CF-15 all entries can be replaced in one step`() {
         fixture.service.configure { $0.expirationTime = .seconds(1) }
-        fixture.service.replaceConfiguration(with: [ConfigurationEntry(description: "new") { $0.retryTime = .seconds(9) }])
+        fixture.service.replaceConfiguration(with: [
+            ConfigurationEntry(description: "new") { $0.retryTime = .seconds(9) }
+        ])
         let frozen = fixture.service.resource("a").frozenConfiguration(for: .get)
         #expect(frozen.entries == ["new"])
         #expect(frozen.configuration.expirationTime == .seconds(30))

@@ -81,7 +81,8 @@ struct GlobPatternTests {
         ("https://foo.com:443/**", "https://foo.com/x", true), ("http://[::1]:*/**", "http://[0::1]:8080/", true),
         ("https://foo.com/a", "https://foo.com/a?b=c", true),
     ])
-    func `PT-05 absolute patterns are compared part by part`(_ pattern: String, _ url: String, _ expected: Bool) throws {
+    func `PT-05 absolute patterns are compared part by part`(_ pattern: String, _ url: String, _ expected: Bool) throws
+    {
         #expect(isMatch(try GlobPattern(pattern), absolute(url)) == expected)
     }
 
@@ -132,12 +133,15 @@ struct GlobPatternTests {
         let patternPieces = ["a", "b", "/", "*", "**", "**/", "?", "ab", "c/"]
         let urlPieces = ["a", "b", "c", "/", "ab"]
         for _ in 0..<4_000 {
-            let pattern = (1...Int.random(in: 1...6, using: &random)).map { _ in patternPieces.randomElement(using: &random)! }
-                .joined()
+            let pattern = (1...Int.random(in: 1...6, using: &random)).map { _ in
+                patternPieces.randomElement(using: &random)!
+            }
+            .joined()
             let path = (0..<Int.random(in: 0...8, using: &random)).map { _ in urlPieces.randomElement(using: &random)! }
                 .joined()
             let expected = Self.naive(Array(pattern.hasPrefix("/") ? pattern.dropFirst() : pattern[...]), Array(path))
-            #expect(isMatch(try GlobPattern(pattern), "https://foo.bar/v1/" + path) == expected, "\(pattern) on \(path)")
+            #expect(
+                isMatch(try GlobPattern(pattern), "https://foo.bar/v1/" + path) == expected, "\(pattern) on \(path)")
         }
     }
 
@@ -145,7 +149,8 @@ struct GlobPatternTests {
     private static func naive(_ pattern: [Character], _ text: [Character]) -> Bool {
         if pattern.starts(with: Array("**/")) {
             let rest = Array(pattern.dropFirst(3))
-            return naive(rest, text) || text.indices.contains { text[$0] == "/" && naive(rest, Array(text[($0 + 1)...])) }
+            return naive(rest, text)
+                || text.indices.contains { text[$0] == "/" && naive(rest, Array(text[($0 + 1)...])) }
         }
         if pattern.starts(with: Array("**")) {
             return (0...text.count).contains { naive(Array(pattern.dropFirst(2)), Array(text[$0...])) }
@@ -180,8 +185,10 @@ struct OtherPatternTests {
         ("/(a|bc){2}$", false, "https://h/abca", false), ("[^/]{3,}$", false, "https://h/ab", false),
         ("/[a-c_]+\\d*$", false, "https://h/a_c12", true), ("\\bv\\d\\b", false, "https://h/v1/", true),
         ("\\bv\\d\\b", false, "https://h/xv1/", false), ("h/(?:a.*)?$", false, "https://h/", true),
-        ("[]x]", false, "https://h/x", true), ("[a-]$", false, "https://h/b-", true), ("a{0}$", false, "https://h/", true),
-        ("^[\\w:./-]+$", false, "https://h/a-b", true), ("\\Bx", false, "https://h/x", false), ("|", false, "https://h/", true),
+        ("[]x]", false, "https://h/x", true), ("[a-]$", false, "https://h/b-", true),
+        ("a{0}$", false, "https://h/", true),
+        ("^[\\w:./-]+$", false, "https://h/a-b", true), ("\\Bx", false, "https://h/x", false),
+        ("|", false, "https://h/", true),
     ])
     func `CF-04 a regular expression is searched in the whole URL`(
         _ text: String, _ ignoresCase: Bool, _ url: String, _ expected: Bool

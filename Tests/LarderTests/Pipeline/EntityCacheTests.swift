@@ -17,9 +17,11 @@ struct EntityCacheTests {
                 $0.pipeline[stage].add(
                     ClosureTransformer(stage.name) { response in
                         guard case .success(let entity) = response else { return response }
-                        let text = entity.typedContent() ?? String(decoding: entity.typedContent() ?? [UInt8](), as: UTF8.self)
+                        let text =
+                            entity.typedContent() ?? String(decoding: entity.typedContent() ?? [UInt8](), as: UTF8.self)
                         if stage == failing, input == nil || text.hasPrefix(input!) {
-                            return .failure(RequestError(userMessage: "failed at \(stage)", timestamp: entity.timestamp))
+                            return .failure(
+                                RequestError(userMessage: "failed at \(stage)", timestamp: entity.timestamp))
                         }
                         return .success(entity.withContent((text + stage.name.prefix(3)) as any Sendable))
                     })

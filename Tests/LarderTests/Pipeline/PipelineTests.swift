@@ -151,7 +151,9 @@ struct PipelineTests {
         fixture.service.configure("/missing") {
             $0.pipeline[.cleanup].add(
                 ClosureTransformer("404 is empty") { response in
-                    guard case .failure(let error) = response, error.status == 404, let entity = error.entity else { return response }
+                    guard case .failure(let error) = response, error.status == 404, let entity = error.entity else {
+                        return response
+                    }
                     return .success(entity.withContent("" as any Sendable))
                 })
         }

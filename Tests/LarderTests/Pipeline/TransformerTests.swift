@@ -88,14 +88,18 @@ struct TransformerTests {
 
     @Test func `TR-05 a transformer replaces others or comes after them`() async {
         fixture.service.configureTransformer("/a") { (entity: Entity<String>) in entity.content + "1" }
-        fixture.service.configureTransformer("/a", action: .appendToExisting) { (entity: Entity<String>) in entity.content + "2" }
+        fixture.service.configureTransformer("/a", action: .appendToExisting) { (entity: Entity<String>) in
+            entity.content + "2"
+        }
         #expect(await load(.text("x")).entity?.text == "x12")
         fixture.service.configureTransformer("/a") { (entity: Entity<String>) in entity.content + "3" }
         #expect(await load(.text("x")).entity?.text == "x3")
     }
 
     @Test func `TR-06 the stage can be chosen`() async {
-        fixture.service.configureTransformer("/a", atStage: .parsing) { (entity: Entity<[UInt8]>) in entity.content.count }
+        fixture.service.configureTransformer("/a", atStage: .parsing) { (entity: Entity<[UInt8]>) in
+            entity.content.count
+        }
         #expect(await load(.json("[1,2]")).entity?.typedContent() == 5)
     }
 
@@ -127,14 +131,18 @@ struct TransformerTests {
     }
 
     @Test(arguments: [
-        ("text/*", "text/plain; charset=utf-8", true), ("text/*", "text/foo+plain", false), ("text/*", "TEXT/Plain", true),
-        ("text/*", "text/", false), ("text/*", "xtext/plain", false), ("application/*+json", "application/vnd.api+json", true),
+        ("text/*", "text/plain; charset=utf-8", true), ("text/*", "text/foo+plain", false),
+        ("text/*", "TEXT/Plain", true),
+        ("text/*", "text/", false), ("text/*", "xtext/plain", false),
+        ("application/*+json", "application/vnd.api+json", true),
         ("application/*+json", "application/+json", false), ("*/json", "application/json5", false),
         ("*/json", "application/jsonlines", false), ("*/json", "application/json", true), ("*/json", "a/b/json", false),
         ("*/*+json", "application/problem+json;charset=x", true), ("*/*", "a/b", true), ("image/*", "", false),
         ("image/png", "image/png ", true), ("image/png", "image/pngx", false),
     ])
-    func `TR-09 B-14 content types are matched whole and without case`(_ pattern: String, _ type: String, _ expected: Bool) {
+    func `TR-09 B-14 content types are matched whole and without case`(
+        _ pattern: String, _ type: String, _ expected: Bool
+    ) {
         #expect(ContentTypePattern(pattern).matches(type) == expected)
     }
 
@@ -163,7 +171,8 @@ struct TransformerTests {
     }
 
     @Test(arguments: [
-        "{", "[1,]", "{\"a\"}", "[01]", "[1.]", "[+1]", "[.5]", "[1e]", "['a']", "[\"\\x\"]", "[\"\\ud800\"]", "[\"\t\"]",
+        "{", "[1,]", "{\"a\"}", "[01]", "[1.]", "[+1]", "[.5]", "[1e]", "['a']", "[\"\\x\"]", "[\"\\ud800\"]",
+        "[\"\t\"]",
         "[tru]", "[] []", "{\"a\":1,}", "[\"a]", "[\"\\u12g4\"]", "[NaN]", "nul", " ",
     ])
     func `TR-10 malformed JSON is an error with its place`(_ body: String) async {
@@ -181,12 +190,14 @@ struct TransformerTests {
         #expect(error?.jsonObject["message"] == "no")
     }
 
-    @Test(arguments: [
-        ("text/plain", [0xC3, 0xBD], "Ã½"), ("text/plain; charset=utf-8", [0xC3, 0xBD], "ý"),
-        ("text/plain; charset=\"UTF-8\"", [0xC3, 0xBD], "ý"), ("text/plain;charset=EUC-JP", [0xB4, 0xC1], "漢"),
-        ("text/plain; charset=utf-16", [0x6F, 0x22], "漢"), ("text/plain; charset=utf-16", [0xFF, 0xFE, 0x22, 0x6F], "漢"),
-        ("text/plain; charset=windows-1252", [0x80], "€"), ("text/plain; charset=us-ascii", [0x41], "A"),
-    ] as [(String, [UInt8], String)])
+    @Test(
+        arguments: [
+            ("text/plain", [0xC3, 0xBD], "Ã½"), ("text/plain; charset=utf-8", [0xC3, 0xBD], "ý"),
+            ("text/plain; charset=\"UTF-8\"", [0xC3, 0xBD], "ý"), ("text/plain;charset=EUC-JP", [0xB4, 0xC1], "漢"),
+            ("text/plain; charset=utf-16", [0x6F, 0x22], "漢"),
+            ("text/plain; charset=utf-16", [0xFF, 0xFE, 0x22, 0x6F], "漢"),
+            ("text/plain; charset=windows-1252", [0x80], "€"), ("text/plain; charset=us-ascii", [0x41], "A"),
+        ] as [(String, [UInt8], String)])
     func `TR-11 text is read in its encoding`(_ type: String, _ octets: [UInt8], _ expected: String) async {
         #expect(await load(StubReply(200, [.contentType: type], octets: octets)).entity?.text == expected)
     }
@@ -201,14 +212,19 @@ struct TransformerTests {
     }
 
     private static let png: [UInt8] =
-        [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13] + Array("IHDR".utf8) + [0, 0, 1, 0, 0, 0, 0, 2, 8, 2, 0, 0, 0]
+        [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13] + Array("IHDR".utf8) + [
+            0, 0, 1, 0, 0, 0, 0, 2, 8, 2, 0, 0, 0,
+        ]
     private static let jpeg: [UInt8] =
         [0xFF, 0xD8, 0xFF, 0xE0, 0, 4, 0, 0, 0xFF, 0xC0, 0, 17, 8, 0, 3, 0, 5, 3, 1, 0, 0, 0]
     private static let gif = Array("GIF89a".utf8) + [7, 0, 9, 0]
 
     @Test(arguments: [(png, ImageInfo.Format.png, 256, 2), (jpeg, .jpeg, 5, 3), (gif, .gif, 7, 9)])
-    func `TR-12 images are known by their size`(_ octets: [UInt8], _ format: ImageInfo.Format, _ width: Int, _ height: Int) async {
-        let image: ImageInfo? = await load(StubReply(200, [.contentType: "image/x"], octets: octets)).entity?.typedContent()
+    func `TR-12 images are known by their size`(
+        _ octets: [UInt8], _ format: ImageInfo.Format, _ width: Int, _ height: Int
+    ) async {
+        let image: ImageInfo? = await load(StubReply(200, [.contentType: "image/x"], octets: octets)).entity?
+            .typedContent()
         #expect(image?.format == format)
         #expect(image?.width == width)
         #expect(image?.height == height)
@@ -218,18 +234,22 @@ struct TransformerTests {
     @Test func `TR-12 what is cut off or no image is an error`() async {
         for octets in [Self.png, Self.jpeg, Self.gif] {
             for length in 1..<9 {
-                let response = await load(StubReply(200, [.contentType: "image/png"], octets: Array(octets.prefix(length))))
+                let response = await load(
+                    StubReply(200, [.contentType: "image/png"], octets: Array(octets.prefix(length))))
                 #expect(response.cause is UnparsableImage)
             }
         }
-        #expect(await load(StubReply(404, [.contentType: "image/png"], body: "x")).error?.typedContent() == Array("x".utf8))
+        #expect(
+            await load(StubReply(404, [.contentType: "image/png"], body: "x")).error?.typedContent() == Array("x".utf8))
     }
 
     @Test func `TR-13 a message in an error response takes the place of the standard one`() async {
         fixture.service.configure {
             $0.pipeline[.cleanup].add(
                 ClosureTransformer("message") { response in
-                    guard case .failure(var error) = response, let message = error.jsonObject["message"]?.string else { return response }
+                    guard case .failure(var error) = response, let message = error.jsonObject["message"]?.string else {
+                        return response
+                    }
                     error.userMessage = message
                     return .failure(error)
                 })
@@ -241,11 +261,14 @@ struct TransformerTests {
     private struct Wrapper: Sendable { let json: JSONValue }
 
     @Test func `TR-14 a wrapper feeds the model and a type can be required`() async {
-        fixture.service.configureTransformer("/a", atStage: .parsing, action: .appendToExisting) { (entity: Entity<JSONValue>) in
+        fixture.service.configureTransformer("/a", atStage: .parsing, action: .appendToExisting) {
+            (entity: Entity<JSONValue>) in
             Wrapper(json: entity.content)
         }
         fixture.service.configureTransformer("/a") { (entity: Entity<Wrapper>) in entity.content.json["n"]?.int }
-        fixture.service.configure { $0.pipeline[.cleanup].add(ResponseContentTransformer("number") { (entity: Entity<Int>) in entity.content }) }
+        fixture.service.configure {
+            $0.pipeline[.cleanup].add(ResponseContentTransformer("number") { (entity: Entity<Int>) in entity.content })
+        }
         #expect(await load(.json(#"{"n":7}"#)).entity?.typedContent() == 7)
         #expect(await load(.json("{}")).cause is TransformerReturnedNil)
         fixture.service.configure { $0.pipeline[.model].removeTransformers() }

@@ -45,7 +45,9 @@ struct DecoratorTests {
         let token = resource.observe { _, event in order("observer \(event)") }
         _ = await resource.load().onCompletion { _ in order("caller \(resource.text)") }.response()
         #expect(
-            order.values == ["observer observerAdded", "observer requested", "decorator ", "observer newData(network)", "caller x"])
+            order.values == [
+                "observer observerAdded", "observer requested", "decorator ", "observer newData(network)", "caller x",
+            ])
         withExtendedLifetime(token) {}
     }
 
@@ -258,7 +260,8 @@ struct DecoratorTests {
                 return IncomingResponse(response: ResponseHead(status: 200, fields: type), body: Array("new".utf8))
             }
             let isGood = request.fields[.authorization] == "new"
-            return IncomingResponse(response: ResponseHead(status: isGood ? 200 : 401, fields: type), body: Array("x".utf8))
+            return IncomingResponse(
+                response: ResponseHead(status: isGood ? 200 : 401, fields: type), body: Array("x".utf8))
         }
         let service = Service(baseURL: "https://api.example", transport: origin)
         let refresh = TokenRefresh(

@@ -44,7 +44,9 @@ struct ProgressTests {
             let isGet = Bool.random(using: &random)
             var estimate = ProgressEstimate(isGet: isGet)
             var counters = TransferProgress.Counters()
-            let (toSend, toReceive) = (Int.random(in: 0...50_000, using: &random), Int.random(in: 1...500_000, using: &random))
+            let (toSend, toReceive) = (
+                Int.random(in: 0...50_000, using: &random), Int.random(in: 1...500_000, using: &random)
+            )
             let knowsTotals = Bool.random(using: &random)
             var last = 0.0
             var seconds = 0.0

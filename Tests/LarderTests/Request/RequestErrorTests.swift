@@ -10,7 +10,9 @@ struct RequestErrorTests {
     private struct Named: Error, CustomStringConvertible { let description = "the reason" }
 
     @Test func `ER-01 the message is the most specific there is`() {
-        #expect(RequestError(status: 404, cause: Named(), userMessage: "explicit", timestamp: now).userMessage == "explicit")
+        #expect(
+            RequestError(status: 404, cause: Named(), userMessage: "explicit", timestamp: now).userMessage == "explicit"
+        )
         #expect(RequestError(status: 404, cause: Named(), timestamp: now).userMessage == "the reason")
         #expect(RequestError(status: 404, timestamp: now).userMessage == "Not found")
         #expect(RequestError(status: 500, timestamp: now).userMessage == "Internal server error")
@@ -34,7 +36,8 @@ struct RequestErrorTests {
     }
 
     @Test(arguments: [
-        (Status(408), true), (429, true), (502, true), (503, true), (504, true), (400, false), (404, false), (500, false),
+        (Status(408), true), (429, true), (502, true), (503, true), (504, true), (400, false), (404, false),
+        (500, false),
     ])
     func `ER-01 some statuses pass and others do not`(_ status: Status, _ isTransient: Bool) {
         #expect(RequestError(status: status, timestamp: now).isTransient == isTransient)
@@ -42,12 +45,16 @@ struct RequestErrorTests {
 
     @Test func `ER-02 B-39 every cause can be made and says something`() {
         let causes: [any Error] = [
-            InvalidURL(url: "x"), UnencodableText(encoding: .ascii), InvalidJSONObject(type: "number"), NotURLEncodable(name: ""),
-            RequestCancelled(networkError: Named()), RequestCancelled(), NoLocalDataFor304(), InvalidTextEncoding(name: "x"),
+            InvalidURL(url: "x"), UnencodableText(encoding: .ascii), InvalidJSONObject(type: "number"),
+            NotURLEncodable(name: ""),
+            RequestCancelled(networkError: Named()), RequestCancelled(), NoLocalDataFor304(),
+            InvalidTextEncoding(name: "x"),
             UndecodableText(encoding: "utf-8"), JSONResponseIsNotDictionaryOrArray(type: "null"), UnparsableImage(),
             WrongInputTypeInTransformerPipeline(expected: "A", actual: "B", transformer: "t"),
-            TransformerReturnedNil(transformer: "t"), AbandonedByDelegate(), TransportFailure(Named()), ServiceOffline(),
-            TokenMissing(), ContentNotEncodable(type: "T"), JSONSyntaxError(offset: 1, problem: "x"), HTTPError(head: ResponseHead(status: 404)),
+            TransformerReturnedNil(transformer: "t"), AbandonedByDelegate(), TransportFailure(Named()),
+            ServiceOffline(),
+            TokenMissing(), ContentNotEncodable(type: "T"), JSONSyntaxError(offset: 1, problem: "x"),
+            HTTPError(head: ResponseHead(status: 404)),
         ]
         for cause in causes {
             let error = RequestError(cause: cause, timestamp: now)
@@ -63,7 +70,8 @@ struct RequestErrorTests {
             baseURL: "https://h",
             transport: ClosureTransport { _, _ in
                 throw TransportFailure(
-                    Disconnected(), response: IncomingResponse(response: ResponseHead(status: 200), body: Array("par".utf8)))
+                    Disconnected(),
+                    response: IncomingResponse(response: ResponseHead(status: 200), body: Array("par".utf8)))
             })
         let error = await service.resource("a").load().response().response.error
         #expect(error?.cause is Disconnected)

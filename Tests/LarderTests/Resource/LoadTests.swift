@@ -310,7 +310,9 @@ struct LoadTests {
     }
 
     @Test func `B-19 HT-18 data keeps repeated fields and drops those of the connection`() async {
-        var fields: Fields = [.connection: "X-Private", "X-Private": "1", .transferEncoding: "chunked", .keepAlive: "x"]
+        var fields: Fields = [
+            .connection: "X-Private", "X-Private": "1", .transferEncoding: "chunked", .keepAlive: "x",
+        ]
         for value in ["a=1", "b=2"] { fields.append(.setCookie, value) }
         for value in ["<x>", "<y>"] { fields.append(.link, value) }
         fixture.reply("a", .text("x", fields))
@@ -319,7 +321,9 @@ struct LoadTests {
         let data = resource.latestData
         #expect(data?.fields[all: .setCookie] == ["a=1", "b=2"])
         #expect(data?.field("link") == "<x>, <y>")
-        for name in [FieldName.connection, "X-Private", .transferEncoding, .keepAlive] { #expect(data?.fields[name] == nil) }
+        for name in [FieldName.connection, "X-Private", .transferEncoding, .keepAlive] {
+            #expect(data?.fields[name] == nil)
+        }
     }
 
     @Test func `B-30 pages are followed by the links between them`() async {

@@ -92,7 +92,9 @@ struct NavigationTests {
         #expect(!ResourceURL("https://a\u{200D}b.example/").isValid)
     }
 
-    @Test(arguments: ["http://[URL syntax error]", "\0", "./foo", "", "mailto:a@b", "https://u:p@h/", "https://h:99999/"])
+    @Test(arguments: [
+        "http://[URL syntax error]", "\0", "./foo", "", "mailto:a@b", "https://u:p@h/", "https://h:99999/",
+    ])
     func `SV-05 invalid text is kept and navigable but no target`(_ text: String) {
         let url = ResourceURL(text)
         #expect(!url.isValid)

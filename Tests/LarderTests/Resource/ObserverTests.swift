@@ -83,7 +83,8 @@ struct ObserverTests {
         resource.wipe()
         #expect(
             recorder.events == [
-                "observerAdded", "requested loading", "newData(network)", "requested loading", "error", "requested loading",
+                "observerAdded", "requested loading", "newData(network)", "requested loading", "error",
+                "requested loading",
                 "newData(network)", "newData(wipe)",
             ])
         #expect(recorder.states.map(\.text) == ["", "", "x", "x", "x", "x", "y", ""])

@@ -264,7 +264,9 @@ struct ResourceStateTests {
         let load = fixture.transport.hold(.get, Fixture.url("a"))
         let post = fixture.transport.hold(.post, Fixture.url("a"))
         let foreign = fixture.transport.hold(.put, Fixture.url("b"))
-        let requests = [resource.load(), resource.request(.post), resource.load(using: fixture.service.resource("b").request(.put))]
+        let requests = [
+            resource.load(), resource.request(.post), resource.load(using: fixture.service.resource("b").request(.put)),
+        ]
         for held in [load, post, foreign] { await held.sent() }
         recorder.reset()
         resource.wipe()

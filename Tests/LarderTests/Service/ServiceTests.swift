@@ -33,7 +33,8 @@ struct ServiceTests {
 
     @Test(arguments: [
         ("https://foo.bar", "", "https://foo.bar/"), ("https://foo.bar", "baz", "https://foo.bar/baz"),
-        ("https://foo.bar", "baz/fez", "https://foo.bar/baz/fez"), ("https://foo.bar", "baz/fez/", "https://foo.bar/baz/fez/"),
+        ("https://foo.bar", "baz/fez", "https://foo.bar/baz/fez"),
+        ("https://foo.bar", "baz/fez/", "https://foo.bar/baz/fez/"),
         ("https://foo.bar/v1", "baz/fez", "https://foo.bar/v1/baz/fez"),
         ("https://foo.bar/v1", "./baz", "https://foo.bar/v1/./baz"),
         ("https://foo.bar/v1", "../baz", "https://foo.bar/v1/../baz"),
@@ -185,7 +186,8 @@ struct ServiceTests {
     @Test func `SV-10 a transport of one's own or a session carries requests`() async {
         let transport = ClosureTransport { request, _ in
             IncomingResponse(
-                response: ResponseHead(status: 200, fields: [.contentType: "text/plain"]), body: Array(request.url.path.utf8))
+                response: ResponseHead(status: 200, fields: [.contentType: "text/plain"]),
+                body: Array(request.url.path.utf8))
         }
         let direct = Service(baseURL: "https://api.example", transport: transport)
         let first = await direct.resource("x").load().response()
@@ -238,7 +240,8 @@ struct ServiceTests {
         let pattern = PredicatePattern("foreign hosts") { $0.target?.host != "api.example" }
         fixture.service.configure(pattern) {
             $0.decorateRequests { resource, _ in
-                resource.failedRequest(returning: RequestError(userMessage: "forbidden", timestamp: resource.service.clock.now))
+                resource.failedRequest(
+                    returning: RequestError(userMessage: "forbidden", timestamp: resource.service.clock.now))
             }
         }
         let blocked = await elsewhere.load().response()
