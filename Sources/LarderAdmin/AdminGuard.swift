@@ -7,8 +7,10 @@ import LarderRules
 /// Who may look, and who may change something (product: the status endpoints).
 ///
 /// Looking is open to whoever can connect and names this machine as the host. Changing needs the Unix socket, whose
-/// permissions say who may, or the admin token. A browser on behalf of another site gets neither.
+/// permissions say who may, or the admin token. A browser on behalf of another site gets neither; all it may do is
+/// follow a link to the first page, which that site cannot look into.
 struct AdminGuard {
+    /// The admin token, if there is one.
     let token: Secret?
 
     enum Verdict: Equatable {
@@ -18,14 +20,14 @@ struct AdminGuard {
 
     func judge(_ request: OwnRequest) -> Verdict {
         if request.isOverSocket { return .allowed }
-        guard namesLoopbackHost(request.fields) else {
+        guard namesThisMachine(request) else {
             return .refused(
                 Problem(
                     status: 421, title: "Misdirected request", proxyError: .httpRequestDenied,
                     detail: "Larder's own pages answer only when the request's Host is a loopback name.",
-                    advice: "Use http://localhost with Larder's port."))
+                    advice: "Use http://localhost with Larder's port, or an address of `admin.listen`."))
         }
-        guard !isFromAnotherSite(request.fields) else {
+        guard !isFromAnotherSite(request.fields) || followsLinkToFirstPage(request) else {
             return .refused(
                 Problem(
                     status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
@@ -47,12 +49,14 @@ struct AdminGuard {
 
     private func changes(_ request: OwnRequest) -> Bool { !request.method.isSafe }
 
-    private func namesLoopbackHost(_ fields: Fields) -> Bool {
-        guard fields.count(of: .host) == 1, let value = fields[first: .host] else { return false }
+    /// A loopback name, or the very address of a listener of our own: names that somebody else's name server turns
+    /// into this machine's address are neither.
+    private func namesThisMachine(_ request: OwnRequest) -> Bool {
+        guard request.fields.count(of: .host) == 1, let value = request.fields[first: .host] else { return false }
         let octets = Array(value.utf8)
         return octets.withUnsafeBytes { bytes in
             guard let authority = try? Authority(bytes, defaultPort: 80) else { return false }
-            return Router.isLoopbackName(authority.host)
+            return Router.isLoopbackName(authority.host) || authority.host == request.adminHost
         }
     }
 
@@ -61,6 +65,11 @@ struct AdminGuard {
         if let site = fields[.secFetchSite], site != "same-origin", site != "none" { return true }
         guard let origin = fields[.origin] else { return false }
         return origin != "http://\(fields[first: .host] ?? "")"
+    }
+
+    private func followsLinkToFirstPage(_ request: OwnRequest) -> Bool {
+        request.method == .get && request.path == "/" && !request.fields.contains(.origin)
+            && request.fields["Sec-Fetch-Mode"] == "navigate" && request.fields["Sec-Fetch-Dest"] == "document"
     }
 
     private func hasToken(_ fields: Fields) -> Bool {

@@ -7,21 +7,16 @@ import LarderRules
 
 /// Everything Larder answers as itself: the first page, and what is under `/-/`.
 package struct AdminPages: OwnPages {
-    private let guardian: AdminGuard
-    private let version: String
-
-    package init(token: Secret?, version: String) {
-        guardian = AdminGuard(token: token)
-        self.version = version
-    }
+    package init() {}
 
     package func answer(_ request: OwnRequest, of proxy: Proxy) async -> OwnResponse {
+        let guardian = AdminGuard(token: proxy.configuration.settings.admin.token)
         if case .refused(let problem) = guardian.judge(request) { return OwnResponse(problem, for: request) }
         switch (request.path, isRead(request)) {
         case ("/-/health", true): return text("healthy\n")
         case ("/-/ready", true): return text("ready\n")
         case ("/-/status", true):
-            return OwnResponse(type: "application/json", StatusReport(of: proxy, version: version).json())
+            return OwnResponse(type: "application/json", StatusReport(of: proxy, version: LarderVersion.current).json())
         default:
             return OwnResponse(
                 Problem(

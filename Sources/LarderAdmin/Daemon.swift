@@ -3,7 +3,7 @@
 import Foundation
 import Larder
 import LarderHTTP
-package import LarderIO
+import LarderIO
 package import LarderProxy
 import LarderRules
 import LarderStores
@@ -13,40 +13,76 @@ package import Logging
 /// The daemon: settings become services, a store and a proxy, which it starts, reloads and stops.
 package final class Daemon: Sendable {
     package let proxy: Proxy
-    private let identities: IdentityDigest
-    private let tls: TLSClientContext
-    private let pseudonym: String
-    private let transport = ProxyTransport()
-    private let state: Lock<State>
+    private let state: Lock<Lasting>
 
-    private struct State {
-        /// Services by name with their numbers, so that a reload keeps what they have in memory.
-        var services: [String: (service: Service, number: UInt32)] = [:]
-    }
-
-    package static let version = "0.1.0"
-
-    package init(settings: Settings, logger: Logger, time: any TimeSource = SystemTime()) throws {
-        tls = try TLSClientContext(trustsSystem: settings.upstream.caFile == nil, authorityFile: settings.upstream.caFile)
-        // Random, so that several Larders in a chain tell each other apart.
-        let pseudonym = "larder-" + String(UInt32.random(in: .min ... .max), radix: 36)
-        self.pseudonym = pseudonym
-        identities = .ephemeral()
-        state = Lock(State())
+    package init(settings: Settings, logger: Logger) throws {
+        let time = SystemTime()
+        var lasting = try Lasting(settings)
         let store = try Daemon.openStore(settings, time: time, logger: logger)
+        if let store { lasting.identities = try InstallationKey.digest(in: store.directory) }
         proxy = try Proxy(
-            configuration: Daemon.configuration(settings, identities, tls, pseudonym, state, transport),
-            storing: store.map { Storing(store: $0, via: "1.1 \(pseudonym)", maxObject: Int64(settings.cache.maxObject.bytes)) },
-            pages: AdminPages(token: settings.admin.token, version: Daemon.version), logger: logger, time: time)
-        transport.attach(proxy)
+            configuration: Daemon.configuration(settings, &lasting),
+            storing: store.map {
+                Storing(
+                    store: $0, via: "1.1 \(lasting.pseudonym)", maxObject: Int64(settings.cache.maxObject.bytes))
+            },
+            pages: AdminPages(), logger: logger, time: time)
+        lasting.transport.attach(proxy)
+        state = Lock(lasting)
     }
 
-    /// Serves by `settings` from now on.
-    package func reload(_ settings: Settings) {
-        proxy.apply(Daemon.configuration(settings, identities, tls, pseudonym, state, transport))
+    /// Serves by `settings` from now on, as far as a running process can. Returns the names of the settings that were
+    /// changed and need a restart; when it throws, nothing has changed.
+    package func reload(_ settings: Settings) throws -> [String] {
+        let (applied, waiting) = SettingsCatalogue.reloaded(proxy.configuration.settings, as: settings)
+        let configuration = try state.withLock { lasting in
+            if applied.upstream.caFile != lasting.caFile { try lasting.trust(applied.upstream.caFile) }
+            return Daemon.configuration(applied, &lasting)
+        }
+        proxy.apply(configuration)
+        return waiting
     }
 
-    private static func openStore(_ settings: Settings, time: any TimeSource, logger: Logger) throws -> SQLiteStore? {
+    /// What outlives a reload, and what configurations are made with.
+    private struct Lasting: Sendable {
+        let transport = ProxyTransport()
+        /// Random, so that several Larders in a chain tell each other apart.
+        let pseudonym = "larder-" + String(UInt32.random(in: .min ... .max), radix: 36)
+        var identities = IdentityDigest.ephemeral()
+        private(set) var tls: TLSClientContext
+        private(set) var caFile: String?
+        /// Services by name with their numbers, so that a reload keeps what they have in memory.
+        private var services: [String: (service: Service, number: UInt32)] = [:]
+        /// A number is used once: resources under it may still be in memory.
+        private var nextNumber: UInt32 = 0
+
+        init(_ settings: Settings) throws {
+            caFile = settings.upstream.caFile
+            tls = try TLSClientContext(trustsSystem: caFile == nil, authorityFile: caFile)
+        }
+
+        mutating func trust(_ caFile: String?) throws {
+            tls = try TLSClientContext(trustsSystem: caFile == nil, authorityFile: caFile)
+            self.caFile = caFile
+        }
+
+        /// The service of that name and base URL.
+        mutating func service(_ name: String, base: String?) -> (service: Service, number: UInt32) {
+            if let known = services[name], known.service.baseURL?.string == base { return known }
+            var defaults = Configuration()
+            defaults.expirationMode = .fallback
+            defaults.staleIfError = .seconds(86_400)
+            let made = (
+                service: Service(name, baseURL: base, standardTransformers: [], transport: transport, defaults: defaults),
+                number: nextNumber
+            )
+            nextNumber += 1
+            services[name] = made
+            return made
+        }
+    }
+
+    private static func openStore(_ settings: Settings, time: SystemTime, logger: Logger) throws -> SQLiteStore? {
         guard let path = settings.cache.path.path, settings.cache.disk.bytes > 0 else { return nil }
         let directory = path.hasSuffix(".db") ? String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) : path
         var store = StoreSettings(
@@ -55,30 +91,14 @@ package final class Daemon: Sendable {
         store.inlineLimit = settings.cache.inlineLimit.bytes
         store.maxObject = Int64(settings.cache.maxObject.bytes)
         store.queueLimit = 24 << 20
-        return try SQLiteStore.open(store) { event in
-            logger.warning("store", metadata: ["event": "\(event)"])
-        }
+        return try SQLiteStore.open(store) { event in event.log(to: logger) }
     }
 
-    private static func configuration(
-        _ settings: Settings, _ identities: IdentityDigest, _ tls: TLSClientContext, _ pseudonym: String,
-        _ state: Lock<State>, _ transport: ProxyTransport
-    ) -> ProxyConfiguration {
+    private static func configuration(_ settings: Settings, _ lasting: inout Lasting) -> ProxyConfiguration {
+        let (identities, pseudonym) = (lasting.identities, lasting.pseudonym)
         func routed(_ service: ServiceSettings, isUnclaimed: Bool) -> RoutedService {
-            let base = isUnclaimed ? nil : service.baseURL.target.string
-            let (model, number) = state.withLock { state in
-                if let known = state.services[service.name], known.service.baseURL?.string == base { return known }
-                var defaults = Configuration()
-                defaults.expirationMode = .heuristic
-                defaults.staleIfError = .seconds(86_400)
-                let made = (
-                    service: Service(
-                        service.name, baseURL: base, standardTransformers: [], transport: transport, defaults: defaults),
-                    number: UInt32(state.services.count)
-                )
-                state.services[service.name] = made
-                return made
-            }
+            let (model, number) = lasting.service(
+                service.name, base: isUnclaimed ? nil : service.baseURL.target.string)
             model.replaceConfiguration(with: service.entries)
             let named = isUnclaimed ? nil : service
             return RoutedService(
@@ -93,9 +113,8 @@ package final class Daemon: Sendable {
             services: settings.services.map { routed($0, isUnclaimed: false) },
             unclaimed: routed(unclaimed, isUnclaimed: true))
         let router = Router(
-            table: table, connectPorts: settings.tunnels.ports, hosts: settings.gateway.hosts,
-            gatewayToAnyHost: settings.gateway.anyHost, forwardsToAnyHost: settings.forward.anyHost)
-        var upstream = UpstreamSettings(tls: tls)
+            table: table, connectPorts: settings.tunnels.ports, hosts: [], allowsAnyHost: settings.gateway.anyHost)
+        var upstream = UpstreamSettings(tls: lasting.tls)
         upstream.connectTimeout = settings.timeouts.connect
         upstream.silenceTimeout = settings.timeouts.upstream
         upstream.idleTimeout = settings.timeouts.upstreamIdle

@@ -2,28 +2,171 @@
 
 import Glibc
 import LarderAdmin
+import LarderHTTP
 import LarderIO
 import LarderProxy
 import Logging
 
-/// Runs the daemon until it is told to stop.
+/// Runs the daemon from its start until it has been told to stop and has ended in good order.
+///
+/// SIGTERM and SIGINT let running exchanges end, and a second one of them does not wait for that. SIGHUP reads the
+/// configuration again.
 enum DaemonRunner {
     static func run(loader: SettingsLoader) async throws {
+        let notifier = ServiceNotifier(socket: loader.environment["NOTIFY_SOCKET"])
+        let inherited = InheritedSockets.descriptors(environment: loader.environment)
+        InheritedSockets.forgetVariables()
+
         let loaded = try loader.load()
-        var logger = Logger(label: "larder") { StreamLogHandler.standardError(label: $0) }
-        logger.logLevel = loaded.settings.log.level
+        let log = DaemonLog(loaded.settings.log, environment: loader.environment)
+        defer { log.close() }
+        let logger = log.logger
         for note in loaded.notes { logger.notice("\(note)") }
-        let daemon = try Daemon(settings: loaded.settings, logger: logger)
-        let addresses = try await daemon.proxy.start()
-        if let socket = loaded.settings.admin.socket.path { try await daemon.proxy.listen(onSocketAt: socket) }
-        logger.notice("serving", metadata: ["addresses": "\(addresses.map(String.init(describing:)).joined(separator: " "))"])
-        await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
-            signalled = continuation
-            signal(SIGTERM) { _ in DaemonRunner.stop() }
-            signal(SIGINT) { _ in DaemonRunner.stop() }
+
+        // Signals, watchdog and reloading have a loop of their own: what they do may take a while.
+        let control = try EventLoop(name: "larder-control")
+        try control.start()
+        defer { control.stop() }
+        let signals = try await SignalStream(on: control)
+
+        let daemon = try await start(loaded.settings, inherited: inherited, logger: logger)
+        if let watchdog = Watchdog(environment: loader.environment) {
+            keepAlive(daemon.proxy, by: watchdog, notifier, on: control)
         }
+        notifier.send(.ready, .status(serving(loaded.settings)))
+
+        let reloader = Reloader(loader: loader, daemon: daemon, log: log, notifier: notifier)
+        for await signal in signals.received {
+            guard signal == .hangUp else { break }
+            reloader.reload()
+        }
+
+        let patience = daemon.proxy.configuration.settings.timeouts.drain
+        notifier.send(
+            .stopping, .status("Waiting for running responses to end."), .extendTimeout(patience + .seconds(30)))
+        logger.notice("stopping", metadata: ["connections": "\(daemon.proxy.openConnections)"])
         await daemon.proxy.drain()
+        logger.notice("stopped")
+        // Until here a second signal counts.
+        withExtendedLifetime(signals) {}
     }
-    nonisolated(unsafe) static var signalled: UnsafeContinuation<Void, Never>?
-    static func stop() { signalled?.resume(); signalled = nil }
+
+    static func serving(_ settings: Settings) -> String {
+        let count = settings.services.count
+        return "Serving \(count == 1 ? "1 service" : "\(count) services")."
+    }
+
+    private static func start(_ settings: Settings, inherited: [Int32], logger: Logger) async throws -> Daemon {
+        do {
+            for path in [settings.cache.path.path, settings.admin.socket.path].compactMap({ $0 }) {
+                try makeDirectory(for: path)
+            }
+            let daemon = try Daemon(settings: settings, logger: logger)
+            var addresses = try await daemon.proxy.start(inherited: inherited)
+            if let socket = settings.admin.socket.path, !addresses.contains(where: { $0.unixPath == socket }) {
+                do {
+                    try await daemon.proxy.listen(onSocketAt: socket)
+                } catch {
+                    await daemon.proxy.drain()
+                    throw error
+                }
+                addresses.append(SocketAddress(unixPath: socket))
+            }
+            logger.notice(
+                "serving",
+                metadata: [
+                    "version": "\(LarderVersion.current)",
+                    "addresses": "\(addresses.map(String.init(describing:)).joined(separator: " "))",
+                    "cache": "\(settings.cache.path.path ?? "none")",
+                ])
+            return daemon
+        } catch {
+            throw StartFailure.explained(error)
+        }
+    }
+
+    private static func makeDirectory(for path: String) throws {
+        do {
+            try DefaultPaths.makeDirectory(for: path)
+        } catch {
+            throw CommandFailure(
+                "cannot make the directory of \(path): \(error)",
+                advice: "make it, or name another place in `cache.path` or `admin.socket`")
+        }
+    }
+
+    /// Says to the service manager that the daemon works, for as long as all its loops turn.
+    private static func keepAlive(
+        _ proxy: Proxy, by watchdog: Watchdog, _ notifier: ServiceNotifier, on control: EventLoop
+    ) {
+        control.spawn { loop in
+            while true {
+                await loop.sleep(for: watchdog.interval)
+                if watchdog.isSatisfied(by: proxy.loopStatistics) { notifier.send(.watchdog) }
+            }
+        }
+    }
+}
+
+/// The signals that came, in their order. The second one that asks for the end gets it at once.
+private struct SignalStream {
+    let received: AsyncStream<ProcessSignal>
+    private let source: Confined<SignalSource>
+
+    init(on loop: EventLoop) async throws {
+        let (stream, continuation) = AsyncStream<ProcessSignal>.makeStream(bufferingPolicy: .bufferingOldest(16))
+        received = stream
+        source = try await loop.perform { loop in
+            var isEnding = false
+            return Confined(
+                try SignalSource([.terminate, .interrupt, .hangUp], on: loop) { signal in
+                    if signal != .hangUp {
+                        // Whatever was accepted for the store may be lost, as after a kill; nothing else is.
+                        if isEnding { _exit(EXIT_FAILURE) }
+                        isEnding = true
+                    }
+                    continuation.yield(signal)
+                })
+        }
+    }
+}
+
+/// Reads the configuration again and has the daemon serve by it, or says why not.
+private struct Reloader {
+    let loader: SettingsLoader
+    let daemon: Daemon
+    let log: DaemonLog
+    let notifier: ServiceNotifier
+
+    func reload() {
+        notifier.send(
+            .reloading(monotonicNanoseconds: SystemTime().monotonic()), .status("Reading the configuration again."))
+        let logger = log.logger
+        do {
+            let loaded = try loader.load()
+            let waiting = try daemon.reload(loaded.settings)
+            log.apply(loaded.settings.log)
+            for note in loaded.notes { logger.notice("\(note)") }
+            logger.notice("the configuration was read again", metadata: ["file": "\(loaded.file ?? "none")"])
+            for name in waiting {
+                logger.warning("a changed setting takes effect at the next start", metadata: ["setting": "\(name)"])
+            }
+            notifier.send(.ready, .status(DaemonRunner.serving(loaded.settings)))
+        } catch let problems as SettingsProblems {
+            for problem in problems.problems { logger.error("\(problem)") }
+            refuse(problems.count == 1 ? "one problem" : "\(problems.count) problems", logger)
+        } catch {
+            logger.error("\(StartFailure.explained(error))")
+            refuse("\(error)", logger)
+        }
+    }
+
+    private func refuse(_ why: String, _ logger: Logger) {
+        logger.error("the new configuration was refused; the old one stays in force", metadata: ["why": "\(why)"])
+        notifier.send(.ready, .status("Serving by the old configuration: the new one was refused (\(why))."))
+    }
+}
+
+extension SettingsProblems {
+    fileprivate var count: Int { problems.count + omitted }
 }

@@ -5,7 +5,7 @@ package import Larder
 package import LarderHTTP
 package import LarderIO
 import LarderStores
-import LarderUpstream
+package import LarderUpstream
 package import Logging
 import Synchronization
 
@@ -31,6 +31,15 @@ package final class Proxy: Sendable {
         var configuration: ProxyConfiguration
         /// Each is used on its own loop only.
         var contexts: [LoopBound<LoopContext>] = []
+        var phase = Phase.new
+        /// Where clients are accepted, without the admin surface's own listeners.
+        var addresses: [SocketAddress] = []
+        var adminAddresses: [SocketAddress] = []
+    }
+
+    /// Where a proxy is in its life; it goes through these in their order.
+    package enum Phase: Sendable {
+        case new, serving, draining
     }
 
     package init(
@@ -58,6 +67,21 @@ package final class Proxy: Sendable {
     package var loopStatistics: [LoopStatistics] { loops.map(\.statistics) }
     package var openConnections: Int { connections.load(ordering: .relaxed) }
     package var openTunnels: Int { tunnels.load(ordering: .relaxed) }
+    package var phase: Phase { state.withLock { $0.phase } }
+    /// The addresses on which clients are accepted.
+    package var addresses: [SocketAddress] { state.withLock { $0.addresses } }
+    /// The TCP addresses on which only the admin surface is served.
+    package var adminAddresses: [SocketAddress] { state.withLock { $0.adminAddresses } }
+
+    /// What the loops know about the upstreams, added up for each origin and in the order of their names.
+    package func upstreamStatistics() async -> [UpstreamStatistics] {
+        var sums: [String: UpstreamStatistics] = [:]
+        for context in state.withLock({ $0.contexts }) {
+            let own = (try? await context.perform { $0.upstream.statistics }) ?? []
+            for line in own { sums[line.origin] = sums[line.origin].map { $0.adding(line) } ?? line }
+        }
+        return sums.values.sorted { $0.origin < $1.origin }
+    }
 
     package func total(_ kind: LoopCounters.Kind) -> UInt64 { counters.reduce(0) { $0 + $1.value(kind) } }
     package func total(_ amount: LoopCounters.Amount) -> UInt64 { counters.reduce(0) { $0 + $1.value(amount) } }
@@ -73,10 +97,27 @@ package final class Proxy: Sendable {
 
     // MARK: Life
 
-    /// Starts the loops and listens. Returns the addresses listened on, in the order of the configuration.
+    /// Starts the loops and listens. Returns the addresses on which clients are accepted, in the order of the
+    /// configuration. When it throws, everything it began has ended.
     ///
-    /// - Parameter inherited: sockets that the service manager opened; they stand in for the configured addresses.
+    /// - Parameter inherited: sockets that the service manager opened. Those of TCP stand in for the configured
+    ///   addresses; those of Unix serve the admin surface.
     package func start(inherited: [Int32] = []) async throws -> [SocketAddress] {
+        do {
+            try await startLoops()
+            let addresses = try await listen(inherited: inherited)
+            state.withLock { state in
+                state.addresses = addresses
+                state.phase = .serving
+            }
+            return addresses
+        } catch {
+            await drain()
+            throw error
+        }
+    }
+
+    private func startLoops() async throws {
         let configuration = configuration
         for (loop, counters) in zip(loops, counters) {
             try loop.start()
@@ -86,16 +127,33 @@ package final class Proxy: Sendable {
             }
             state.withLock { $0.contexts.append(context) }
         }
+    }
+
+    private func listen(inherited: [Int32]) async throws -> [SocketAddress] {
+        let settings = configuration.settings
         var addresses: [SocketAddress] = []
-        if inherited.isEmpty {
-            for address in configuration.settings.listen {
+        for descriptor in inherited { addresses.append(try await adopt(descriptor)) }
+        if addresses.allSatisfy(\.isUnix) {
+            for address in settings.listen {
                 guard let wanted = SocketAddress("\(address)") else { continue }
-                addresses.append(try await listen(on: wanted))
+                do {
+                    addresses.append(try await listen(on: wanted))
+                } catch let error as IOError where error.code == .unreachable && isSpare(address, in: settings.listen) {
+                    logger.notice("this machine has no IPv6; not listening there", metadata: ["address": "\(address)"])
+                }
             }
-        } else {
-            for descriptor in inherited { addresses.append(try await adopt(descriptor)) }
+        }
+        for address in settings.admin.listen {
+            guard let wanted = SocketAddress("\(address)") else { continue }
+            let actual = try await listen(on: wanted, isAdminOnly: true)
+            state.withLock { $0.adminAddresses.append(actual) }
         }
         return addresses
+    }
+
+    /// Whether `address` is the IPv6 half of `localhost`, of which the IPv4 half is listened on as well.
+    private func isSpare(_ address: ListenAddress, in all: [ListenAddress]) -> Bool {
+        address == .loopback6(address.port) && all.contains(.loopback4(address.port))
     }
 
     /// Serves by `configuration` from now on; running exchanges end by the old one.
@@ -110,7 +168,10 @@ package final class Proxy: Sendable {
 
     /// Stops accepting, lets running exchanges end for as long as `timeouts.drain` says, then ends the loops.
     package func drain() async {
-        let contexts = state.withLock { $0.contexts }
+        let contexts = state.withLock { state in
+            state.phase = .draining
+            return state.contexts
+        }
         for context in contexts { context.execute { $0.drain() } }
         let deadline = time.monotonic() + configuration.settings.timeouts.drain.wholeNanoseconds
         while openConnections > 0, time.monotonic() < deadline {
@@ -126,11 +187,11 @@ package final class Proxy: Sendable {
     // MARK: Listening
 
     /// Every loop gets a socket of its own on the address; the kernel spreads connections over them.
-    private func listen(on address: SocketAddress) async throws -> SocketAddress {
+    private func listen(on address: SocketAddress, isAdminOnly: Bool = false) async throws -> SocketAddress {
         let contexts = state.withLock { $0.contexts }
         let sockets = try ListeningSocket.tcp(address, count: contexts.count)
         for (context, socket) in zip(contexts, sockets) {
-            try await context.perform { try $0.listen(on: socket) }
+            try await context.perform { try $0.listen(on: socket, isAdminOnly: isAdminOnly) }
         }
         return sockets[0].address
     }

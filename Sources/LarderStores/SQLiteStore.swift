@@ -90,6 +90,9 @@ package final class SQLiteStore: EntityStore {
         }
     }
 
+    /// The directory that belongs to this store.
+    package var directory: String { core.settings.path }
+
     // MARK: Reading
 
     package func mayContain(_ key: EntityKey) -> Bool {

@@ -39,4 +39,12 @@ package struct UpstreamStatistics: Sendable {
     package let active, idle, waiting: Int
     package let requests, failures: UInt64
     package let lastError: String?
+
+    /// What two loops know about the same origin.
+    package func adding(_ other: UpstreamStatistics) -> UpstreamStatistics {
+        UpstreamStatistics(
+            origin: origin, active: active + other.active, idle: idle + other.idle, waiting: waiting + other.waiting,
+            requests: requests + other.requests, failures: failures + other.failures,
+            lastError: lastError ?? other.lastError)
+    }
 }

@@ -11,6 +11,12 @@ package struct LoopStatistics: Sendable, Equatable {
     ///
     /// A watchdog reads this from another thread: a value that keeps growing is a loop that is stuck.
     package var currentTurn: Duration
+
+    package init(turns: Int, longestTurn: Duration, currentTurn: Duration) {
+        self.turns = turns
+        self.longestTurn = longestTurn
+        self.currentTurn = currentTurn
+    }
 }
 
 /// The counters behind `LoopStatistics`: written by the loop's thread, read by any.

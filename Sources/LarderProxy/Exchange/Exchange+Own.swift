@@ -47,7 +47,8 @@ extension Exchange {
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         return OwnRequest(
             method: head.method, path: String(parts[0]), parameters: parts.count > 1 ? Self.parameters(of: parts[1]) : [],
-            fields: head.fields, content: body, isOverSocket: connection.isOverSocket)
+            fields: head.fields, content: body, isOverSocket: connection.isOverSocket,
+            adminHost: connection.client.isAdminOnly && !connection.isOverSocket ? connection.client.localHost : nil)
     }
 
     private static func parameters(of query: Substring) -> [(name: String, value: String)] {

@@ -18,10 +18,12 @@ package struct OwnRequest: Sendable {
     package var content: [UInt8]
     /// The request came over the Unix socket, whose permissions are the authorisation.
     package var isOverSocket: Bool
+    /// The address the client connected to, as the host of a URI, where that is a listener of the admin surface alone.
+    package var adminHost: String?
 
     package init(
         method: Method = .get, path: String, parameters: [(name: String, value: String)] = [], fields: Fields = Fields(),
-        content: [UInt8] = [], isOverSocket: Bool = false
+        content: [UInt8] = [], isOverSocket: Bool = false, adminHost: String? = nil
     ) {
         self.method = method
         self.path = path
@@ -29,6 +31,7 @@ package struct OwnRequest: Sendable {
         self.fields = fields
         self.content = content
         self.isOverSocket = isOverSocket
+        self.adminHost = adminHost
     }
 
     /// The first value of a parameter.

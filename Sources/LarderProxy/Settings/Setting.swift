@@ -19,6 +19,8 @@ package struct Setting<Root: SettingsRoot>: Sendable {
     package let about: SettingDescription
     let read: @Sendable (SettingNode, inout Root, inout SettingsReader) -> Void
     let show: @Sendable (Root) -> ShownValue
+    /// Puts what the first has in the place of what the second has.
+    let copy: @Sendable (Root, inout Root) -> Void
 
     /// Names the setting at `path`. `initially` says in words what the default is when it depends on something;
     /// otherwise the default shown is the one that a new `Root` has.
@@ -38,6 +40,7 @@ package struct Setting<Root: SettingsRoot>: Sendable {
             if let value = kind.read(node, &reader) { root[keyPath: path] = value }
         }
         show = { kind.show($0[keyPath: path]) }
+        copy = { $1[keyPath: path] = $0[keyPath: path] }
     }
 
     /// The same for a setting that may be absent.

@@ -105,7 +105,7 @@ extension SettingKind where Value == AddressRange {
 }
 
 extension SettingKind where Value == [ListenAddress] {
-    static var listenAddresses: SettingKind {
+    static func listenAddresses(count: ClosedRange<Int>) -> SettingKind {
         let one = SettingKind<[ListenAddress]>.text(
             "address", expected: "an IP address and a port, as `127.0.0.1:3128`, `[::1]:3128` or `localhost:3128`",
             show: { .list($0.map { .text($0.description) }) },
@@ -125,7 +125,7 @@ extension SettingKind where Value == [ListenAddress] {
                 }
                 return .failure(TextRefusal())
             })
-        let many = SettingKind<[[ListenAddress]]>.list(of: one, count: 1...64)
+        let many = SettingKind<[[ListenAddress]]>.list(of: one, count: count)
         return SettingKind(
             "list of addresses", expected: many.expected, bounds: many.bounds,
             read: { node, reader in many.read(node, &reader).map { $0.flatMap { $0 } } },

@@ -32,6 +32,8 @@ package struct Settings: Sendable {
     package struct Admin: Sendable {
         /// The Unix socket of the admin surface; its file permissions are the authorisation.
         package var socket = FileLocation.automatic
+        /// Where the admin surface alone is served over TCP.
+        package var listen: [ListenAddress] = []
         /// The bearer token that authorises changes over TCP; nil means that none does.
         package var token: Secret?
     }

@@ -15,6 +15,18 @@ package enum SettingsCatalogue {
     /// The values in force, in the shape of the configuration and without secrets.
     package static func show(_ settings: Settings) -> ShownValue { root.show(settings) }
 
+    /// What a reload makes of `new` in a process that runs by `old`: settings that need a restart stay as they are.
+    /// Also the names of those that were changed and wait for one.
+    package static func reloaded(_ old: Settings, as new: Settings) -> (settings: Settings, waiting: [String]) {
+        var settings = new
+        var waiting: [String] = []
+        for setting in root.settings where !setting.about.isReloadable {
+            if setting.show(old) != setting.show(new) { waiting.append(setting.name) }
+            setting.copy(old, &settings)
+        }
+        return (settings, waiting)
+    }
+
     /// All settings in the order of the reference page.
     package static var descriptions: [SettingDescription] { root.descriptions }
 
@@ -30,7 +42,7 @@ package enum SettingsCatalogue {
 
     private static let process: [Setting<Settings>] = [
         Setting(
-            "listen", \.listen, .listenAddresses, needsRestart: true,
+            "listen", \.listen, .listenAddresses(count: 1...64), needsRestart: true,
             """
             The addresses and ports on which clients are accepted. `localhost` stands for both loopback addresses; \
             port 0 lets the system choose.
@@ -46,6 +58,13 @@ package enum SettingsCatalogue {
             """
             The Unix socket on which the command line reaches the daemon. Whoever may write to it may change what \
             is stored. `none` opens none.
+            """),
+        Setting(
+            "admin.listen", \.admin.listen, .listenAddresses(count: 0...64), needsRestart: true,
+            """
+            Addresses and ports on which only Larder's own pages are served, as for a monitoring system. Requests there \
+            may name a loopback host or the address itself as their `Host`, and come from the clients that \
+            `access.allow` lets in.
             """),
         Setting(
             "admin.token", \.admin.token, .secret,
@@ -66,16 +85,16 @@ package enum SettingsCatalogue {
             nothing on disk.
             """),
         Setting(
-            "cache.disk", \.cache.disk, .size(.mebibytes(1), .tebibytes(1_024)),
+            "cache.disk", \.cache.disk, .size(.mebibytes(1), .tebibytes(1_024)), needsRestart: true,
             "The bound of everything stored on disk: the database, its write-ahead log and the content files."),
         Setting(
             "cache.memory", \.cache.memory, .size(.mebibytes(1), .tebibytes(1)),
             "The bound of what is held in memory to answer from at once."),
         Setting(
-            "cache.inlineLimit", \.cache.inlineLimit, .size(ByteCount(0), .mebibytes(1)),
+            "cache.inlineLimit", \.cache.inlineLimit, .size(ByteCount(0), .mebibytes(1)), needsRestart: true,
             "Content up to this size is stored inside the database, larger content as a file of its own."),
         Setting(
-            "cache.maxObject", \.cache.maxObject, .size(.kibibytes(1), .tebibytes(1)),
+            "cache.maxObject", \.cache.maxObject, .size(.kibibytes(1), .tebibytes(1)), needsRestart: true,
             "Content larger than this passes through without being stored."),
         Setting(
             "cache.targets", \.cache.targets, .list(of: .fieldName, count: 0...8),

@@ -33,6 +33,11 @@ enum SettingsChecks {
             refuse(
                 "listen", found: "\(SettingsProblem.quoted("\(repeated)")) twice", expected: "each address once",
                 advice: "remove one of them", &reader)
+        } else if let repeated = firstRepeated((settings.listen + settings.admin.listen).filter { $0.port != 0 }) {
+            refuse(
+                "admin.listen", found: "\(SettingsProblem.quoted("\(repeated)")) again",
+                expected: "addresses that are neither in `listen` nor repeated",
+                advice: "Larder's own pages are served on every address of `listen` as well", &reader)
         }
     }
 

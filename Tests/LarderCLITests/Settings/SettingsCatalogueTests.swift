@@ -86,7 +86,7 @@ struct SettingsCatalogueTests {
     static let everything = """
         listen: ["127.0.0.1:1", "[::1]:2"]
         threads: 3
-        admin: { socket: /run/x.sock, token: a-token }
+        admin: { socket: /run/x.sock, listen: ["127.0.0.1:9"], token: a-token }
         cache:
           path: /var/x.db
           disk: 1 GiB

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderStores
+import Logging
+
+extension StoreEvent {
+    /// Writes what happened, as severe as it is.
+    func log(to logger: Logger) {
+        switch self {
+        case .migrated(let steps):
+            logger.notice("the database was brought up to date", metadata: ["steps": "\(steps.joined(separator: "; "))"])
+        case .keysLoaded(let count): logger.info("the stored keys are known", metadata: ["count": "\(count)"])
+        case .orphansRemoved(let files):
+            logger.info("left-overs of an earlier run were deleted", metadata: ["files": "\(files)"])
+        case .degraded(let reason):
+            logger.error("the cache on disk cannot be written; what is there is still read", metadata: ["reason": "\(reason)"])
+        case .recovered: logger.notice("the cache on disk can be written again")
+        case .setAside(let path, let reason):
+            logger.error(
+                "the database was damaged and is kept under another name; a new one was begun",
+                metadata: ["path": "\(path)", "reason": "\(reason)"])
+        case .damagedEntity(let url, let reason):
+            logger.warning(
+                "a damaged entity was removed", metadata: ["url": "\(ShownURL.withoutQuery(url))", "reason": "\(reason)"])
+        case .damagedContent(let digest, let reason):
+            logger.warning(
+                "damaged content was removed", metadata: ["digest": "\(digest.hexadecimal)", "reason": "\(reason)"])
+        case .readFailed(let reason):
+            logger.warning("reading from the cache on disk failed; it counted as a miss", metadata: ["reason": "\(reason)"])
+        case .writeDropped(let url, let reason):
+            logger.info("a response was not stored", metadata: ["url": "\(ShownURL.withoutQuery(url))", "reason": "\(reason)"])
+        }
+    }
+}
+
+/// URLs as they may stand in a log.
+enum ShownURL {
+    /// Queries can hold secrets.
+    static func withoutQuery(_ url: String) -> String { String(url.prefix { $0 != "?" }.prefix(1_024)) }
+}

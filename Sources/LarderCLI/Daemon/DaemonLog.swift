@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import LarderHTTP
+import LarderIO
+import LarderProxy
+import Logging
+
+/// The daemon's log on standard error. Level and form can change while it runs.
+final class DaemonLog: Sendable {
+    private struct State {
+        var level: Logger.Level
+        var style: LogLine.Style
+    }
+
+    /// Whether the journal reads standard error: it brings its own times, and reads a line's priority off its front.
+    private let isJournal: Bool
+    private let state: Lock<State>
+    private let writer: LogWriter
+
+    init(_ settings: Settings.Log, environment: [String: String], descriptor: Int32 = STDERR_FILENO) {
+        isJournal = DaemonLog.isJournal(environment["JOURNAL_STREAM"], descriptor)
+        state = Lock(State(level: settings.level, style: DaemonLog.style(settings, isJournal)))
+        writer = LogWriter(descriptor: descriptor)
+    }
+
+    var logger: Logger {
+        Logger(label: "larder") { _ in DaemonLogHandler(log: self) }
+    }
+
+    /// Writes by these settings from now on.
+    func apply(_ settings: Settings.Log) {
+        state.withLock { $0 = State(level: settings.level, style: DaemonLog.style(settings, isJournal)) }
+    }
+
+    /// Writes what was logged.
+    func close() { writer.close() }
+
+    fileprivate var level: Logger.Level { state.withLock { $0.level } }
+
+    fileprivate func write(_ line: LogLine) {
+        let style = state.withLock { $0.style }
+        writer.write(line.text(style))
+    }
+
+    private static func style(_ settings: Settings.Log, _ isJournal: Bool) -> LogLine.Style {
+        LogLine.Style(isJSON: settings.format == .json, isJournal: isJournal)
+    }
+
+    /// Whether `stream`, a device and an inode, is what `descriptor` leads to (systemd.exec(5)).
+    static func isJournal(_ stream: String?, _ descriptor: Int32) -> Bool {
+        guard let parts = stream?.split(separator: ":"), parts.count == 2 else { return false }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return false }
+        return UInt64(parts[0]) == UInt64(status.st_dev) && UInt64(parts[1]) == UInt64(status.st_ino)
+    }
+}
+
+/// One message of the log as text.
+struct LogLine: Sendable {
+    struct Style: Sendable, Equatable {
+        var isJSON = false
+        var isJournal = false
+    }
+
+    var time: Timestamp
+    var level: Logger.Level
+    var message: String
+    /// In the order of the names.
+    var metadata: [(name: String, value: String)]
+
+    /// The line with its end. Whatever a message holds, it is one line.
+    func text(_ style: Style) -> String {
+        let priority = style.isJournal ? "<\(level.priority)>" : ""
+        return priority + (style.isJSON ? json(style) : plain(style)) + "\n"
+    }
+
+    private func json(_ style: Style) -> String {
+        var parts = style.isJournal ? [] : ["\"time\":\(JSONText.string(timeText))"]
+        parts += ["\"level\":\(JSONText.string(level.rawValue))", "\"message\":\(JSONText.string(message))"]
+        for (name, value) in metadata where !["time", "level", "message"].contains(name) {
+            parts.append("\(JSONText.string(name)):\(JSONText.string(value))")
+        }
+        return "{" + parts.joined(separator: ",") + "}"
+    }
+
+    private func plain(_ style: Style) -> String {
+        var text = style.isJournal ? "" : "\(timeText) \(level.rawValue) "
+        text += LogLine.printable(message)
+        for (name, value) in metadata { text += " \(name)=\(LogLine.quotedIfNeeded(value))" }
+        return text
+    }
+
+    /// `2026-01-31T12:00:00.123Z`.
+    private var timeText: String {
+        var seconds = time_t(time.seconds)
+        var parts = tm()
+        gmtime_r(&seconds, &parts)
+        let milliseconds = (time.nanoseconds - time.seconds * 1_000_000_000) / 1_000_000
+        func padded(_ number: some BinaryInteger, _ width: Int) -> String {
+            let digits = String(number)
+            return String(repeating: "0", count: max(0, width - digits.count)) + digits
+        }
+        return "\(padded(parts.tm_year + 1900, 4))-\(padded(parts.tm_mon + 1, 2))-\(padded(parts.tm_mday, 2))"
+            + "T\(padded(parts.tm_hour, 2)):\(padded(parts.tm_min, 2)):\(padded(parts.tm_sec, 2))"
+            + ".\(padded(milliseconds, 3))Z"
+    }
+
+    private static func quotedIfNeeded(_ value: String) -> String {
+        let isPlain = !value.isEmpty && !value.unicodeScalars.contains { $0.value <= 0x20 || $0 == "\"" || $0 == "=" }
+        return isPlain ? printable(value) : "\"" + printable(value).replacing("\"", with: "\\\"") + "\""
+    }
+
+    /// Control characters are shown: they could make a line look like several, or reach a terminal.
+    private static func printable(_ text: String) -> String { Outline.printable(text) }
+}
+
+/// What swift-log hands messages to.
+private struct DaemonLogHandler: LogHandler {
+    let log: DaemonLog
+    var metadata: Logger.Metadata = [:]
+    var metadataProvider: Logger.MetadataProvider?
+    /// A level that this logger alone was given.
+    private var ownLevel: Logger.Level?
+
+    init(log: DaemonLog) { self.log = log }
+
+    var logLevel: Logger.Level {
+        get { ownLevel ?? log.level }
+        set { ownLevel = newValue }
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        var all = metadata
+        if let provided = metadataProvider?.get() { all.merge(provided) { _, new in new } }
+        if let given = event.metadata { all.merge(given) { _, new in new } }
+        log.write(
+            LogLine(
+                time: Timestamp(nanoseconds: SystemTime().now()), level: event.level, message: event.message.description,
+                metadata: all.sorted { $0.key < $1.key }.map { ($0.key, $0.value.description) }))
+    }
+}
+
+extension Logger.Level {
+    /// The priority of syslog(3).
+    fileprivate var priority: Int {
+        switch self {
+        case .trace, .debug: 7
+        case .info: 6
+        case .notice: 5
+        case .warning: 4
+        case .error: 3
+        case .critical: 2
+        }
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import LarderIO
+
+/// Writes lines to a descriptor on a thread of its own, so that whoever logs never waits for who reads the log.
+///
+/// At most a mebibyte waits; what comes on top is dropped and counted, and the log says so.
+final class LogWriter: Sendable {
+    private struct State {
+        var waiting: [UInt8] = []
+        var lost = 0
+        /// Whether the thread has been told.
+        var isScheduled = false
+    }
+
+    static let limit = 1 << 20
+
+    private let descriptor: Int32
+    private let state = Lock(State())
+    private let thread = WorkerPool(name: "larder-log", threads: 1, queueLimit: 16)
+
+    init(descriptor: Int32) { self.descriptor = descriptor }
+
+    /// Takes a line, with its end.
+    func write(_ line: String) {
+        let mustSchedule = state.withLock { state in
+            guard state.waiting.count + line.utf8.count <= LogWriter.limit else {
+                state.lost += 1
+                return false
+            }
+            state.waiting += line.utf8
+            defer { state.isScheduled = true }
+            return !state.isScheduled
+        }
+        if mustSchedule, !thread.submit({ self.drain() }) { drain() }
+    }
+
+    /// Writes what waits and ends the thread. What is logged afterwards is written at once.
+    func close() { thread.shutdown() }
+
+    private func drain() {
+        while let octets = take() { write(octets) }
+    }
+
+    private func take() -> [UInt8]? {
+        state.withLock { state in
+            if state.waiting.isEmpty, state.lost == 0 {
+                state.isScheduled = false
+                return nil
+            }
+            var octets: [UInt8] = []
+            swap(&octets, &state.waiting)
+            if state.lost > 0 {
+                octets += "\(state.lost) log lines were dropped: whoever reads the log is too slow\n".utf8
+                state.lost = 0
+            }
+            return octets
+        }
+    }
+
+    private func write(_ octets: [UInt8]) {
+        var rest = octets[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            // A log that nobody can read any more is no reason to stop.
+            guard count > 0 else { return }
+            rest = rest.dropFirst(count)
+        }
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import LarderHTTP
+import LarderProxy
+import Logging
+import Testing
+
+@testable import LarderCLI
+
+@Suite("The daemon's log")
+struct LogTests {
+    static let line = LogLine(
+        time: Timestamp(nanoseconds: 1_700_000_000_042_000_000), level: .warning, message: "it\nis \u{1B}[31mred",
+        metadata: [("plain", "a/b"), ("quoted", "two \"words\""), ("empty", "")])
+
+    @Test(arguments: [
+        (
+            LogLine.Style(),
+            "2023-11-14T22:13:20.042Z warning it\\u{a}is \\u{1b}[31mred plain=a/b quoted=\"two \\\"words\\\"\" empty=\"\"\n"
+        ),
+        (LogLine.Style(isJournal: true), "<4>it\\u{a}is \\u{1b}[31mred plain=a/b quoted=\"two \\\"words\\\"\" empty=\"\"\n"),
+        (
+            LogLine.Style(isJSON: true),
+            #"{"time":"2023-11-14T22:13:20.042Z","level":"warning","message":"it\nis \u001b[31mred","plain":"a/b","quoted":"two \"words\"","empty":""}"#
+                + "\n"
+        ),
+    ])
+    func `a message is one line, whatever it holds`(style: LogLine.Style, text: String) {
+        #expect(LogTests.line.text(style) == text)
+    }
+
+    @Test func `the journal is known by its device and inode`() throws {
+        let pipe = Pipe()
+        let descriptor = pipe.fileHandleForWriting.fileDescriptor
+        var status = stat()
+        #expect(fstat(descriptor, &status) == 0)
+        #expect(DaemonLog.isJournal("\(status.st_dev):\(status.st_ino)", descriptor))
+        for other in [nil, "", "1", "1:2:3", "\(status.st_dev):\(status.st_ino + 1)"] {
+            #expect(!DaemonLog.isJournal(other, descriptor))
+        }
+    }
+
+    @Test func `level and form change while it runs`() throws {
+        let pipe = Pipe()
+        var settings = Settings().log
+        settings.level = .warning
+        let log = DaemonLog(settings, environment: [:], descriptor: pipe.fileHandleForWriting.fileDescriptor)
+        let logger = log.logger
+        logger.info("dropped")
+        settings.level = .debug
+        settings.format = .json
+        log.apply(settings)
+        logger.info("kept", metadata: ["b": "2", "a": "1"])
+        log.close()
+        try pipe.fileHandleForWriting.close()
+        let text = String(decoding: try #require(try pipe.fileHandleForReading.readToEnd()), as: UTF8.self)
+        #expect(text.hasSuffix("\"level\":\"info\",\"message\":\"kept\",\"a\":\"1\",\"b\":\"2\"}\n"))
+        #expect(!text.contains("dropped"))
+    }
+}
