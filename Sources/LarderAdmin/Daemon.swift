@@ -3,7 +3,7 @@
 import Foundation
 import Larder
 import LarderHTTP
-import LarderIO
+package import LarderIO
 package import LarderProxy
 import LarderRules
 import LarderStores
@@ -15,8 +15,8 @@ package final class Daemon: Sendable {
     package let proxy: Proxy
     private let state: Lock<Lasting>
 
-    package init(settings: Settings, logger: Logger) throws {
-        let time = SystemTime()
+    /// - Parameter time: the clocks of everything the daemon does.
+    package init(settings: Settings, logger: Logger, time: any TimeSource = SystemTime()) throws {
         var lasting = try Lasting(settings)
         let store = try Daemon.openStore(settings, time: time, logger: logger)
         if let store { lasting.identities = try InstallationKey.digest(in: store.directory) }
@@ -33,6 +33,7 @@ package final class Daemon: Sendable {
 
     /// Serves by `settings` from now on, as far as a running process can. Returns the names of the settings that were
     /// changed and need a restart; when it throws, nothing has changed.
+    @discardableResult
     package func reload(_ settings: Settings) throws -> [String] {
         let (applied, waiting) = SettingsCatalogue.reloaded(proxy.configuration.settings, as: settings)
         let configuration = try state.withLock { lasting in
@@ -70,7 +71,7 @@ package final class Daemon: Sendable {
         mutating func service(_ name: String, base: String?) -> (service: Service, number: UInt32) {
             if let known = services[name], known.service.baseURL?.string == base { return known }
             var defaults = Configuration()
-            defaults.expirationMode = .fallback
+            defaults.expirationMode = .heuristic
             defaults.staleIfError = .seconds(86_400)
             let made = (
                 service: Service(name, baseURL: base, standardTransformers: [], transport: transport, defaults: defaults),
@@ -82,7 +83,7 @@ package final class Daemon: Sendable {
         }
     }
 
-    private static func openStore(_ settings: Settings, time: SystemTime, logger: Logger) throws -> SQLiteStore? {
+    private static func openStore(_ settings: Settings, time: any TimeSource, logger: Logger) throws -> SQLiteStore? {
         guard let path = settings.cache.path.path, settings.cache.disk.bytes > 0 else { return nil }
         let directory = path.hasSuffix(".db") ? String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) : path
         var store = StoreSettings(
@@ -113,7 +114,8 @@ package final class Daemon: Sendable {
             services: settings.services.map { routed($0, isUnclaimed: false) },
             unclaimed: routed(unclaimed, isUnclaimed: true))
         let router = Router(
-            table: table, connectPorts: settings.tunnels.ports, hosts: [], allowsAnyHost: settings.gateway.anyHost)
+            table: table, connectPorts: settings.tunnels.ports, hosts: settings.gateway.hosts,
+            gatewayToAnyHost: settings.gateway.anyHost, forwardsToAnyHost: settings.forward.anyHost)
         var upstream = UpstreamSettings(tls: lasting.tls)
         upstream.connectTimeout = settings.timeouts.connect
         upstream.silenceTimeout = settings.timeouts.upstream

@@ -153,12 +153,12 @@ package final class Scenario: Sendable {
     // MARK: Life
 
     /// Serves by changed settings from now on.
-    package func reload(_ change: (inout Settings) -> Void) {
+    package func reload(_ change: (inout Settings) -> Void) throws {
         let settings = settings.withLock { settings in
             change(&settings)
             return settings
         }
-        state.withLock { $0.daemon }.reload(settings)
+        try state.withLock { $0.daemon }.reload(settings)
     }
 
     /// Stops the daemon and starts another with the same settings and store, at another port.
