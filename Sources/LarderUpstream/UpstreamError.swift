@@ -53,8 +53,11 @@ package struct UpstreamError: Error, Sendable {
 
     /// Whether the origin could not be reached at all, rather than answered badly: then others need not try at once.
     package var isUnreachable: Bool {
-        [.dnsTimeout, .dnsError, .destinationUnavailable, .connectionRefused, .connectionTimeout, .tlsProtocol, .tlsCertificate]
-            .contains(code)
+        [
+            .dnsTimeout, .dnsError, .destinationUnavailable, .connectionRefused, .connectionTimeout, .tlsProtocol,
+            .tlsCertificate,
+        ]
+        .contains(code)
     }
 
     package init(
