@@ -116,7 +116,8 @@ struct SettingsCatalogueTests {
         upstream: { caFile: /etc/ca.pem, parent: "http://proxy.test:3128", noProxy: ["*.corp.test"] }
         tunnels: { ports: [443, 8000-8099] }
         access: { allow: [192.0.2.0/24, "fd00::/8"] }
-        gateway: { anyHost: false }
+        gateway: { anyHost: false, hosts: [larder.test] }
+        forward: { anyHost: false }
         forwarded: add
         services:
           all:

@@ -151,7 +151,7 @@ extension NaiveCache {
         let name = "#\(index) age \(age) ttl \(lifetime - age)"
         let fresh =
             lifetime > age && entry.standing == "asReceived"
-            && (isOverridden || !directives(entry.response).isUnqualified("no-cache"))
+            && (isOverridden || !alwaysValidates(entry.response))
         if policy.isOffline {
             if fresh { return "answer \(name)" }
             return prohibition(entry) == nil ? "stale offline \(name)" : "refuse offline"

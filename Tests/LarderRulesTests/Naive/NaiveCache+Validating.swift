@@ -100,7 +100,7 @@ extension NaiveCache {
         let lifetime = lifetime(entry.response, entry.responseTime)
         let fresh =
             lifetime > age && entry.standing == "asReceived"
-            && (isOverridden || !directives(entry.response).isUnqualified("no-cache"))
+            && (isOverridden || !alwaysValidates(entry.response))
         if !fresh, let prohibition = prohibition(entry) { return "no: \(prohibition)" }
         let lines = request.all("cache-control")
         let wishes = NaiveDirectives(list: NaiveDirective.parse(lines), source: nil)

@@ -179,4 +179,9 @@ struct NaiveCache {
         }
         return entry
     }
+
+    /// `no-cache` for the whole response, or for its cookie: a response that sets one is somebody's own.
+    func alwaysValidates(_ response: NaiveMessage) -> Bool {
+        directives(response).isUnqualified("no-cache") || directives(response).qualified("no-cache").contains("set-cookie")
+    }
 }
