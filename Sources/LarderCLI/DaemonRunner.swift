@@ -38,7 +38,7 @@ enum DaemonRunner {
         let reloader = Reloader(loader: loader, daemon: daemon, log: log, notifier: notifier)
         for await signal in signals.received {
             guard signal == .hangUp else { break }
-            reloader.reload()
+            await reloader.reload()
         }
 
         let patience = daemon.proxy.configuration.settings.timeouts.drain
@@ -138,13 +138,14 @@ private struct Reloader {
     let log: DaemonLog
     let notifier: ServiceNotifier
 
-    func reload() {
+    func reload() async {
         notifier.send(
             .reloading(monotonicNanoseconds: SystemTime().monotonic()), .status("Reading the configuration again."))
         let logger = log.logger
         do {
             let loaded = try loader.load()
             let waiting = try daemon.reload(loaded.settings)
+            await daemon.proxy.settle()
             log.apply(loaded.settings.log)
             for note in loaded.notes { logger.notice("\(note)") }
             logger.notice("the configuration was read again", metadata: ["file": "\(loaded.file ?? "none")"])

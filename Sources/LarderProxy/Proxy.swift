@@ -166,6 +166,11 @@ package final class Proxy: Sendable {
         for context in contexts { context.execute { $0.apply(configuration) } }
     }
 
+    /// Waits until every loop works by the configuration that was applied last.
+    package func settle() async {
+        for context in state.withLock({ $0.contexts }) { await context.turn() }
+    }
+
     /// Stops accepting, lets running exchanges end for as long as `timeouts.drain` says, then ends the loops.
     package func drain() async {
         let contexts = state.withLock { state in
