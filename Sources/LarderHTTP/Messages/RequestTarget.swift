@@ -33,6 +33,13 @@ package enum RequestTarget: Sendable, Equatable {
         throw hasScheme(target) ? .unsupportedScheme : .malformed
     }
 
+    /// Path and query of a target in origin-form or absolute-form.
+    package static func originForm(of target: [UInt8]) -> [UInt8] {
+        guard target.first != UInt8(ascii: "/"), let colon = target.firstIndex(of: UInt8(ascii: ":")) else { return target }
+        let path = target[colon...].dropFirst(3).drop { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
+        return path.first == UInt8(ascii: "/") ? Array(path) : [UInt8(ascii: "/")] + path
+    }
+
     private static func hasScheme(_ target: UnsafeRawBufferPointer) -> Bool {
         guard let colon = target.firstIndex(of: UInt8(ascii: ":")), colon > 0, ASCII.isAlpha(target[0]) else {
             return false

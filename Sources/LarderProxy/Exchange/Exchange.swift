@@ -113,7 +113,9 @@ final class Exchange {
         }
         switch context.configuration.router.route(head, from: connection.client, uri: &uri, spelling: &spelling) {
         case .resource(let service, let way): try await dispatch(service, way)
-        case .larder: try await answerOwn()
+        case .larder:
+            head.target = RequestTarget.originForm(of: head.target)
+            try await answerOwn()
         case .tunnel(let authority): try await tunnel(to: authority)
         case .capabilities: try await answerCapabilities()
         case .refused(let problem): throw problem
