@@ -25,6 +25,7 @@ final class Exchange {
     var spelling: [UInt8] = []
     var key = ResourceKey()
     var content: RequestContent?
+    private var knownHost = KnownHost()
 
     // MARK: The response
 
@@ -111,7 +112,7 @@ final class Exchange {
                 connection: connection, framing: framing, isContinueExpected: traits.expectsContinue,
                 timeout: context.configuration.settings.timeouts.body)
         }
-        switch context.configuration.router.route(head, from: connection.client, uri: &uri, spelling: &spelling) {
+        switch context.configuration.router.route(head, from: connection.client, uri: &uri, spelling: &spelling, host: &knownHost) {
         case .resource(let service, let way): try await dispatch(service, way)
         case .larder:
             head.target = RequestTarget.originForm(of: head.target)

@@ -3,8 +3,26 @@
 package import LarderHTTP
 import LarderRules
 
+/// The octets of a `Host` field that was found to mean Larder and no service, and by which router.
+package struct KnownHost {
+    private var octets: [UInt8] = []
+    private var router: ObjectIdentifier?
+
+    package init() {}
+
+    fileprivate init(_ fields: Fields, by router: Router) {
+        octets = fields.withFirst(.host) { Array($0) } ?? []
+        self.router = ObjectIdentifier(router)
+    }
+
+    fileprivate func isPlainlyOurs(_ fields: Fields, by router: Router) -> Bool {
+        guard self.router == ObjectIdentifier(router) else { return false }
+        return fields.withFirst(.host) { $0.elementsEqual(octets) } ?? false
+    }
+}
+
 /// Decides where a request goes (product: three ways in), as a function of the request and of who sent it.
-package struct Router: Sendable {
+package final class Router: Sendable {
     package let table: ServiceTable
     /// CONNECT is allowed to these ports.
     package let connectPorts: [PortRange]
@@ -46,8 +64,10 @@ package struct Router: Sendable {
 
     /// Routes `head` and, for a Resource, writes its URI into `uri`, and path and query as the client wrote them into
     /// `spelling` where that is not the same.
+    ///
+    /// - Parameter host: what is known of the last `Host` seen on the connection, which is nearly always this one too.
     package func route(
-        _ head: RequestHead, from client: Client, uri: inout TargetURI, spelling: inout [UInt8]
+        _ head: RequestHead, from client: Client, uri: inout TargetURI, spelling: inout [UInt8], host: inout KnownHost
     ) -> Route {
         uri.clear()
         spelling.removeAll(keepingCapacity: true)
@@ -58,7 +78,7 @@ package struct Router: Sendable {
             return try head.target.withUnsafeBytes { target in
                 switch try RequestTarget.classify(target, method: head.method) {
                 case .absolute: try forward(target, head, client, &uri, &spelling)
-                case .origin: try gateway(target, host: try hostOfRequest(head), client, &uri, &spelling)
+                case .origin: try gateway(target, head, client, &uri, &spelling, &host)
                 case .asterisk: .capabilities
                 case .authority(let authority): tunnel(authority, client)
                 }
@@ -116,6 +136,13 @@ package struct Router: Sendable {
             return .resource(service, .name)
         }
         guard isOurs(host, client) else { return .refused(.misdirected(host: host ?? "")) }
+        return try gatewayPath(target, client, &uri, &spelling)
+    }
+
+    /// A path of Larder's own: one of its pages, a service's mount, or any host.
+    private func gatewayPath(
+        _ target: UnsafeRawBufferPointer, _ client: Client, _ uri: inout TargetURI, _ spelling: inout [UInt8]
+    ) throws -> Route {
         let path = UnsafeRawBufferPointer(rebasing: target.prefix { $0 != UInt8(ascii: "?") })
         if path.starts(with: "/-/".utf8) || path.elementsEqual("/-".utf8) { return .larder }
         if let (service, prefix) = table.mounted(at: path) {
@@ -133,6 +160,19 @@ package struct Router: Sendable {
         if let route = try anyHost(target, client, &uri, &spelling) { return route }
         if path.elementsEqual("/".utf8) || path.elementsEqual("/favicon.ico".utf8) { return .larder }
         return .refused(.unknownPath(String(decoding: path, as: UTF8.self), services: table.services.map(\.name)))
+    }
+
+    /// A gateway request whose `Host` is looked at only if it is not the connection's usual one.
+    private func gateway(
+        _ target: UnsafeRawBufferPointer, _ head: RequestHead, _ client: Client, _ uri: inout TargetURI,
+        _ spelling: inout [UInt8], _ known: inout KnownHost
+    ) throws -> Route {
+        if known.isPlainlyOurs(head.fields, by: self) {
+            return try gatewayPath(target, client, &uri, &spelling)
+        }
+        let host = try hostOfRequest(head)
+        if let host, serviceNamed(by: host) == nil, isOurs(host, client) { known = KnownHost(head.fields, by: self) }
+        return try gateway(target, host: host, client, &uri, &spelling)
     }
 
     /// `/https/<host>/…` and `/http/<host>/…`: any host, without configuration, for clients on this machine.
