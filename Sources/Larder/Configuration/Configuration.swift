@@ -94,6 +94,10 @@ public struct Configuration: Sendable {
     public private(set) var decorators: [RequestDecorator] = []
     /// What turns responses into content. It is that of the moment a request is made.
     public var pipeline = Pipeline()
+    /// How long transformers may take over one response, all together.
+    public var transformTimeout: Duration = .seconds(30)
+    /// How many octets a transformer may make of a response. Content that is neither octets nor text is not measured.
+    public var transformedSizeLimit = 256 << 20
     /// How often the progress of a request is reported, at most.
     public var progressReportingInterval: Duration = .milliseconds(50)
     /// What clients of the daemon get.

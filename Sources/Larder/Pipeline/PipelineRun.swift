@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderHTTP
+import LarderIO
 
 /// A pipeline made ready for one resource at one moment: what a request takes along when it is made, so that a
 /// configuration that changes meanwhile changes nothing for it.
@@ -16,39 +17,135 @@ struct PipelineRun: Sendable {
         let entity: AnyEntity
     }
 
-    let steps: [Step]
+    /// What came of a response.
+    struct Outcome: Sendable {
+        var response: Response
+        var outputs: [Output] = []
+        /// What came out of the stage that clients are served from, and whether a transformer had touched it by then.
+        var served: Response
+        var isServedTransformed = false
+    }
 
-    init(_ pipeline: Pipeline, subject: (PipelineStageKey) -> CacheSubject?) {
+    let steps: [Step]
+    private let sizeLimit: Int
+
+    init(_ configuration: Configuration, subject: (PipelineStageKey) -> CacheSubject?) {
+        let pipeline = configuration.pipeline
+        sizeLimit = configuration.transformedSizeLimit
         steps = pipeline.order.map { key in
             let stage = pipeline[key]
+            let subject = configuration.caching == .none ? nil : subject(key)
             return Step(
-                key: key, transformers: stage.transformers,
-                entry: subject(key).flatMap { stage.cache?.entry(for: $0) })
+                key: key, transformers: stage.transformers, entry: subject.flatMap { stage.cache?.entry(for: $0) })
         }
     }
 
     var entries: [CacheEntry] { steps.compactMap(\.entry) }
 
-    /// Puts a response through the stages from `first` on. Stages from the first failing one on have no output.
-    func process(_ response: Response, from first: Int = 0) -> (response: Response, outputs: [Output]) {
-        var response = response
-        var outputs: [Output] = []
-        for step in steps.dropFirst(first) {
-            for transformer in step.transformers {
-                response = PipelineRun.keepingContext(transformer.process(response), from: response)
-            }
-            if let entry = step.entry, case .success(let entity) = response {
-                outputs.append(Output(entry: entry, entity: entity))
-            }
-        }
-        return (response, outputs)
+    /// Whether any transformer has something to do with `response` as it is before the first stage.
+    func hasTransformers(for response: Response) -> Bool {
+        steps.contains { $0.transformers.contains { $0.applies(to: response) } }
     }
 
-    /// An error made by a transformer without status or entity gets those of what it was made from.
-    private static func keepingContext(_ result: Response, from input: Response) -> Response {
+    /// Puts a response through the stages from `first` on. Stages from the first failing one on have no output.
+    func process(
+        _ response: Response, from first: Int = 0, serving: PipelineStageKey? = nil, watch: Watch? = nil
+    ) -> Outcome {
+        var outcome = Outcome(response: response, served: response)
+        var isTransformed = false
+        for step in steps.dropFirst(first) {
+            for transformer in step.transformers where transformer.applies(to: outcome.response) {
+                watch?.note(step.key, transformer)
+                isTransformed = true
+                outcome.response = checked(
+                    transformer.process(outcome.response), from: outcome.response, step.key, transformer)
+            }
+            if let entry = step.entry, case .success(let entity) = outcome.response {
+                outcome.outputs.append(Output(entry: entry, entity: entity))
+            }
+            if step.key == serving || serving == nil {
+                outcome.served = outcome.response
+                outcome.isServedTransformed = isTransformed
+            }
+        }
+        return outcome
+    }
+
+    /// The same within a limit of time. A transformer that takes longer is left to itself; what it comes to is
+    /// ignored, and the response is an error that names it.
+    func process(
+        _ response: Response, serving: PipelineStageKey? = nil, within limit: Duration, clock: any ModelClock
+    ) async -> Outcome {
+        guard hasTransformers(for: response) else { return process(response, serving: serving) }
+        return await withCheckedContinuation { continuation in
+            let isOver = Flag()
+            let watch = Watch()
+            let timer = clock.schedule(after: limit) {
+                guard isOver.raise() else { return }
+                let late: Response = .failure(watch.timeout(limit, response, at: clock.now))
+                continuation.resume(returning: Outcome(response: late, served: late))
+            }
+            Task {
+                let outcome = process(response, serving: serving, watch: watch)
+                guard isOver.raise() else { return }
+                timer.cancel()
+                continuation.resume(returning: outcome)
+            }
+        }
+    }
+
+    /// What a transformer made, with what an error needs to be understood: where it was made, and the status and
+    /// content it was made of. Content that has grown beyond the limit is an error.
+    private func checked(
+        _ result: Response, from input: Response, _ stage: PipelineStageKey, _ transformer: any ResponseTransformer
+    ) -> Response {
+        if case .success(let entity) = result, let size = entity.measuredSize, size > sizeLimit {
+            let cause = TransformedContentTooLarge(size: size, limit: sizeLimit)
+            return .failure(failure(cause, of: input, stage, transformer, at: entity.timestamp))
+        }
         guard case .failure(var error) = result, case .success(let entity) = input else { return result }
         if error.status == nil { error.status = entity.status }
         if error.entity == nil { error.entity = entity }
+        error.stage = stage
+        error.transformer = transformer.transformerDescription
         return .failure(error)
+    }
+
+    private func failure(
+        _ cause: any Error, of input: Response, _ stage: PipelineStageKey, _ transformer: any ResponseTransformer,
+        at now: Timestamp
+    ) -> RequestError {
+        var error = RequestError(status: input.entity?.status, entity: input.entity, cause: cause, timestamp: now)
+        error.stage = stage
+        error.transformer = transformer.transformerDescription
+        return error
+    }
+
+    /// Which transformer is running, for whoever wonders why it takes so long.
+    final class Watch: Sendable {
+        private let current = Lock<(stage: PipelineStageKey, transformer: any ResponseTransformer)?>(nil)
+
+        fileprivate func note(_ stage: PipelineStageKey, _ transformer: any ResponseTransformer) {
+            current.withLock { $0 = (stage, transformer) }
+        }
+
+        fileprivate func timeout(_ limit: Duration, _ input: Response, at now: Timestamp) -> RequestError {
+            let current = current.withLock { $0 }
+            var error = RequestError(
+                status: input.entity?.status, entity: input.entity, cause: TransformerTimedOut(limit: limit),
+                timestamp: now)
+            error.stage = current?.stage
+            error.transformer = current?.transformer.transformerDescription
+            return error
+        }
+    }
+}
+
+extension Entity where Content == any Sendable {
+    /// How many octets the content has, where that can be told.
+    fileprivate var measuredSize: Int? {
+        if let octets = content as? [UInt8] { return octets.count }
+        if let text = content as? String { return text.utf8.count }
+        return nil
     }
 }

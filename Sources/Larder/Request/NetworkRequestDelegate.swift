@@ -73,9 +73,7 @@ final class NetworkRequestDelegate: RequestDelegate {
         self.basis = basis
         self.epoch = epoch
         configuration = final
-        run = PipelineRun(final.pipeline) { stage in
-            final.caching == .none ? nil : resource.cacheSubject(for: stage)
-        }
+        run = PipelineRun(final, subject: resource.cacheSubject)
         estimate = Lock(ProgressEstimate(isGet: request.method == .get))
     }
 
@@ -163,11 +161,11 @@ final class NetworkRequestDelegate: RequestDelegate {
             message.response.status.isError
             ? .failure(complete(RequestError(status: message.response.status, entity: entity, timestamp: clock.now)))
             : .success(entity)
-        let (response, outputs) = run.process(raw)
-        var info = ResponseInfo(response.mapError(complete))
+        let outcome = await run.process(raw, within: configuration.transformTimeout, clock: clock)
+        var info = ResponseInfo(outcome.response.mapError(complete))
         info.landing = landing()
-        info.landing?.outputs = outputs
-        if case .failure(let error) = response { resource.service.log(.pipeline, "\(requestDescription): \(error)") }
+        info.landing?.outputs = outcome.outputs
+        if case .failure(let error) = outcome.response { resource.service.log(.pipeline, "\(requestDescription): \(error)") }
         return info
     }
 

@@ -20,6 +20,10 @@ public struct RequestError: Error, Sendable {
     public var method: Method?
     /// Which attempt at the same operation failed, from 1.
     public var attempt = 1
+    /// The stage of the pipeline that made a success an error, if one did.
+    public internal(set) var stage: PipelineStageKey?
+    /// The transformer that did, in its own words.
+    public internal(set) var transformer: String?
 
     /// Makes an error from a response with an error status, or from what failed while there was one.
     ///
@@ -186,6 +190,29 @@ public struct TransformerReturnedNil: PermanentFailure, CustomStringConvertible 
     /// Makes the error.
     public init(transformer: String) { self.transformer = transformer }
     public var description: String { "\(transformer) returned no content" }
+}
+
+/// A transformer took longer than the configuration allows.
+public struct TransformerTimedOut: PermanentFailure, CustomStringConvertible {
+    /// How long it was given.
+    public let limit: Duration
+    /// Makes the error.
+    public init(limit: Duration) { self.limit = limit }
+    public var description: String { "transforming the response took longer than \(limit)" }
+}
+
+/// A transformer made more of the content than the configuration allows.
+public struct TransformedContentTooLarge: PermanentFailure, CustomStringConvertible {
+    /// How many octets it made.
+    public let size: Int
+    /// How many there may be.
+    public let limit: Int
+    /// Makes the error.
+    public init(size: Int, limit: Int) {
+        self.size = size
+        self.limit = limit
+    }
+    public var description: String { "transforming the response gave \(size) octets; \(limit) are allowed" }
 }
 
 /// A request delegate let go of its completion without completing the request.

@@ -10,10 +10,7 @@ extension Resource {
     /// The places this resource has in the caches of its stages.
     func cacheEntries() -> [CacheEntry] { cacheRun().entries }
 
-    private func cacheRun() -> PipelineRun {
-        let configuration = configuration
-        return PipelineRun(configuration.pipeline) { configuration.caching == .none ? nil : cacheSubject(for: $0) }
-    }
+    private func cacheRun() -> PipelineRun { PipelineRun(configuration, subject: cacheSubject) }
 
     /// Has the caches looked at, unless they have been since the resource was made or wiped. Without caches that is
     /// done at once.
@@ -56,12 +53,12 @@ extension Resource {
             guard let entry = step.entry, let stored = await service.cacheWork.read(entry, log: service.log) else {
                 continue
             }
-            let (response, outputs) = run.process(.success(stored), from: index + 1)
-            guard case .success(let entity) = response else {
+            let outcome = run.process(.success(stored), from: index + 1)
+            guard case .success(let entity) = outcome.response else {
                 service.log(.cache, "\(url): what \(step.key) holds does not get through the later stages")
                 continue
             }
-            finishCheck(check, entity, outputs)
+            finishCheck(check, entity, outcome.outputs)
             return
         }
         finishCheck(check, nil, [])
