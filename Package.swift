@@ -108,7 +108,10 @@ let package = Package(
         .testTarget(name: "LarderIOTests", dependencies: ["LarderIO", "LarderTesting"], swiftSettings: swiftSettings),
         .testTarget(
             name: "LarderTests",
-            dependencies: ["Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderTesting"],
+            dependencies: [
+                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderTesting",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
             swiftSettings: swiftSettings),
         .testTarget(
             name: "LarderStoresTests",

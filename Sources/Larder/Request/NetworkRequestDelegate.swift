@@ -165,7 +165,9 @@ final class NetworkRequestDelegate: RequestDelegate {
         var info = ResponseInfo(outcome.response.mapError(complete))
         info.landing = landing()
         info.landing?.outputs = outcome.outputs
-        if case .failure(let error) = outcome.response { resource.service.log(.pipeline, "\(requestDescription): \(error)") }
+        if case .failure(let error) = outcome.response {
+            resource.service.log(.pipeline, "\(requestDescription): \(error)")
+        }
         return info
     }
 

@@ -3,7 +3,7 @@ import LarderIO
 
 /// The changeable part of a resource, made when something first changes: a daemon knows a great many resources that
 /// are read over HTTP and have no observers, no requests of the library and no content it parsed.
-final class LazyStatus: Sendable {
+struct LazyStatus: Sendable {
     private final class Box {
         var status = Resource.Status()
     }

@@ -20,7 +20,7 @@ public final class Service: Sendable {
     let cacheWork = CacheWork()
     private let table = ResourceTable()
     private let configurations: Lock<ConfigurationSet>
-    /// What stands for a URL that is nil.
+    /// What stands for a URL that is nil, until the next flush.
     private let nowhere = Lock<Resource?>(nil)
 
     /// Makes a service. A base URL that is invalid counts as none. `standardTransformers` are put into the pipeline
@@ -69,7 +69,6 @@ public final class Service: Sendable {
             return nowhere.withLock { resource in
                 if let resource { return resource }
                 let made = Resource(service: self, url: ResourceURL(""), partition: .shared)
-                // The resource holds the service, which would hold it: it is let go with the next flush.
                 resource = made
                 return made
             }
