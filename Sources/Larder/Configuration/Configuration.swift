@@ -44,7 +44,18 @@ public struct Configuration: Sendable {
     public struct AfterWrite: Sendable, Hashable {
         /// What is done to the resource itself.
         public enum Action: String, Sendable, Hashable {
-            case none, invalidate, reload, override, promote, wipe
+            /// Nothing.
+            case none
+            /// Its data is declared out of date.
+            case invalidate
+            /// It is loaded again at once.
+            case reload
+            /// What was sent becomes its data.
+            case override
+            /// What came back becomes its data.
+            case promote
+            /// What is known of it is forgotten, in caches too.
+            case wipe
         }
 
         /// What is done to the resource itself.
@@ -71,7 +82,9 @@ public struct Configuration: Sendable {
 
     /// Whether a load that nobody waits for any longer goes on.
     public enum OnAbandon: Sendable, Hashable {
+        /// It is cancelled when nobody has come back by then.
         case cancel(after: Duration)
+        /// It goes on to its end.
         case finish
     }
 

@@ -69,17 +69,25 @@ extension ConfigurationPattern {
 
 /// Why a pattern cannot be used.
 public enum PatternError: Error, Hashable, Sendable {
+    /// There is nothing to match.
     case empty
+    /// Longer than so many octets, or larger than so many steps once compiled.
     case tooLong(limit: Int)
+    /// More wildcards than that.
     case tooManyWildcards(limit: Int)
     /// A scheme other than `http` and `https`, or one without `//` behind it.
     case unsupportedScheme
+    /// A user name or password before the host.
     case userInformation
+    /// No name, no address, and no labels with wildcards.
     case invalidHost
+    /// Neither a port nor a star.
     case invalidPort
     /// `.` and `..` mean nothing in a pattern, since URLs are compared without them.
     case dotSegment
+    /// A percent sign that begins no triplet.
     case invalidPercentEncoding
+    /// An octet that no URL holds.
     case refusedCharacter(UInt8)
     /// A regular expression that is malformed at an offset, and how.
     case malformedExpression(at: Int, String)

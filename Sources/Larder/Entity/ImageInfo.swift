@@ -4,7 +4,16 @@
 public struct ImageInfo: Sendable, Hashable, WireEncodable {
     /// The formats that are known.
     public enum Format: String, Sendable, Hashable {
-        case png, gif, jpeg, webp, bmp
+        /// Portable Network Graphics.
+        case png
+        /// Graphics Interchange Format.
+        case gif
+        /// JPEG, in any of its codings.
+        case jpeg
+        /// WebP: lossy, lossless or extended.
+        case webp
+        /// Windows bitmap.
+        case bmp
     }
 
     /// The format.

@@ -5,11 +5,17 @@
 /// Numbers keep the digits they were written with and objects the order of their members, so that what is parsed
 /// and written again says the same.
 public enum JSONValue: Sendable, Hashable {
+    /// `null`.
     case null
+    /// `true` or `false`.
     case bool(Bool)
+    /// A number.
     case number(JSONNumber)
+    /// A string.
     case string(String)
+    /// An array.
     case array([JSONValue])
+    /// An object.
     case object(JSONObject)
 
     /// The members, if this is an object.

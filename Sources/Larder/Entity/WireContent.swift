@@ -17,6 +17,7 @@ public struct WireContent: Sendable, Equatable {
 
 /// Content that can be sent to clients: conform your models to serve what the pipeline makes of a response.
 public protocol WireEncodable: Sendable {
+    /// The content as octets, and what they are.
     func wireContent() throws -> WireContent
 }
 

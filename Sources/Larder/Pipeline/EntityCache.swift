@@ -41,6 +41,7 @@ public struct CacheSubject: Sendable, Hashable {
 /// keys at any time. Whatever is thrown is logged and counts as a miss or as nothing done: a broken cache never
 /// fails a request.
 public protocol EntityCache<Content>: Sendable {
+    /// What the cache finds its entries by.
     associatedtype Key: Hashable & Sendable
     /// What can be kept. Entities with other content are not written.
     associatedtype Content: Sendable
@@ -52,6 +53,7 @@ public protocol EntityCache<Content>: Sendable {
     /// What was last written, exactly, or nil.
     func readEntity(for key: Key) async throws -> Entity<Content>?
 
+    /// Keeps an entity in the place of what was there.
     func writeEntity(_ entity: Entity<Content>, for key: Key) async throws
 
     /// Changes the time of what is there and, after a 304, its fields; does nothing when nothing is there, and

@@ -58,6 +58,7 @@ public struct Pipeline: Sendable {
 
 /// Why a pipeline cannot be as asked.
 public enum PipelineError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// A stage stands twice in the order.
     case duplicateStage(PipelineStageKey)
 
     public var description: String {

@@ -35,7 +35,9 @@ public struct PipelineStage: Sendable {
 
     /// What to do with the transformers a stage has already.
     public enum MutationAction: Sendable {
+        /// They go.
         case replaceExisting
+        /// They stay, before the new one.
         case appendToExisting
     }
 

@@ -9,6 +9,7 @@ public typealias Response = Result<AnyEntity, RequestError>
 /// It runs on no particular thread and must depend on nothing but the response. For the common case, content to
 /// other content, use `ResponseContentTransformer`.
 public protocol ResponseTransformer: Sendable {
+    /// The response to go on with.
     func process(_ response: Response) -> Response
 
     /// The transformer in words, for errors and logs.

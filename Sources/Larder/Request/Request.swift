@@ -28,7 +28,12 @@ public struct ResponseInfo: Sendable {
 public final class Request: Sendable {
     /// Where a request stands.
     public enum State: Sendable, Hashable {
-        case notStarted, inProgress, completed
+        /// Nothing has been sent.
+        case notStarted
+        /// It has been started and has not ended.
+        case inProgress
+        /// It has its response, or was cancelled.
+        case completed
     }
 
     private struct Status {

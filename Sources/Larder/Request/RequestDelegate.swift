@@ -14,6 +14,8 @@ public protocol RequestDelegate: Sendable {
 
     /// How far the operation is, 0…1. Called every `progressReportingInterval`.
     func computeProgress() -> Double
+
+    /// How often `computeProgress` is asked, at most.
     var progressReportingInterval: Duration { get }
 
     /// The request in words, for logs.

@@ -62,6 +62,7 @@ public final class TokenRefresh: Sendable {
     private let readToken: @Sendable (AnyEntity) -> String?
 
     /// - Parameters:
+    ///   - token: the credential there is to begin with, if any.
     ///   - statuses: the statuses by which origins refuse a credential.
     ///   - makeRequest: makes the request for a new token.
     ///   - readToken: takes the token out of its response; nil when it holds none.

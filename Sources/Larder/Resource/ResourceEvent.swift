@@ -5,7 +5,14 @@ public import LarderHTTP
 public enum ResourceEvent: Sendable, Hashable, CustomStringConvertible {
     /// Where new data came from.
     public enum DataSource: String, Sendable, Hashable {
-        case network, cache, localOverride, wipe
+        /// A load that succeeded.
+        case network
+        /// A cache of one of the stages.
+        case cache
+        /// `overrideLocalData` or `overrideLocalContent`.
+        case localOverride
+        /// Nowhere: there is none any more.
+        case wipe
     }
 
     /// An observer was added; only it is told.

@@ -3,6 +3,7 @@ public import LarderHTTP
 
 /// A response that is none of HTTP's, or none at all.
 public enum SessionError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The response is no `ResponseHead`.
     case notHTTPResponse
     /// A transport failed without saying why.
     case unknownError

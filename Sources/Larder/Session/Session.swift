@@ -6,8 +6,11 @@
 /// cancelling the iterating task gives the work up. Sessions are derived from each other without changing the one
 /// they are derived from, so many can share one base.
 public protocol Session<Request, Value, Failure>: Sendable {
+    /// What is asked.
     associatedtype Request: Sendable
+    /// What is answered.
     associatedtype Value: Sendable
+    /// How it fails.
     associatedtype Failure: Error
 
     /// The values for a request; iterating them does the work.

@@ -5,6 +5,7 @@ public import LarderHTTP
 /// Where the model's time comes from. Everything that waits or compares times asks one clock, so that tests move
 /// time by hand.
 public protocol ModelClock: Sendable {
+    /// The time.
     var now: Timestamp { get }
 
     /// Calls `action` once, on any thread, when `delay` has passed, unless that was cancelled before.
