@@ -189,6 +189,9 @@ package final class Flight: Sendable {
     /// Whether the response is known and shared, for those who decide whether to join.
     package var isAnswered: Bool { state.withLock { $0.answer != nil } }
 
+    /// Whether the producer waits for slow readers.
+    package var isHoldingBack: Bool { state.withLock { $0.producer != nil } }
+
     /// The answer, if there is one.
     package var currentAnswer: Answer? { state.withLock { $0.answer } }
 
@@ -324,7 +327,8 @@ package final class Flight: Sendable {
     /// Drops what nobody needs from the window, and returns the producer if there is room for it again.
     private func trim(_ state: inout State) -> UnsafeContinuation<Void, Never>? {
         guard !state.retains else { return nil }
-        let slowest = state.readers.values.map(\.offset).min() ?? (state.expected > 0 ? state.start : state.end)
+        // Who is about to read begins at the beginning.
+        let slowest = state.expected > 0 ? state.start : state.readers.values.map(\.offset).min() ?? state.end
         var dropped = 0
         for chunk in state.chunks {
             let next = state.start + Int64(chunk.count)

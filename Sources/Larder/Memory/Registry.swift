@@ -93,6 +93,23 @@ package final class Registry: Sendable {
         }
     }
 
+    /// What does not hold although it should whenever nobody is changing anything; empty when all is well. For tests.
+    package func checkInvariants() -> [String] {
+        var found: [String] = []
+        var cost = 0
+        var population = 0
+        for (number, shard) in shards.enumerated() {
+            shard.withLock { shard in
+                found += shard.checkInvariants().map { "shard \(number): \($0)" }
+                cost += shard.occupied.reduce(0) { $0 + shard.slots[$1].cost }
+                population += shard.occupied.count
+            }
+        }
+        if cost != bytes { found.append("\(bytes) octets are counted, \(cost) are there") }
+        if population != count { found.append("\(count) Resources are counted, \(population) are there") }
+        return found
+    }
+
     /// What a Resource costs besides its content: the object, its lock, its place here.
     static let overhead = 512
 
@@ -196,6 +213,41 @@ private struct Shard {
             dropped.append(removed)
         }
         return dropped
+    }
+
+    /// The queue holds every Resource once, the same way round in both directions, and each is found by its key.
+    func checkInvariants() -> [String] {
+        var found: [String] = []
+        var forwards: [Int] = []
+        var slot = tail
+        while slot >= 0, forwards.count <= slots.count {
+            forwards.append(slot)
+            slot = slots[slot].newer
+        }
+        var backwards: [Int] = []
+        slot = head
+        while slot >= 0, backwards.count <= slots.count {
+            backwards.append(slot)
+            slot = slots[slot].older
+        }
+        if forwards != backwards.reversed() { found.append("the queue differs by direction: \(forwards), \(backwards)") }
+        if forwards.sorted() != occupied { found.append("the queue has \(forwards), the slots \(occupied)") }
+        if Set(free).count != free.count || !Set(free).isDisjoint(with: occupied) || free.count + occupied.count != slots.count {
+            found.append("\(free.count) places are free, \(occupied.count) taken, of \(slots.count)")
+        }
+        if hand >= 0, slots[hand].resource == nil { found.append("the hand points to nothing") }
+        for slot in occupied where find(slots[slot].resource!.key) != slot { found.append("\(slot) is not found by its key") }
+        let chained = index.values.reduce(0) { count, first in
+            var length = 0
+            var slot = first
+            while slot >= 0, length <= slots.count {
+                length += 1
+                slot = slots[slot].chain
+            }
+            return count + length
+        }
+        if chained != occupied.count { found.append("\(chained) are in chains of \(occupied.count)") }
+        return found
     }
 
     private mutating func unchain(_ slot: Int, hash: UInt64) {

@@ -15,6 +15,12 @@ package struct ResourceKey: Sendable {
 
     package init() { bytes.reserveCapacity(256) }
 
+    /// A key with a hash of one's choice, as only an accident makes one: for tests of what happens then.
+    init(bytes: [UInt8], hash: UInt64) {
+        self.bytes = bytes
+        self.hash = hash
+    }
+
     package init(service: UInt32, partition: Partition, url: TargetURI) {
         set(service: service, partition: partition, url: url)
     }

@@ -167,7 +167,8 @@ package final class ResourceMemory: Sendable {
     /// Joins a load that `isJoinable` accepts, or registers the one that `make` returns.
     package func join(where isJoinable: (Flight) -> Bool, orStart make: () -> Flight) -> Joining {
         state.withLock { state in
-            if let flight = state.flights.first(where: isJoinable), flight.retain() { return .joined(flight) }
+            // One that has lost its beginning, and so cannot be joined, must not hide a later one.
+            if let flight = state.flights.first(where: { isJoinable($0) && $0.retain() }) { return .joined(flight) }
             let flight = make()
             state.flights.append(flight)
             return .started(flight)

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderHTTP
+import LarderRules
+import LarderTesting
+import Testing
+
+@testable import Larder
+
+@Suite("The memory of a Resource")
+struct ResourceMemoryTests {
+    let memory = ResourceMemory()
+
+    var texts: [String] { memory.snapshot.variants.map(\.text) }
+
+    func german(_ text: String, at seconds: Int64 = 1000) -> Variant {
+        .variant(text, fields: ["Vary": "Accept-Language"], request: ["Accept-Language": "de"], at: seconds)
+    }
+    func french(_ text: String) -> Variant {
+        .variant(text, fields: ["Vary": "Accept-Language"], request: ["Accept-Language": "fr"])
+    }
+
+    func flight(isJoinable: Bool = true, isValidation: Bool = false) -> Flight {
+        Flight(
+            request: RequestHead(), at: Timestamp(seconds: 1000), isValidation: isValidation, isJoinable: isJoinable,
+            window: 100, expecting: 1)
+    }
+
+    @Test func `a variant takes the place of the one for the same requests`() {
+        memory.land(german("alt"))
+        memory.land(french("vieux"))
+        guard case .landed(let replaced) = memory.land(german("neu")) else { Issue.record("not landed"); return }
+        #expect(replaced.map(\.text) == ["alt"])
+        #expect(texts == ["neu", "vieux"])
+        #expect(memory.snapshot.candidates.count == 2)
+    }
+
+    @Test func `the oldest of too many variants goes`() {
+        for number in 0..<20 {
+            memory.land(.variant("\(number)", fields: ["Vary": "X-Number"], request: ["X-Number": "\(number)"]))
+        }
+        #expect(texts.count == ResourceMemory.variantLimit)
+        #expect(texts.first == "19")
+        #expect(texts.last == "4")
+    }
+
+    @Test func `what was begun before a wipe does not land after it`() {
+        let epoch = memory.epoch
+        memory.land(german("alt"), epoch: epoch)
+        #expect(memory.wipe(storeIsEmpty: false).map(\.text) == ["alt"])
+        guard case .superseded = memory.land(german("spät"), epoch: epoch) else { Issue.record("landed"); return }
+        #expect(texts == [])
+        memory.land(german("neu"), epoch: memory.epoch)
+        #expect(texts == ["neu"])
+    }
+
+    @Test func `a wipe ends the joining of loads and forgets failures`() {
+        guard case .started(let first) = memory.join(where: { _ in true }, orStart: { flight() }) else { return }
+        memory.remember(LoadFailure(at: Timestamp(seconds: 1), retryAt: Timestamp(seconds: 2), error: ScenarioFailure("x")))
+        memory.wipe(storeIsEmpty: true)
+        #expect(memory.snapshot.failure == nil)
+        #expect(memory.snapshot.isStoreRead)
+        guard case .started(let second) = memory.join(where: { _ in true }, orStart: { flight() }) else {
+            Issue.record("joined a load from before the wipe")
+            return
+        }
+        #expect(first !== second)
+    }
+
+    @Test func `only what is still there is replaced by its freshened self`() {
+        let old = german("alt")
+        memory.land(old)
+        let fresh = german("frisch")
+        #expect(memory.replace(old, by: fresh))
+        #expect(!memory.replace(old, by: german("noch einmal")))
+        #expect(texts == ["frisch"])
+    }
+
+    @Test func `a success forgets the failure, and a failure keeps the data`() {
+        memory.land(german("da"))
+        memory.remember(LoadFailure(at: Timestamp(seconds: 1), retryAt: Timestamp(seconds: 2), error: ScenarioFailure("x")))
+        #expect(texts == ["da"])
+        #expect(memory.snapshot.failure != nil)
+        memory.land(french("aussi"))
+        #expect(memory.snapshot.failure == nil)
+    }
+
+    @Test func `the second joins the load of the first, until it is retired`() {
+        guard case .started(let first) = memory.join(where: { _ in true }, orStart: { flight() }) else {
+            Issue.record("nothing to join yet")
+            return
+        }
+        guard case .joined(let same) = memory.join(where: { _ in true }, orStart: { flight() }) else {
+            Issue.record("did not join")
+            return
+        }
+        #expect(first === same)
+        #expect(first.interest == 2)
+        memory.retire(first)
+        #expect(memory.flights.isEmpty)
+    }
+
+    @Test func `a load that is too far on to be joined does not hide the next one`() {
+        guard case .started(let first) = memory.join(where: { _ in true }, orStart: { flight() }) else { return }
+        let reader = first.read()
+        first.append(ContentChunk(Array(repeating: 1, count: 200)))
+        first.leave(reader)
+        // Its beginning is gone.
+        guard case .started(let second) = memory.join(where: { _ in true }, orStart: { flight() }) else {
+            Issue.record("joined what has lost its beginning")
+            return
+        }
+        guard case .joined(let third) = memory.join(where: { _ in true }, orStart: { flight() }) else {
+            Issue.record("started a third load")
+            return
+        }
+        #expect(third === second)
+    }
+
+    @Test func `the store is read once, however many ask`() async throws {
+        #expect(await memory.beginStoreRead() == .begin)
+        let done = Recorder<Int>()
+        try await withThrowingTaskGroup { group in
+            for number in 0..<10 {
+                group.addTask {
+                    #expect(await memory.beginStoreRead() == .done)
+                    #expect(memory.snapshot.variants.map(\.text) == ["aus dem Lager"])
+                    done(number)
+                }
+            }
+            memory.storeWasRead([german("aus dem Lager")], epoch: memory.epoch)
+            try await group.waitForAll()
+        }
+        #expect(done.count == 10)
+        #expect(await memory.beginStoreRead() == .done)
+    }
+
+    @Test func `what the store has does not replace what is newer in memory`() async {
+        #expect(await memory.beginStoreRead() == .begin)
+        memory.land(german("neu"))
+        memory.storeWasRead([german("alt", at: 900), french("vieux")], epoch: memory.epoch)
+        #expect(texts == ["neu", "vieux"])
+    }
+
+    @Test func `what was read from the store before a wipe does not come back`() async {
+        #expect(await memory.beginStoreRead() == .begin)
+        let epoch = memory.epoch
+        memory.wipe(storeIsEmpty: false)
+        memory.storeWasRead([german("alt")], epoch: epoch)
+        #expect(texts == [])
+        #expect(!memory.snapshot.isStoreRead)
+    }
+
+    @Test func `a variant that only the store can hold makes it be read again`() async {
+        memory.land(german("alt"))
+        memory.land(french("vieux"))
+        memory.storeHasNothing(epoch: memory.epoch)
+        memory.forgetStoreRead(variance: german("").stored.variance)
+        #expect(texts == ["vieux"])
+        #expect(await memory.beginStoreRead() == .begin)
+    }
+
+    @Test func `the configuration is computed once for each version`() {
+        final class Value: Sendable {}
+        let made = Recorder<Int>()
+        func configuration(_ version: UInt64) -> Value {
+            memory.configuration(version: version) {
+                made(Int(version))
+                return Value()
+            }
+        }
+        let first = configuration(1)
+        #expect(configuration(1) === first)
+        #expect(configuration(2) !== first)
+        #expect(made.values == [1, 2])
+    }
+
+    @Test func `a hit is noted once until it is looked at`() {
+        #expect(!memory.takeVisited())
+        memory.touch()
+        memory.touch()
+        #expect(memory.takeVisited())
+        #expect(!memory.takeVisited())
+    }
+}
