@@ -42,5 +42,4 @@ struct LoopBound<Value>: Sendable {
     /// Waits for everything that was sent before.
     func turn() async { await loop.perform { _ in } }
 
-    func sleep(for duration: Duration) async { await loop.sleep(for: duration) }
 }

@@ -32,6 +32,8 @@ package final class Proxy: Sendable {
         /// Each is used on its own loop only.
         var contexts: [LoopBound<LoopContext>] = []
         var phase = Phase.new
+        /// Who waits for the last connection to close.
+        var drained: UnsafeContinuation<Void, Never>?
         /// Where clients are accepted, without the admin surface's own listeners.
         var addresses: [SocketAddress] = []
         var adminAddresses: [SocketAddress] = []
@@ -178,16 +180,32 @@ package final class Proxy: Sendable {
             return state.contexts
         }
         for context in contexts { context.execute { $0.drain() } }
-        let deadline = time.monotonic() + configuration.settings.timeouts.drain.wholeNanoseconds
-        while openConnections > 0, time.monotonic() < deadline {
-            await contexts.first?.sleep(for: .milliseconds(10))
+        let limit = configuration.settings.timeouts.drain
+        contexts.first?.execute { context in
+            context.loop.timerHere(after: limit) { context.proxy.endDrain() }
         }
+        await allConnectionsClosed()
         for context in contexts { context.execute { $0.closeAll() } }
         for context in contexts { await context.turn() }
         for loop in loops { loop.stop() }
         state.withLock { $0.contexts = [] }
         await storing?.store.close()
     }
+
+    /// Waits until the last connection has closed, or `endDrain`.
+    private func allConnectionsClosed() async {
+        await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+            let mustWait = state.withLock { state in
+                guard openConnections > 0 else { return false }
+                state.drained = continuation
+                return true
+            }
+            if !mustWait { continuation.resume() }
+        }
+    }
+
+    /// Ends the wait for connections to close.
+    private func endDrain() { state.withLock { $0.drained.take() }?.resume() }
 
     // MARK: Listening
 
@@ -225,7 +243,9 @@ package final class Proxy: Sendable {
 
     /// Takes one of the places for client connections; false when there is none left.
     func admitConnection(limit: Int) -> Bool { admit(connections, limit) }
-    func releaseConnection() { connections.subtract(1, ordering: .relaxed) }
+    func releaseConnection() {
+        if connections.subtract(1, ordering: .relaxed).newValue == 0 { endDrain() }
+    }
     func admitTunnel(limit: Int) -> Bool { admit(tunnels, limit) }
     func releaseTunnel() { tunnels.subtract(1, ordering: .relaxed) }
 
@@ -255,11 +275,14 @@ package final class Proxy: Sendable {
     // MARK: Invalidation
 
     /// Makes everything stored for `uri` unusable, in every partition of its service.
-    package func invalidate(_ uri: TargetURI, service: RoutedService) {
+    ///
+    /// - Parameter spelling: path and query as a client wrote them, where that is not the normal form.
+    package func invalidate(_ uri: TargetURI, spelling: [UInt8] = [], service: RoutedService) {
+        var key = ResourceKey()
         for partition in service.knownPartitions {
-            let key = ResourceKey(service: service.number, partition: partition, url: uri)
+            key.set(service: service.number, partition: partition, url: uri, spelling: spelling)
             if let resource = registry.resource(for: key) { wipe(resource) }
-            storing?.removeAll(of: uri, partition: partition, service: service)
+            storing?.removeAll(of: key.url, partition: partition, service: service)
         }
     }
 

@@ -196,10 +196,16 @@ final class FlightRunner {
     /// Makes the response a variant of its Resource, then lets the readers go.
     private func complete(_ stored: StoredResponse, _ writer: EntityWriter?, trailers: Fields) {
         let memory = launch.resource.memory
+        // What was asked for before a wipe is not stored after it (B-12).
+        if memory.epoch != epoch { writer?.abort() }
         let isStored = writer?.finish() ?? false
         guard let whole = flight.retainedContent else {
-            // Too large for memory: the next request finds it in the store.
-            if isStored, memory.epoch == epoch { memory.forgetStoreRead(variance: stored.variance) }
+            if memory.epoch != epoch {
+                context.proxy.storing?.remove(stored.variance, of: launch.resource, service: launch.service)
+            } else if isStored {
+                // Too large for memory: the next request finds it in the store.
+                memory.forgetStoreRead(variance: stored.variance)
+            }
             flight.finish(trailers: trailers)
             return
         }

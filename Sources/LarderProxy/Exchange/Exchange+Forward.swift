@@ -27,8 +27,9 @@ extension Exchange {
             throw error
         }
         if response.head.status == 101 { return try await upgrade(response) }
-        try await relay(response, service, way, reason, retrieval)
+        // Before the client hears of it: who has seen a write succeed must not be answered from before it.
         if !head.method.isSafe { invalidate(after: response.head) }
+        try await relay(response, service, way, reason, retrieval)
     }
 
     private func upstreamRequest(_ service: RoutedService, _ way: Way, _ abort: UpstreamAbort) -> UpstreamRequest {
@@ -121,6 +122,9 @@ extension Exchange {
         guard case .invalidate(let targets, _) = decision else { return }
         let table = context.configuration.router.table
         for target in targets { context.proxy.invalidate(target, service: table.claiming(target) ?? table.unclaimed) }
+        // What was stored for the client's own spelling of the URI has a key of its own.
+        guard !spelling.isEmpty else { return }
+        context.proxy.invalidate(uri, spelling: spelling, service: table.claiming(uri) ?? table.unclaimed)
     }
 
     /// TRACE and OPTIONS end here when their last hop was ours (RFC 9110 §7.6.2); TRACE is not done at all.

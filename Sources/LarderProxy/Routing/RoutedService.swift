@@ -20,21 +20,23 @@ package final class RoutedService: Sendable {
     let parent: @Sendable (TargetURI) -> ParentAddress?
     private let targets: [FieldName]
     private let identities: IdentityDigest
-    /// The partitions seen, so that a write reaches what every one of them has stored.
-    private let partitions = Lock<Set<Larder.Partition>>([.shared])
+    private let partitions: PartitionSet
 
     package var name: String { settings.name }
 
-    /// - Parameter targets: the targeted cache control fields that are obeyed (RFC 9213).
+    /// - Parameters:
+    ///   - targets: the targeted cache control fields that are obeyed (RFC 9213).
+    ///   - partitions: those known so far; it outlives reloads as what is stored does.
     package init(
         _ service: Service, number: UInt32, settings: ServiceSettings, targets: [FieldName],
-        identities: IdentityDigest, parent: @escaping @Sendable (TargetURI) -> ParentAddress?
+        identities: IdentityDigest, partitions: PartitionSet = PartitionSet(), parent: @escaping @Sendable (TargetURI) -> ParentAddress?
     ) {
         self.service = service
         self.number = number
         self.settings = settings
         self.targets = targets
         self.identities = identities
+        self.partitions = partitions
         self.parent = parent
         base = service.baseURL
         mount = service.baseURL == nil ? [] : Array(settings.effectiveMount.utf8)
@@ -68,11 +70,11 @@ package final class RoutedService: Sendable {
             case .identity(let identity) = Privacy.decide(.partitioned, Privacy.Inputs(), request: fields).partition
         else { return .shared }
         let partition = identities.partition(of: identity)
-        _ = partitions.withLock { $0.count < 10_000 && $0.insert(partition).inserted }
+        partitions.insert(partition)
         return partition
     }
 
-    package var knownPartitions: [Larder.Partition] { Array(partitions.withLock { $0 }) }
+    package var knownPartitions: [Larder.Partition] { partitions.all }
 
     // MARK: Configuration
 
@@ -102,5 +104,19 @@ package final class RoutedService: Sendable {
         policy.setCookie = .withheld
         if settings.privacy != .shared { policy.role = .private }
         return EffectiveConfiguration(frozen, policy: policy)
+    }
+}
+
+/// The partitions of a service that have been seen, so that a write reaches what every one of them has stored.
+package final class PartitionSet: Sendable {
+    private let partitions = Lock<Set<Larder.Partition>>([.shared])
+    private static let limit = 10_000
+
+    package init() {}
+
+    package var all: [Larder.Partition] { Array(partitions.withLock { $0 }) }
+
+    func insert(_ partition: Larder.Partition) {
+        _ = partitions.withLock { $0.count < PartitionSet.limit && $0.insert(partition).inserted }
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Larder
-package import LarderHTTP
+import LarderHTTP
 import LarderIO
 import LarderRules
 package import LarderStores
@@ -78,7 +78,11 @@ package final class Storing: Sendable {
     // MARK: Removing
 
     func remove(_ variant: Variant, of resource: Resource, service: RoutedService) {
-        store.remove(key(of: resource, service), variant: StoredResponseCoding.variantKey(variant.stored.variance))
+        remove(variant.stored.variance, of: resource, service: service)
+    }
+
+    func remove(_ variance: Variance, of resource: Resource, service: RoutedService) {
+        store.remove(key(of: resource, service), variant: StoredResponseCoding.variantKey(variance))
     }
 
     package func removeAll(of resource: Resource, service: RoutedService) {
@@ -86,8 +90,8 @@ package final class Storing: Sendable {
     }
 
     /// Removes what is stored for `url` in the given partition, whether or not it is in memory.
-    package func removeAll(of url: TargetURI, partition: Larder.Partition, service: RoutedService) {
-        store.remove(EntityKey(service: service.name, partition: partition.name, stage: "rawData", url: url.string))
+    package func removeAll(of url: String, partition: Larder.Partition, service: RoutedService) {
+        store.remove(EntityKey(service: service.name, partition: partition.name, stage: "rawData", url: url))
     }
 
     /// Takes variants out of the store that `variant` replaced in memory under another variance.
