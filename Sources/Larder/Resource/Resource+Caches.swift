@@ -67,18 +67,14 @@ extension Resource {
     private func finishCheck(_ check: UInt64, _ entity: AnyEntity?, _ outputs: [PipelineRun.Output]) {
         service.log(.cache, "\(url): \(entity == nil ? "miss" : "hit")")
         var waiters: [@Sendable () -> Void] = []
-        var isTaken = false
         perform { status in
             guard status.machine.cacheCheck == .running(check) else { return .init() }
             waiters = status.checkWaiters
             status.checkWaiters = []
-            let (transition, taken) = status.machine.cacheCheckFinished(check, entity)
-            isTaken = taken
-            return transition
-        }
-        if isTaken {
+            let (transition, isTaken) = status.machine.cacheCheckFinished(check, entity)
             // Later stages had nothing usable, or it would have been taken.
-            for output in outputs { service.cacheWork.write(output.entity, to: output.entry, log: service.log) }
+            if isTaken { store(outputs) }
+            return transition
         }
         for waiter in waiters { waiter() }
     }

@@ -17,10 +17,17 @@ extension Resource {
     }
 
     /// A load ends. The action says what the outcome means for stored responses; nil when it changed nothing,
-    /// because the resource was wiped or something younger has come in meanwhile.
+    /// because the resource was wiped or something younger has come in meanwhile. What the stages of the pipeline
+    /// made on the way is kept in their caches if it counts.
     @discardableResult
-    package func finish(load: LoadID, _ outcome: ResourceMachine.LoadOutcome) -> ResourceMachine.Action? {
-        perform { $0.machine.loadFinished(load, outcome) }
+    package func finish(
+        load: LoadID, _ outcome: ResourceMachine.LoadOutcome, storing transformed: TransformedResponse? = nil
+    ) -> ResourceMachine.Action? {
+        perform { status in
+            let transition = status.machine.loadFinished(load, outcome)
+            if transition.action == .store, let transformed { store(transformed.outputs) }
+            return transition
+        }
     }
 
     /// The version of the data, for the `notModified` outcome of a load that is conditional on it.

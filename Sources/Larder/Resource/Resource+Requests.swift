@@ -177,24 +177,31 @@ extension Resource {
     }
 
     private func finish(_ request: Request, _ info: ResponseInfo) {
-        let action = perform { status in
+        perform { status in
             guard let index = status.loadRequests.firstIndex(where: { $0.request === request }) else { return .init() }
             let id = status.loadRequests.remove(at: index).id
             // In the same turn as the state, so that a finished load is in no list.
             status.allRequests.removeAll { $0 === request }
-            return status.machine.loadFinished(id, ResourceMachine.LoadOutcome(info, of: self))
+            let transition = status.machine.loadFinished(id, ResourceMachine.LoadOutcome(info, of: self))
+            // Only what the resource itself asked for by GET since it was last wiped is about its place in caches.
+            guard let action = transition.action, let landing = info.landing, landing.method == .get,
+                landing.resource == ObjectIdentifier(self), landing.epoch == status.machine.epoch
+            else { return transition }
+            switch action {
+            case .store: store(landing.outputs)
+            case .touchStored:
+                guard case .success(let entity) = info.response else { break }
+                for entry in landing.entries { service.cacheWork.update(entry, with: entity, log: service.log) }
+            case .removeStored: break
+            }
+            return transition
         }
-        guard let action, let landing = info.landing, landing.resource == ObjectIdentifier(self), landing.method == .get
-        else { return }
-        switch action {
-        case .store:
-            for output in landing.outputs { service.cacheWork.write(output.entity, to: output.entry, log: service.log) }
-        case .touchStored:
-            guard case .success(let entity) = info.response else { return }
-            for entry in landing.entries { service.cacheWork.update(entry, with: entity, log: service.log) }
-        case .removeStored:
-            return
-        }
+    }
+
+    /// Has caches keep what came out of their stages. Called with the lock held: so it is asked for before anything
+    /// that a later change of state asks for.
+    func store(_ outputs: [PipelineRun.Output]) {
+        for output in outputs { service.cacheWork.write(output.entity, to: output.entry, log: service.log) }
     }
 }
 

@@ -7,7 +7,7 @@ package struct TransformedResponse: Sendable {
     package let response: Response
     /// What clients get: octets and the fields that describe them, or why there is nothing they can get.
     package let served: Result<Entity<[UInt8]>, RequestError>
-    fileprivate let outputs: [PipelineRun.Output]
+    let outputs: [PipelineRun.Output]
 }
 
 /// For loads that receive responses themselves: the pipeline, its caches, and what clients get of it.
@@ -33,11 +33,6 @@ extension Resource {
         let served = isTouched ? encoded(outcome.served) : .success(received)
         return TransformedResponse(
             response: outcome.response.mapError(named), served: served.mapError(named), outputs: outcome.outputs)
-    }
-
-    /// Keeps what came out of the stages that have caches. To be called when `finish(load:)` says `store`.
-    package func store(_ transformed: TransformedResponse) {
-        for output in transformed.outputs { service.cacheWork.write(output.entity, to: output.entry, log: service.log) }
     }
 
     /// A response by its status: errors are errors to the pipeline too.

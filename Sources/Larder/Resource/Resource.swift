@@ -198,9 +198,10 @@ public final class Resource: Sendable {
             status.allRequests = []
             status.loadRequests = []
             status.checkWaiters = []
+            // Asked for under the lock, so that no write of what came before can come after.
+            for entry in removed { service.cacheWork.remove(entry, log: service.log) }
             return status.machine.wiped()
         }
-        for entry in removed { service.cacheWork.remove(entry, log: service.log) }
         for request in cancelled { request.cancel() }
         for waiter in waiters { waiter() }
         checkCaches()

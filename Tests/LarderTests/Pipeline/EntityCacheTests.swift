@@ -428,6 +428,34 @@ struct EntityCacheTests {
         #expect(await !slow.log.contains("write late"))
     }
 
+    @Test func `B-12 a response asked for before a wipe and taken over after it is not stored`() async {
+        fixture.service.configure { $0.pipeline[.rawData].cacheUsing(raw) }
+        fixture.reply("a", StubReply(200, body: "x"))
+        let resource = fixture.service.resource("a")
+        let early = resource.request(.get)
+        await early.response()
+        resource.wipe(.memoryAndCaches)
+        await resource.load(using: early).response()
+        await fixture.service.finishCacheWork()
+        #expect(raw[key] == nil)
+        #expect(!raw.log.contains("write /v1/a"))
+    }
+
+    @Test func `B-12 wipes and loads from many threads never leave a row behind the last wipe`() async {
+        fixture.service.configure { $0.pipeline[.rawData].cacheUsing(raw) }
+        fixture.reply("a", StubReply(200, body: "x"))
+        let resource = fixture.service.resource("a")
+        for _ in 0..<30 {
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0..<4 { group.addTask { await resource.load().response() } }
+                group.addTask { resource.wipe(.memoryAndCaches) }
+            }
+            resource.wipe(.memoryAndCaches)
+            await fixture.service.finishCacheWork()
+            #expect(raw[key] == nil)
+        }
+    }
+
     @Test func `EC-01 nothing is kept unless configured`() async {
         fixture.reply("a", StubReply(200, body: "x"))
         let resource = fixture.service.resource("a")

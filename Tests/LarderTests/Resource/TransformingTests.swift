@@ -103,10 +103,14 @@ struct TransformingTests {
             Issue.record("an array is JSON")
             return
         }
-        #expect(resource.finish(load: load, .data(entity)) == .store)
-        resource.store(transformed)
+        #expect(resource.finish(load: load, .data(entity), storing: transformed) == .store)
         await fixture.service.finishCacheWork()
         #expect(cache["/v1/a"]?.content == [1])
+        let late = resource.beginLoad()
+        resource.wipe(.memoryAndCaches)
+        #expect(resource.finish(load: late, .data(entity), storing: transformed) == nil)
+        await fixture.service.finishCacheWork()
+        #expect(cache["/v1/a"] == nil)
     }
 
     @Test func `a transformer that makes too much is an error and leaves the data`() async {

@@ -25,7 +25,8 @@ struct GettingStartedTests {
         }
         weather.configure("/stations/*/history") { $0.expirationTime = .seconds(3_600) }
         weather.configureTransformer("/stations/*") { (entity: Entity<JSONValue>) -> Report? in
-            guard let temperature = entity.content["temperature"]?.double, let wind = entity.content["wind"]?.double else {
+            guard let temperature = entity.content["temperature"]?.double, let wind = entity.content["wind"]?.double
+            else {
                 return nil
             }
             return Report(temperature: temperature, wind: wind)
