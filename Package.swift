@@ -76,7 +76,10 @@ let package = Package(
             swiftSettings: swiftSettings),
         .target(
             name: "LarderAdmin",
-            dependencies: ["Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderStores", "LarderProxy"],
+            dependencies: [
+                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderStores", "LarderUpstream", "LarderProxy",
+                .product(name: "Logging", package: "swift-log"),
+            ],
             swiftSettings: swiftSettings),
         .executableTarget(
             name: "LarderCLI",
@@ -125,7 +128,7 @@ let package = Package(
             name: "LarderProxyTests",
             dependencies: [
                 "LarderProxy", "LarderAdmin", "LarderStores", "LarderUpstream", "Larder", "LarderHTTP", "LarderRules",
-                "LarderIO", "LarderTesting",
+                "LarderIO", "LarderTesting", .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: swiftSettings),
         .testTarget(

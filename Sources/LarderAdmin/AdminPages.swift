@@ -1,32 +1,117 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import Larder
 import LarderHTTP
+import LarderIO
 package import LarderProxy
 import LarderRules
 
 /// Everything Larder answers as itself: the first page, and what is under `/-/`.
 package struct AdminPages: OwnPages {
-    package init() {}
+    /// One path: the methods it has, and what it answers.
+    struct Page {
+        var methods: [Method]
+        var answer: @Sendable (OwnRequest, Proxy) async throws -> OwnResponse
+
+        static func reading(_ answer: @escaping @Sendable (OwnRequest, Proxy) async throws -> OwnResponse) -> Page {
+            Page(methods: [.get, .head], answer: answer)
+        }
+
+        static func changing(_ answer: @escaping @Sendable (OwnRequest, Proxy) async throws -> OwnResponse) -> Page {
+            Page(methods: [.post], answer: answer)
+        }
+    }
+
+    private let pages: [String: Page]
+
+    package init() {
+        // Long walks: two at a time, and a few that wait.
+        let walkers = WorkerPool(name: "larder-admin", threads: 2, queueLimit: 32)
+        pages = AdminPages.statusPages.merging(AdminPages.resourcePages(walkers)) { page, _ in page }
+    }
 
     package func answer(_ request: OwnRequest, of proxy: Proxy) async -> OwnResponse {
         let guardian = AdminGuard(token: proxy.configuration.settings.admin.token)
         if case .refused(let problem) = guardian.judge(request) { return OwnResponse(problem, for: request) }
-        switch (request.path, isRead(request)) {
-        case ("/-/health", true): return text("healthy\n")
-        case ("/-/ready", true): return text("ready\n")
-        case ("/-/status", true):
-            return OwnResponse(type: "application/json", StatusReport(of: proxy, version: LarderVersion.current).json())
-        default:
-            return OwnResponse(
-                Problem(
-                    status: 404, title: "Not found", proxyError: .httpRequestError,
-                    detail: "There is nothing at \(request.path.prefix(200)).", advice: "Look at http://localhost/ for what there is."),
-                for: request)
+        guard let page = pages[request.path] else { return OwnResponse(.nothingThere(request.path), for: request) }
+        let allowed = (page.methods + [.options]).map(\.token).joined(separator: ", ")
+        if request.method == .options {
+            return OwnResponse(status: 204, type: "text/plain; charset=utf-8", [], fields: ["Allow": allowed])
+        }
+        guard page.methods.contains(request.method) else {
+            return OwnResponse(.wrongMethod(request.method, allowed: allowed), for: request)
+        }
+        do {
+            return try await page.answer(request, proxy)
+        } catch let problem as Problem {
+            return OwnResponse(problem, for: request)
+        } catch {
+            return OwnResponse(.failed(error), for: request)
         }
     }
 
-    private func isRead(_ request: OwnRequest) -> Bool { request.method == .get || request.method == .head }
+    private static var statusPages: [String: Page] {
+        [
+            "/-/health": .reading { request, _ in
+                _ = try AdminParameters(request, known: [])
+                return OwnResponse(text: "healthy\n")
+            },
+            "/-/ready": .reading { request, proxy in
+                _ = try AdminParameters(request, known: [])
+                guard proxy.phase == .serving else { throw Problem.notReady }
+                return OwnResponse(text: "ready\n")
+            },
+            "/-/status": .reading { request, proxy in
+                _ = try AdminParameters(request, known: [])
+                return OwnResponse(json: await StatusReport(of: proxy).json)
+            },
+            "/-/metrics": .reading { request, proxy in
+                _ = try AdminParameters(request, known: [])
+                let wantsOpenMetrics = request.fields[.accept]?.contains("application/openmetrics-text") ?? false
+                let metrics = await StatusReport(of: proxy).metrics(isOpenMetrics: wantsOpenMetrics)
+                return OwnResponse(type: metrics.mediaType, metrics.text.utf8)
+            },
+        ]
+    }
+}
 
-    private func text(_ text: String) -> OwnResponse { OwnResponse(type: "text/plain; charset=utf-8", text.utf8) }
+extension OwnResponse {
+    init(text: String) { self.init(type: "text/plain; charset=utf-8", text.utf8) }
+
+    init(json: JSONValue) { self.init(type: "application/json", json.pretty) }
+}
+
+extension Problem {
+    static func nothingThere(_ path: String) -> Problem {
+        Problem(
+            status: 404, title: "Not found", proxyError: .httpRequestError,
+            detail: "There is nothing at \(path.prefix(200)).", advice: "Look at / for what there is.")
+    }
+
+    static func wrongMethod(_ method: Method, allowed: String) -> Problem {
+        var problem = Problem(
+            status: 405, title: "Method not allowed", proxyError: .httpRequestError,
+            detail: "\(method) has no meaning here.", advice: "Use one of \(allowed).")
+        problem.fields[.allow] = allowed
+        return problem
+    }
+
+    static let notReady: Problem = {
+        var problem = Problem(
+            status: 503, title: "Not ready", proxyError: .destinationUnavailable,
+            detail: "Larder is starting or stopping.", advice: "Ask again in a moment.")
+        problem.fields[.retryAfter] = "1"
+        return problem
+    }()
+
+    static func failed(_ error: any Error) -> Problem {
+        if let error = error as? IOError, error.code == .overloaded {
+            return Problem(
+                status: 503, title: "Too busy", proxyError: .connectionLimitReached,
+                detail: "Too many questions of this kind are being answered.", advice: "Ask again in a moment.")
+        }
+        return Problem(
+            status: 500, title: "Internal error", proxyError: .proxyInternalError, detail: "\(error)",
+            advice: "Look into Larder's log.")
+    }
 }

@@ -76,7 +76,8 @@ package final class Daemon: Sendable {
             defaults.expirationMode = .heuristic
             defaults.staleIfError = .seconds(86_400)
             let made = (
-                service: Service(name, baseURL: base, standardTransformers: [], transport: transport, defaults: defaults),
+                service: Service(
+                    name, baseURL: base, standardTransformers: [], transport: transport, defaults: defaults),
                 number: nextNumber, partitions: PartitionSet()
             )
             nextNumber += 1

@@ -1,120 +1,93 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import Larder
 import LarderHTTP
 import LarderIO
 import LarderProxy
 import LarderStores
+import LarderUpstream
 
-/// What `/-/status` says: what happened since the start, and how things are now.
-struct StatusReport: Encodable {
-    struct Requests: Encodable {
-        let hit, miss, stale, validated, collapsed, error, tunnel, pass, own: UInt64
+/// What happened since the start and how things are now: what `/-/status` and `/-/metrics` say in two forms.
+struct StatusReport: Sendable {
+    struct Tier: Sendable {
+        var bytes, limit: Int64
     }
 
-    struct Tier: Encodable {
-        let bytes, limit: Int64
+    struct ServiceLine: Sendable {
+        var name, baseURL, mount: String
+        var isOffline: Bool
     }
 
-    struct Store: Encodable {
-        let state: String
-        let path: String?
-        let entries, pendingWrites, evicted: Int64
+    struct LoopLine: Sendable {
+        var name: String
+        var statistics: LoopStatistics
     }
 
-    struct Bytes: Encodable {
-        let sent, received, saved, tunnelled: UInt64
-    }
+    var version = LarderVersion.current
+    var startedAt: Timestamp
+    var now: Timestamp
+    var phase: Proxy.Phase
+    /// Exchanges by what became of them.
+    var requests: [LoopCounters.Kind: UInt64]
+    var amounts: [LoopCounters.Amount: UInt64]
+    /// Exchanges by their duration, on `LatencyScale`.
+    var latencies: [UInt64]
+    /// In nanoseconds.
+    var latencySum: UInt64
+    var memory: Tier
+    var resources, evictedFromMemory: Int
+    /// nil when nothing is kept on disk.
+    var store: StoreStatistics?
+    var storePath: String?
+    var openConnections, openTunnels: Int
+    var addresses, adminAddresses: [String]
+    var services: [ServiceLine]
+    var upstreams: [UpstreamStatistics]
+    var loops: [LoopLine]
+    var process: ProcessUsage
 
-    struct Connections: Encodable {
-        let open, tunnels: Int
-        let accepted, refused: UInt64
-    }
-
-    /// In seconds.
-    struct Latency: Encodable {
-        let p50, p90, p99: Double
-    }
-
-    struct Loop: Encodable {
-        let name: String
-        let turns: UInt64
-        let longestTurnSeconds: Double
-    }
-
-    struct ServiceLine: Encodable {
-        let name, baseURL, mount: String
-        let offline: Bool
-    }
-
-    struct Upstream: Encodable {
-        let origin: String
-        let active, idle, waiting: Int
-        let requests, failures: UInt64
-        let lastError: String?
-    }
-
-    let version: String
-    let uptimeSeconds: Int64
-    let requests: Requests
-    /// The share of cacheable requests that no upstream had to answer in full; 0 before there were any.
-    let hitRatio: Double
-    let memory, disk: Tier
-    let resources, evictedFromMemory: Int
-    let bytes: Bytes
-    let connections: Connections
-    let latency: Latency
-    let store: Store
-    let services: [ServiceLine]
-    let upstreams: [Upstream]
-    let loops: [Loop]
-
-    func json() -> Data {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        // Only numbers and strings, and no number that JSON lacks: nothing that encoding could refuse.
-        return (try? encoder.encode(self)) ?? Data("{}".utf8)
-    }
-}
-
-extension StatusReport {
-    init(of proxy: Proxy, version: String) {
-        self.version = version
-        uptimeSeconds = (proxy.now - proxy.startedAt).wholeSeconds
-        requests = Requests(
-            hit: proxy.total(.hit), miss: proxy.total(.miss), stale: proxy.total(.stale),
-            validated: proxy.total(.validated), collapsed: proxy.total(.collapsed), error: proxy.total(.error),
-            tunnel: proxy.total(.tunnel), pass: proxy.total(.pass), own: proxy.total(.own))
-        let answered = requests.hit + requests.stale + requests.validated + requests.collapsed
-        let cacheable = answered + requests.miss
-        hitRatio = cacheable == 0 ? 0 : Double(answered) / Double(cacheable)
+    init(of proxy: Proxy) async {
+        let settings = proxy.configuration.settings
+        startedAt = proxy.startedAt
+        now = proxy.now
+        phase = proxy.phase
+        requests = LoopCounters.Kind.allCases.reduce(into: [:]) { $0[$1] = proxy.total($1) }
+        amounts = LoopCounters.Amount.allCases.reduce(into: [:]) { $0[$1] = proxy.total($1) }
+        let counts = proxy.counters.map { $0.latencies() }
+        latencies = (0..<LatencyScale.buckets).map { bucket in counts.reduce(0) { $0 + $1[bucket] } }
+        latencySum = proxy.counters.reduce(0) { $0 + $1.latencySum }
         memory = Tier(bytes: Int64(proxy.registry.bytes), limit: Int64(proxy.registry.limit))
         resources = proxy.registry.count
         evictedFromMemory = proxy.registry.evicted
-        bytes = Bytes(
-            sent: proxy.total(.sent), received: proxy.total(.received), saved: proxy.total(.saved),
-            tunnelled: proxy.total(.tunnelled))
-        connections = Connections(
-            open: proxy.openConnections, tunnels: proxy.openTunnels, accepted: proxy.total(.connectionsAccepted),
-            refused: proxy.total(.connectionsRefused))
-        let counts = proxy.counters.map { $0.latencies() }
-        let merged = (0..<LatencyScale.buckets).map { bucket in counts.reduce(0) { $0 + $1[bucket] } }
-        latency = Latency(
-            p50: LatencyScale.quantile(0.5, of: merged), p90: LatencyScale.quantile(0.9, of: merged),
-            p99: LatencyScale.quantile(0.99, of: merged))
-        let statistics = proxy.storing?.store.statistics
-        disk = Tier(bytes: statistics?.bytesOnDisk ?? 0, limit: statistics?.limit ?? 0)
-        store = Store(
-            state: statistics.map { "\($0.state)" } ?? "none", path: proxy.configuration.settings.cache.path.path,
-            entries: Int64(statistics?.entries ?? 0), pendingWrites: Int64(statistics?.pendingOperations ?? 0),
-            evicted: Int64(statistics?.evictions ?? 0))
-        services = proxy.configuration.settings.services.map {
-            ServiceLine(name: $0.name, baseURL: "\($0.baseURL)", mount: $0.effectiveMount, offline: $0.offline)
+        store = proxy.storing?.store.statistics
+        storePath = proxy.storing?.store.directory
+        openConnections = proxy.openConnections
+        openTunnels = proxy.openTunnels
+        addresses = proxy.addresses.map(\.description)
+        adminAddresses = proxy.adminAddresses.map(\.description)
+        services = settings.services.map {
+            ServiceLine(name: $0.name, baseURL: $0.baseURL.shown, mount: $0.effectiveMount, isOffline: $0.offline)
         }
-        upstreams = []
-        loops = proxy.loopStatistics.enumerated().map { index, loop in
-            Loop(name: "larder-\(index)", turns: UInt64(loop.turns), longestTurnSeconds: Double(loop.longestTurn.wholeNanoseconds) / 1e9)
-        }
+        loops = proxy.loopStatistics.enumerated().map { LoopLine(name: "larder-\($0)", statistics: $1) }
+        process = ProcessUsage()
+        upstreams = await proxy.upstreamStatistics()
     }
+
+    func count(_ kind: LoopCounters.Kind) -> UInt64 { requests[kind] ?? 0 }
+    func sum(_ amount: LoopCounters.Amount) -> UInt64 { amounts[amount] ?? 0 }
+
+    /// The share of cacheable requests that no upstream had to answer in full; 0 before there were any.
+    var hitRatio: Double {
+        let answered = count(.hit) + count(.stale) + count(.validated) + count(.collapsed)
+        let cacheable = answered + count(.miss)
+        return cacheable == 0 ? 0 : Double(answered) / Double(cacheable)
+    }
+
+    /// The share of content octets that no upstream had to send; 0 before there were any.
+    var byteHitRatio: Double {
+        let all = sum(.saved) + sum(.received)
+        return all == 0 ? 0 : Double(sum(.saved)) / Double(all)
+    }
+
+    func latency(_ quantile: Double) -> Double { LatencyScale.quantile(quantile, of: latencies) }
 }

@@ -8,12 +8,14 @@ extension StoreEvent {
     func log(to logger: Logger) {
         switch self {
         case .migrated(let steps):
-            logger.notice("the database was brought up to date", metadata: ["steps": "\(steps.joined(separator: "; "))"])
+            logger.notice(
+                "the database was brought up to date", metadata: ["steps": "\(steps.joined(separator: "; "))"])
         case .keysLoaded(let count): logger.info("the stored keys are known", metadata: ["count": "\(count)"])
         case .orphansRemoved(let files):
             logger.info("left-overs of an earlier run were deleted", metadata: ["files": "\(files)"])
         case .degraded(let reason):
-            logger.error("the cache on disk cannot be written; what is there is still read", metadata: ["reason": "\(reason)"])
+            logger.error(
+                "the cache on disk cannot be written; what is there is still read", metadata: ["reason": "\(reason)"])
         case .recovered: logger.notice("the cache on disk can be written again")
         case .setAside(let path, let reason):
             logger.error(
@@ -21,14 +23,17 @@ extension StoreEvent {
                 metadata: ["path": "\(path)", "reason": "\(reason)"])
         case .damagedEntity(let url, let reason):
             logger.warning(
-                "a damaged entity was removed", metadata: ["url": "\(ShownURL.withoutQuery(url))", "reason": "\(reason)"])
+                "a damaged entity was removed",
+                metadata: ["url": "\(ShownURL.withoutQuery(url))", "reason": "\(reason)"])
         case .damagedContent(let digest, let reason):
             logger.warning(
                 "damaged content was removed", metadata: ["digest": "\(digest.hexadecimal)", "reason": "\(reason)"])
         case .readFailed(let reason):
-            logger.warning("reading from the cache on disk failed; it counted as a miss", metadata: ["reason": "\(reason)"])
+            logger.warning(
+                "reading from the cache on disk failed; it counted as a miss", metadata: ["reason": "\(reason)"])
         case .writeDropped(let url, let reason):
-            logger.info("a response was not stored", metadata: ["url": "\(ShownURL.withoutQuery(url))", "reason": "\(reason)"])
+            logger.info(
+                "a response was not stored", metadata: ["url": "\(ShownURL.withoutQuery(url))", "reason": "\(reason)"])
         }
     }
 }

@@ -72,6 +72,7 @@ enum DaemonRunner {
                 }
                 addresses.append(SocketAddress(unixPath: socket))
             }
+            addresses += daemon.proxy.adminAddresses
             logger.notice(
                 "serving",
                 metadata: [

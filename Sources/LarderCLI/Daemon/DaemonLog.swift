@@ -141,7 +141,8 @@ private struct DaemonLogHandler: LogHandler {
         if let given = event.metadata { all.merge(given) { _, new in new } }
         log.write(
             LogLine(
-                time: Timestamp(nanoseconds: SystemTime().now()), level: event.level, message: event.message.description,
+                time: Timestamp(nanoseconds: SystemTime().now()), level: event.level,
+                message: event.message.description,
                 metadata: all.sorted { $0.key < $1.key }.map { ($0.key, $0.value.description) }))
     }
 }

@@ -13,7 +13,9 @@ struct Watchdog: Sendable, Equatable {
     ///   - environment: `WATCHDOG_USEC`, and `WATCHDOG_PID` if another process may be meant.
     ///   - process: this one.
     init?(environment: [String: String], process: pid_t = getpid()) {
-        guard let text = environment["WATCHDOG_USEC"], let microseconds = Int64(text), microseconds > 0 else { return nil }
+        guard let text = environment["WATCHDOG_USEC"], let microseconds = Int64(text), microseconds > 0 else {
+            return nil
+        }
         if let wanted = environment["WATCHDOG_PID"], pid_t(wanted) != process { return nil }
         patience = .microseconds(microseconds)
     }

@@ -93,16 +93,15 @@ enum Outline {
         return result
     }
 
-    /// `uptimeSeconds` as `uptime`, `lastModified` as `last modified`.
+    /// `uptimeSeconds` as `uptime`, `lastModified` as `last modified`, `baseURL` as `base URL`.
     private static func words(_ name: String) -> String {
         var text = ""
         let stem = name.hasSuffix("Seconds") ? name.dropLast(7) : name[...]
-        for character in printable(String(stem)) {
-            if character.isUppercase, text.last?.isLowercase == true {
-                text += " " + character.lowercased()
-            } else {
-                text.append(character)
-            }
+        let characters = Array(printable(String(stem)))
+        for (index, character) in characters.enumerated() {
+            let beginsWord = character.isUppercase && text.last?.isLowercase == true
+            let isAbbreviation = index + 1 < characters.count && characters[index + 1].isUppercase
+            text += beginsWord ? " " + (isAbbreviation ? String(character) : character.lowercased()) : String(character)
         }
         return text
     }

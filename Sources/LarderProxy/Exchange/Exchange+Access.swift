@@ -18,8 +18,11 @@ extension Exchange {
     /// Clients on this machine may reach whatever the machine reaches, but for addresses that no origin has. For
     /// others Larder must not be a way into this machine or its network.
     var allowsAddress: (SocketAddress) -> Bool {
-        let isLoopbackClient = connection.client.isLoopback
-        return { address in
+        Exchange.allowedAddresses(isLoopbackClient: connection.client.isLoopback)
+    }
+
+    static func allowedAddresses(isLoopbackClient: Bool) -> (SocketAddress) -> Bool {
+        { address in
             if address.isUnspecified || address.isMulticast || address.isBroadcast || address.isLinkLocal || address.isMetadata {
                 return false
             }

@@ -48,7 +48,8 @@ extension Exchange {
         return OwnRequest(
             method: head.method, path: String(parts[0]), parameters: parts.count > 1 ? Self.parameters(of: parts[1]) : [],
             fields: head.fields, content: body, isOverSocket: connection.isOverSocket,
-            adminHost: connection.client.isAdminOnly && !connection.isOverSocket ? connection.client.localHost : nil)
+            adminHost: connection.client.isAdminOnly && !connection.isOverSocket ? connection.client.localHost : nil,
+            isLoopback: connection.client.isLoopback || connection.isOverSocket)
     }
 
     private static func parameters(of query: Substring) -> [(name: String, value: String)] {

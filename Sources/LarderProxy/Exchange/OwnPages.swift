@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import LarderHTTP
+import LarderRules
 
 /// What answers requests addressed to Larder itself: the first page and everything under `/-/`.
 package protocol OwnPages: Sendable {
@@ -20,10 +21,13 @@ package struct OwnRequest: Sendable {
     package var isOverSocket: Bool
     /// The address the client connected to, as the host of a URI, where that is a listener of the admin surface alone.
     package var adminHost: String?
+    /// Whether the client is on this machine.
+    package var isLoopback: Bool
 
     package init(
         method: Method = .get, path: String, parameters: [(name: String, value: String)] = [], fields: Fields = Fields(),
-        content: [UInt8] = [], isOverSocket: Bool = false, adminHost: String? = nil
+        content: [UInt8] = [], isOverSocket: Bool = false, adminHost: String? = nil,
+        isLoopback: Bool = true
     ) {
         self.method = method
         self.path = path
@@ -32,6 +36,7 @@ package struct OwnRequest: Sendable {
         self.content = content
         self.isOverSocket = isOverSocket
         self.adminHost = adminHost
+        self.isLoopback = isLoopback
     }
 
     /// The first value of a parameter.
@@ -59,5 +64,7 @@ package struct OwnResponse: Sendable {
         self.init(
             status: problem.status, type: format.mediaType, problem.content(as: format, instance: request.path).utf8,
             fields: problem.fields)
+        if format == .html { fields[.contentSecurityPolicy] = "default-src 'none'; style-src 'unsafe-inline'" }
+        fields[.proxyStatus] = ProxyStatus(problem.proxyError, details: problem.title).member()
     }
 }

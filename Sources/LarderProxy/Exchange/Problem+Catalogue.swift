@@ -98,7 +98,7 @@ extension Problem {
     }
 
     /// What went wrong between Larder and the upstream.
-    init(upstream error: any Error, place: String) {
+    package init(upstream error: any Error, place: String) {
         guard let error = error as? UpstreamError else {
             self.init(
                 status: 502, title: "Bad gateway", proxyError: .proxyInternalError,

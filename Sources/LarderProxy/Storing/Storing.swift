@@ -23,7 +23,7 @@ package final class Storing: Sendable {
     var isBehind: Bool { store.statistics.pendingBytes > 8 << 20 }
 
     private func key(of resource: Resource, _ service: RoutedService) -> EntityKey {
-        EntityKey(service: service.name, partition: resource.partition.name, stage: "rawData", url: resource.key.url)
+        EntityKey(service: service.name, partition: resource.partition.name, stage: Storing.stage, url: resource.key.url)
     }
 
     // MARK: Reading
@@ -39,7 +39,7 @@ package final class Storing: Sendable {
         memory.storeWasRead(records.compactMap { variant(of: $0, policy: policy) }, epoch: epoch)
     }
 
-    private func variant(of record: EntityRecord, policy: CachePolicy) -> Variant? {
+    func variant(of record: EntityRecord, policy: CachePolicy) -> Variant? {
         let stored = StoredResponseCoding.decode(
             record.head, requestTime: record.requestTime, responseTime: record.responseTime,
             contentLength: record.content.length, policy: policy)
@@ -91,7 +91,7 @@ package final class Storing: Sendable {
 
     /// Removes what is stored for `url` in the given partition, whether or not it is in memory.
     package func removeAll(of url: String, partition: Larder.Partition, service: RoutedService) {
-        store.remove(EntityKey(service: service.name, partition: partition.name, stage: "rawData", url: url))
+        store.remove(EntityKey(service: service.name, partition: partition.name, stage: Storing.stage, url: url))
     }
 
     /// Takes variants out of the store that `variant` replaced in memory under another variance.

@@ -20,7 +20,10 @@ struct LogTests {
             LogLine.Style(),
             "2023-11-14T22:13:20.042Z warning it\\u{a}is \\u{1b}[31mred plain=a/b quoted=\"two \\\"words\\\"\" empty=\"\"\n"
         ),
-        (LogLine.Style(isJournal: true), "<4>it\\u{a}is \\u{1b}[31mred plain=a/b quoted=\"two \\\"words\\\"\" empty=\"\"\n"),
+        (
+            LogLine.Style(isJournal: true),
+            "<4>it\\u{a}is \\u{1b}[31mred plain=a/b quoted=\"two \\\"words\\\"\" empty=\"\"\n"
+        ),
         (
             LogLine.Style(isJSON: true),
             #"{"time":"2023-11-14T22:13:20.042Z","level":"warning","message":"it\nis \u001b[31mred","plain":"a/b","quoted":"two \"words\"","empty":""}"#

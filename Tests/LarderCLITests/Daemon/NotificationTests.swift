@@ -41,16 +41,20 @@ struct NotificationTests {
 
 @Suite("Watchdog")
 struct WatchdogTests {
-    @Test(arguments: [
-        ([:], nil), (["WATCHDOG_USEC": "0"], nil), (["WATCHDOG_USEC": "-1"], nil), (["WATCHDOG_USEC": "soon"], nil),
-        (["WATCHDOG_USEC": "30000000"], .seconds(30)), (["WATCHDOG_USEC": "1", "WATCHDOG_PID": "7"], .microseconds(1)),
-        (["WATCHDOG_USEC": "1", "WATCHDOG_PID": "8"], nil),
-    ] as [([String: String], Duration?)])
+    @Test(
+        arguments: [
+            ([:], nil), (["WATCHDOG_USEC": "0"], nil), (["WATCHDOG_USEC": "-1"], nil), (["WATCHDOG_USEC": "soon"], nil),
+            (["WATCHDOG_USEC": "30000000"], .seconds(30)),
+            (["WATCHDOG_USEC": "1", "WATCHDOG_PID": "7"], .microseconds(1)),
+            (["WATCHDOG_USEC": "1", "WATCHDOG_PID": "8"], nil),
+        ] as [([String: String], Duration?)])
     func `it is there when the manager asks this process for it`(environment: [String: String], patience: Duration?) {
         #expect(Watchdog(environment: environment, process: 7)?.patience == patience)
     }
 
-    @Test(arguments: [([], true), ([.zero, .zero], true), ([.seconds(4)], true), ([.zero, .seconds(5)], false)] as [([Duration], Bool)])
+    @Test(
+        arguments: [([], true), ([.zero, .zero], true), ([.seconds(4)], true), ([.zero, .seconds(5)], false)]
+            as [([Duration], Bool)])
     func `one loop that is stuck is enough to be silent`(turns: [Duration], isSatisfied: Bool) throws {
         let watchdog = try #require(Watchdog(environment: ["WATCHDOG_USEC": "10000000"]))
         let loops = turns.map { LoopStatistics(turns: 1, longestTurn: .seconds(60), currentTurn: $0) }
@@ -61,12 +65,13 @@ struct WatchdogTests {
 
 @Suite("Socket activation")
 struct InheritedSocketsTests {
-    @Test(arguments: [
-        ([:], []), (["LISTEN_FDS": "2"], []), (["LISTEN_PID": "7", "LISTEN_FDS": "2"], [3, 4]),
-        (["LISTEN_PID": "8", "LISTEN_FDS": "2"], []), (["LISTEN_PID": "7", "LISTEN_FDS": "0"], []),
-        (["LISTEN_PID": "7", "LISTEN_FDS": "-3"], []), (["LISTEN_PID": "7", "LISTEN_FDS": "100000"], []),
-        (["LISTEN_PID": "7", "LISTEN_FDS": "x"], []),
-    ] as [([String: String], [Int32])])
+    @Test(
+        arguments: [
+            ([:], []), (["LISTEN_FDS": "2"], []), (["LISTEN_PID": "7", "LISTEN_FDS": "2"], [3, 4]),
+            (["LISTEN_PID": "8", "LISTEN_FDS": "2"], []), (["LISTEN_PID": "7", "LISTEN_FDS": "0"], []),
+            (["LISTEN_PID": "7", "LISTEN_FDS": "-3"], []), (["LISTEN_PID": "7", "LISTEN_FDS": "100000"], []),
+            (["LISTEN_PID": "7", "LISTEN_FDS": "x"], []),
+        ] as [([String: String], [Int32])])
     func `the descriptors from 3 on are this process's when the variables say so`(
         environment: [String: String], descriptors: [Int32]
     ) {

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderProxy
+import LarderRules
+
+/// The query of a request to the admin surface, read strictly: what a page does not know is refused, as it would
+/// otherwise be ignored.
+struct AdminParameters {
+    private let request: OwnRequest
+
+    /// - Parameter known: the names that this page has; those in `repeatable` may come more than once.
+    init(_ request: OwnRequest, known: [String], repeatable: Set<String> = []) throws(Problem) {
+        self.request = request
+        var seen: Set<String> = []
+        for (name, _) in request.parameters {
+            guard known.contains(name) else {
+                throw .badParameter(
+                    "There is no parameter ‘\(name.prefix(60))’ here.",
+                    advice: known.isEmpty ? "Leave it out." : "Use \(known.joined(separator: ", ")).")
+            }
+            guard seen.insert(name).inserted || repeatable.contains(name) else {
+                throw .badParameter("The parameter ‘\(name)’ comes more than once.", advice: "Give it once.")
+            }
+        }
+    }
+
+    func text(_ name: String) -> String? { request.parameter(name) }
+    func all(_ name: String) -> [String] { request.values(of: name) }
+
+    func required(_ name: String) throws(Problem) -> String {
+        guard let value = request.parameter(name), !value.isEmpty else {
+            throw .badParameter("The parameter ‘\(name)’ is missing.", advice: "Add \(name)=… to the query.")
+        }
+        return value
+    }
+
+    func number(_ name: String, in range: ClosedRange<Int>, default standard: Int) throws(Problem) -> Int {
+        guard let text = request.parameter(name) else { return standard }
+        guard let number = Int(text), range.contains(number) else {
+            throw .badParameter(
+                "‘\(name)’ is ‘\(text.prefix(60))’; a number from \(range.lowerBound) to \(range.upperBound) was expected.",
+                advice: "Change it or leave it out.")
+        }
+        return number
+    }
+
+    func choice(_ name: String, of choices: [String], default standard: String) throws(Problem) -> String {
+        guard let text = request.parameter(name) else { return standard }
+        guard choices.contains(text) else {
+            throw .badParameter(
+                "‘\(name)’ is ‘\(text.prefix(60))’; one of \(choices.joined(separator: ", ")) was expected.",
+                advice: "Change it or leave it out.")
+        }
+        return text
+    }
+
+    /// The pattern in `name`, if there is one.
+    func pattern(_ name: String) throws(Problem) -> GlobPattern? {
+        guard let text = request.parameter(name) else { return nil }
+        do throws(PatternError) {
+            return try GlobPattern(text)
+        } catch {
+            throw .badParameter(
+                "‘\(text.prefix(200))’ is no pattern: \(error).",
+                advice: "Write it as in a configure block: /users/*, **, https://api.github.com/**.")
+        }
+    }
+}
+
+extension Problem {
+    static func badParameter(_ detail: String, advice: String) -> Problem {
+        Problem(status: 400, title: "Bad request", proxyError: .httpRequestError, detail: detail, advice: advice)
+    }
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderProxy
+import LarderRules
+import LarderStores
+import LarderUpstream
+
+/// The pages that show resources, and those that change them.
+extension AdminPages {
+    static func resourcePages(_ walkers: WorkerPool) -> [String: Page] {
+        [
+            "/-/resources": .reading { try await resources($0, $1, walkers) },
+            "/-/invalidate": .changing { request, proxy in
+                let parameters = try AdminParameters(request, known: ["match", "service"])
+                _ = try parameters.required("match")
+                let many = ManyResources(proxy: proxy, filter: try filter(parameters, proxy), walkers: walkers)
+                let counts = try await many.invalidate()
+                return OwnResponse(json: ["invalidated": counts.json])
+            },
+            "/-/wipe": .changing { request, proxy in
+                let parameters = try AdminParameters(request, known: ["match", "service", "caches"])
+                _ = try parameters.required("match")
+                let keepsStored = try parameters.choice("caches", of: ["remove", "keep"], default: "remove") == "keep"
+                let many = ManyResources(proxy: proxy, filter: try filter(parameters, proxy), walkers: walkers)
+                let counts = try await many.wipe(keepsStored: keepsStored)
+                return OwnResponse(json: ["wiped": counts.json])
+            },
+            "/-/resource/invalidate": .changing { request, proxy in
+                let subject = try proxy.subject(of: AdminParameters(request, known: ["url"]).required("url"))
+                let count = await proxy.invalidate(subject)
+                return OwnResponse(json: ["url": .string(subject.url), "invalidated": .integer(count)])
+            },
+            "/-/resource/wipe": .changing { request, proxy in
+                let parameters = try AdminParameters(request, known: ["url", "caches"])
+                let keepsStored = try parameters.choice("caches", of: ["remove", "keep"], default: "remove") == "keep"
+                let subject = try proxy.subject(of: parameters.required("url"))
+                let count = await proxy.wipe(subject, keepsStored: keepsStored)
+                return OwnResponse(json: ["url": .string(subject.url), "wiped": .integer(count)])
+            },
+            "/-/resource/load": .changing { try await load($0, $1, onlyIfNeeded: false) },
+            "/-/resource/load-if-needed": .changing { try await load($0, $1, onlyIfNeeded: true) },
+        ]
+    }
+
+    private static func resources(
+        _ request: OwnRequest, _ proxy: Proxy, _ walkers: WorkerPool
+    ) async throws -> OwnResponse {
+        if request.parameter("url") != nil {
+            let subject = try proxy.subject(of: AdminParameters(request, known: ["url"]).required("url"))
+            guard let details = await ResourceDetails(subject: subject, proxy: proxy).json() else {
+                throw Problem.unknownResource(subject.url)
+            }
+            return OwnResponse(json: details)
+        }
+        let parameters = try AdminParameters(request, known: ["match", "service", "limit", "after"])
+        let limit = try parameters.number("limit", in: 1...10_000, default: 1_000)
+        let cursor = try parameters.text("after").map { text throws(Problem) -> ResourceList.Cursor in
+            guard let cursor = ResourceList.Cursor(text) else {
+                throw .badParameter(
+                    "‘after’ is not where a page ended.", advice: "Use the value of ‘next’ from the page before.")
+            }
+            return cursor
+        }
+        let filter = try filter(parameters, proxy)
+        let page = try await ResourceList(proxy: proxy, filter: filter, walkers: walkers).page(
+            after: cursor, limit: limit)
+        let now = proxy.now
+        var answer: JSONObject = ["resources": .array(page.lines.map { $0.json(at: now) })]
+        if let next = page.next {
+            answer["next"] = .string(next.text)
+            // How many there are is known only where nothing has to be compared.
+            if filter.matchesAll {
+                answer["total"] = .integer(
+                    max(page.lines.count, proxy.registry.count, proxy.storing?.store.statistics.entries ?? 0))
+            }
+        } else if cursor == nil {
+            answer["total"] = .integer(page.lines.count)
+        }
+        return OwnResponse(json: .object(answer))
+    }
+
+    private static func filter(_ parameters: AdminParameters, _ proxy: Proxy) throws -> ResourceFilter {
+        let table = proxy.configuration.router.table
+        let service = parameters.text("service")
+        if let service, service != table.unclaimed.name, table.named(service)?.name != service {
+            throw Problem.badParameter(
+                "There is no service ‘\(service.prefix(60))’.",
+                advice: "Use \((table.services.map(\.name) + [table.unclaimed.name]).joined(separator: ", ")).")
+        }
+        return ResourceFilter(try parameters.pattern("match"), service: service, table: table)
+    }
+
+    private static func load(_ request: OwnRequest, _ proxy: Proxy, onlyIfNeeded: Bool) async throws -> OwnResponse {
+        let parameters = try AdminParameters(request, known: ["url", "header"], repeatable: ["header"])
+        let subject = try proxy.subject(of: parameters.required("url"))
+        var fields = try parameters.fields("header")
+        if !fields.contains(.accept) { fields.append(.accept, "*/*") }
+        if !fields.contains(.userAgent) { fields.append(.userAgent, "larder/\(LarderVersion.current)") }
+        let outcome: LoadOutcome
+        do {
+            outcome = try await proxy.load(
+                subject, fields: fields, onlyIfNeeded: onlyIfNeeded, isLoopbackClient: request.isLoopback)
+        } catch let problem as Problem {
+            throw problem
+        } catch {
+            throw Problem(upstream: error, place: subject.uri.authority)
+        }
+        let now = proxy.now
+        var answer: JSONObject = ["url": .string(subject.url)]
+        switch outcome {
+        case .upToDate(let variant):
+            answer["result"] = "up to date; the origin was not asked"
+            answer["resource"] = VariantReport(variant: variant, now: now).json
+        case .validated(let variant):
+            answer["result"] = "validated: the origin says it has not changed"
+            answer["resource"] = VariantReport(variant: variant, now: now).json
+        case .loaded(let status, let length, let isStored):
+            answer["result"] = .string(
+                isStored ? "loaded and stored" : "loaded, but not stored: `larder explain` says why")
+            answer["status"] = .integer(status.rawValue)
+            answer["bytes"] = .integer(length)
+        }
+        return OwnResponse(json: .object(answer))
+    }
+}
+
+extension ManyResources.Counts {
+    fileprivate var json: JSONValue { ["memory": .integer(memory), "disk": .integer(disk)] }
+}
+
+extension AdminParameters {
+    /// The fields given as `Name: value`.
+    func fields(_ name: String) throws(Problem) -> Fields {
+        var fields = Fields()
+        for text in all(name) {
+            let octets = Array(text.utf8)
+            let colon = octets.firstIndex(of: UInt8(ascii: ":")) ?? octets.endIndex
+            let field = octets[..<colon].withUnsafeBytes { FieldName(bytes: $0) }
+            let value = octets[min(colon + 1, octets.endIndex)...].drop { $0 == 0x20 || $0 == 0x09 }
+            guard let field, colon < octets.endIndex, !value.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F })
+            else {
+                throw .badParameter(
+                    "‘\(text.prefix(100))’ is no field.",
+                    advice: "Write it as ‘Name: value’, for example ‘Accept: text/html’.")
+            }
+            let trimmed = String(decoding: value, as: UTF8.self)
+            fields.append(field, trimmed.trimmedBlanks)
+            guard fields.count <= 64 else {
+                throw .badParameter("There are more than 64 fields.", advice: "Leave some out.")
+            }
+        }
+        return fields
+    }
+}
+
+extension String {
+    fileprivate var trimmedBlanks: String {
+        var text = self[...]
+        while text.last == " " || text.last == "\t" { text.removeLast() }
+        return String(text)
+    }
+}
+
+extension Problem {
+    static func unknownResource(_ url: String) -> Problem {
+        Problem(
+            status: 404, title: "Nothing stored", proxyError: .httpRequestError,
+            detail: "Nothing is stored or being loaded for \(url.prefix(500)).",
+            advice: "`larder explain` says what a request would do, `larder load` asks the origin.")
+    }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderProxy
+import LarderRules
+
+/// Everything about one resource, in each partition it is known in.
+struct ResourceDetails {
+    let subject: ResourceSubject
+    let proxy: Proxy
+
+    /// nil when nothing is known.
+    func json() async -> JSONValue? {
+        let service = subject.service
+        let now = proxy.now
+        var parts: [JSONValue] = []
+        for partition in service.knownPartitions.sorted(by: { $0.name < $1.name }).prefix(100) {
+            if let part = await json(of: partition, now) { parts.append(part) }
+        }
+        guard !parts.isEmpty else { return nil }
+        var object: JSONObject = [
+            "url": .string(subject.url), "service": .string(service.name),
+            "blocks": .strings(service.configuration(for: subject.uri, method: .get).frozen.entries),
+        ]
+        if parts.count == 1, let only = parts[0].object {
+            for name in only.names { object[name] = only[name] }
+        } else {
+            object["partitions"] = .array(parts)
+        }
+        return .object(object)
+    }
+
+    private func json(of partition: Larder.Partition, _ now: Timestamp) async -> JSONValue? {
+        let service = subject.service
+        let policy = service.configuration(for: subject.uri, method: .get).policy
+        let key = subject.key(in: partition)
+        let memory = proxy.registry.resource(for: key)?.memory
+        let snapshot = memory?.snapshot
+        let stored =
+            await proxy.storing?.peek(key.url, partition: partition, service: service.name, policy: policy) ?? []
+        let variants = snapshot.flatMap { $0.variants.isEmpty ? nil : $0.variants } ?? stored
+        let line = ResourceLine(
+            url: key.url, service: service.name, partition: partition, variants: variants,
+            isLoading: !(memory?.flights.isEmpty ?? true), hasFailed: snapshot?.failure != nil,
+            isInMemory: !(snapshot?.variants.isEmpty ?? true), isOnDisk: !stored.isEmpty)
+        guard line.isWorthListing, let summary = line.json(at: now).object else { return nil }
+        var object = JSONObject()
+        for name in summary.names where !["url", "service", "variants"].contains(name) { object[name] = summary[name] }
+        object["loads"] = .array(
+            (memory?.flights ?? []).map { flight in
+                [
+                    "started": .time(flight.startedAt), "kind": .string(flight.isValidation ? "validation" : "load"),
+                    "clients": .integer(flight.interest), "hasHead": .bool(flight.isAnswered),
+                ]
+            })
+        if let failure = snapshot?.failure {
+            object["failure"] = [
+                "at": .time(failure.at), "askedAgainFrom": .time(failure.retryAt), "error": .string("\(failure.error)"),
+            ]
+        }
+        object["variants"] = .array(variants.map { VariantReport(variant: $0, now: now).json })
+        return .object(object)
+    }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderRules
+
+/// A resource in a list: its state at a moment, in the fields that `larder list` shows.
+struct ResourceLine {
+    let url: String
+    let service: String
+    let partition: Larder.Partition
+    /// Newest first.
+    let variants: [Variant]
+    var isLoading = false
+    var hasFailed = false
+    let isInMemory: Bool
+    let isOnDisk: Bool
+
+    /// Whether there is anything to say; a resource that only passed through has nothing.
+    var isWorthListing: Bool { !variants.isEmpty || isLoading || hasFailed }
+
+    func json(at now: Timestamp) -> JSONValue {
+        var object: JSONObject = ["url": .string(url), "service": .string(service)]
+        if partition != .shared { object["partition"] = .string(partition.name) }
+        object["state"] = .string(state(at: now))
+        if let newest = variants.first {
+            let report = VariantReport(variant: newest, now: now)
+            object["status"] = .integer(newest.stored.status.rawValue)
+            object["bytes"] = .integer(variants.reduce(0) { $0 + $1.content.length })
+            object["age"] = .integer(report.age.wholeSeconds)
+            object["ttl"] = report.shownTTL.map { .integer($0) } ?? .null
+        }
+        object["variants"] = .integer(variants.count)
+        object["where"] = .string(place)
+        return .object(object)
+    }
+
+    private func state(at now: Timestamp) -> String {
+        if isLoading { return "loading" }
+        if hasFailed { return "failed" }
+        return variants.first.map { VariantReport(variant: $0, now: now).state } ?? "empty"
+    }
+
+    private var place: String {
+        switch (isInMemory, isOnDisk) {
+        case (true, true): "memory and disk"
+        case (true, false): "memory"
+        case (false, _): "disk"
+        }
+    }
+}

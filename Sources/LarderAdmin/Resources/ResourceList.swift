@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderProxy
+import LarderStores
+
+/// Pages through all resources: first those in memory, in an order of their own, then those that are only on disk, in
+/// the order they were written. Memory is walked on a thread that serves nobody.
+struct ResourceList {
+    let proxy: Proxy
+    let filter: ResourceFilter
+    let walkers: WorkerPool
+
+    /// Where a page begins.
+    enum Cursor: Sendable, Equatable {
+        /// Behind the resource in memory whose key has this hash.
+        case memory(UInt64)
+        /// Behind this row of the store.
+        case store(Int64)
+
+        init?(_ text: String) {
+            let parts = text.split(separator: "-", maxSplits: 1)
+            guard parts.count == 2 else { return nil }
+            switch parts[0] {
+            case "m":
+                guard let hash = UInt64(parts[1], radix: 16) else { return nil }
+                self = .memory(hash)
+            case "d":
+                guard let row = Int64(parts[1]), row >= 0 else { return nil }
+                self = .store(row)
+            default: return nil
+            }
+        }
+
+        var text: String {
+            switch self {
+            case .memory(let hash): "m-\(String(hash, radix: 16))"
+            case .store(let row): "d-\(row)"
+            }
+        }
+    }
+
+    struct Page {
+        var lines: [ResourceLine] = []
+        /// Where the next page begins; nil at the end.
+        var next: Cursor?
+    }
+
+    func page(after cursor: Cursor?, limit: Int) async throws -> Page {
+        var page = Page()
+        var row: Int64 = 0
+        switch cursor {
+        case .store(let last): row = last
+        case .memory(let last):
+            if try await fillFromMemory(&page, behind: last, limit: limit) { return page }
+        case nil:
+            if try await fillFromMemory(&page, behind: nil, limit: limit) { return page }
+        }
+        await fillFromStore(&page, after: row, limit: limit)
+        return page
+    }
+
+    // MARK: Memory
+
+    /// True when the page is full and more is in memory.
+    private func fillFromMemory(_ page: inout Page, behind last: UInt64?, limit: Int) async throws -> Bool {
+        let (proxy, filter) = (proxy, filter)
+        let table = proxy.configuration.router.table
+        let found = try await walkers.run {
+            let numbered = table.byNumber
+            // The smallest hashes behind the last one, found by one pass that keeps no more than two pages.
+            var kept: [(hash: UInt64, line: ResourceLine)] = []
+            proxy.registry.forEach { resource in
+                guard last.map({ resource.key.hash > $0 }) ?? true, let service = numbered[resource.key.serviceNumber],
+                    filter.accepts(resource.url, service: service.name)
+                else { return }
+                let line = ResourceLine(resource, service: service, storing: proxy.storing)
+                guard line.isWorthListing else { return }
+                kept.append((resource.key.hash, line))
+                if kept.count > 2 * limit + 64 { kept = ResourceList.smallest(kept, limit + 1) }
+            }
+            return ResourceList.smallest(kept, limit + 1)
+        }
+        let isFull = found.count > limit
+        page.lines += found.prefix(limit).map(\.line).sorted { ($0.service, $0.url) < ($1.service, $1.url) }
+        if isFull { page.next = .memory(found[limit - 1].hash) }
+        return isFull
+    }
+
+    private static func smallest<Line>(
+        _ kept: [(hash: UInt64, line: Line)], _ count: Int
+    ) -> [(hash: UInt64, line: Line)] {
+        Array(kept.sorted { $0.hash < $1.hash }.prefix(count))
+    }
+
+    // MARK: Disk
+
+    private func fillFromStore(_ page: inout Page, after row: Int64, limit: Int) async {
+        guard let storing = proxy.storing, page.lines.count < limit else {
+            // Memory filled the page to the last line; what is on disk begins the next one.
+            if proxy.storing != nil { page.next = .store(row) }
+            return
+        }
+        let (registry, filter) = (proxy.registry, filter)
+        let table = proxy.configuration.router.table
+        let numbers = Dictionary(table.all.map { ($0.name, $0.number) }, uniquingKeysWith: { first, _ in first })
+        var match = filter.match
+        match.predicate = { key in
+            guard filter.accepts(key) else { return false }
+            // What is in memory has been listed.
+            guard let number = numbers[key.service] else { return true }
+            return ResourceKey(service: number, entity: key).map { registry.resource(for: $0) }??.memory.snapshot
+                .variants.isEmpty ?? true
+        }
+        // The list has what is committed.
+        if row == 0 { await storing.store.flush() }
+        var last = row
+        while page.lines.count < limit {
+            let wanted = limit - page.lines.count
+            let listed = await storing.store.list(after: last, limit: wanted, where: match)
+            for entry in listed {
+                if let line = await line(of: entry, table: table, storing: storing) { page.lines.append(line) }
+            }
+            guard listed.count == wanted, let end = listed.last?.row else { return }
+            last = end
+        }
+        page.next = .store(last)
+    }
+
+    /// Variants of one resource are listed once, by the newest.
+    private func line(of entry: EntityListing, table: ServiceTable, storing: Storing) async -> ResourceLine? {
+        let key = entry.key
+        let service = table.serving(key.service)
+        guard let url = ResourceURL(key.url).target else { return nil }
+        let policy = service.configuration(for: url, method: .get).policy
+        let variants = await storing.peek(
+            key.url, partition: Larder.Partition(key.partition), service: key.service, policy: policy)
+        guard let newest = variants.first, newest.storedAt == entry.storedAt else { return nil }
+        return ResourceLine(
+            url: key.url, service: key.service, partition: Larder.Partition(key.partition), variants: variants,
+            isInMemory: false, isOnDisk: true)
+    }
+}
+
+extension ResourceLine {
+    init(_ resource: Resource, service: RoutedService, storing: Storing?) {
+        let memory = resource.memory
+        let snapshot = memory.snapshot
+        self.init(
+            url: resource.key.url, service: service.name, partition: resource.partition, variants: snapshot.variants,
+            isLoading: !memory.flights.isEmpty, hasFailed: snapshot.failure != nil, isInMemory: true,
+            isOnDisk: storing?.mayContain(resource.key.url, partition: resource.partition, service: service.name)
+                ?? false)
+    }
+}
+
+extension ServiceTable {
+    var all: [RoutedService] { services + [unclaimed] }
+
+    var byNumber: [UInt32: RoutedService] {
+        Dictionary(all.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// The service of that name; for one that is no longer configured, what unclaimed traffic gets.
+    func serving(_ name: String) -> RoutedService { named(name) ?? unclaimed }
+}
+
+extension ResourceKey {
+    /// The key under which an entity of the store is in memory; nil when its URL is none.
+    init?(service: UInt32, entity: EntityKey) {
+        guard let url = ResourceURL(entity.url).target else { return nil }
+        // The spelling of path and query is part of the key.
+        let path = entity.url.utf8.dropFirst(url.origin.utf8.count)
+        self.init()
+        set(service: service, partition: Larder.Partition(entity.partition), url: url, spelling: Array(path))
+    }
+}

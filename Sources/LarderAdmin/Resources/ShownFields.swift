@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+
+/// Field lines as the admin surface shows them: without what identifies or admits anybody.
+enum ShownFields {
+    static let redacted = "[redacted]"
+
+    private static let secret: Set<FieldName> = [
+        .authorization, .proxyAuthorization, .cookie, .setCookie, .authenticationInfo, .proxyAuthenticationInfo,
+        "Cookie2", "Set-Cookie2", "X-Api-Key", "Api-Key", "X-Auth-Token", "X-Csrf-Token", "X-Amz-Security-Token",
+    ]
+
+    static func holdsSecret(_ name: FieldName) -> Bool { secret.contains(name) }
+
+    /// A value of that field, or a word in its place.
+    static func value(_ value: String, of name: FieldName) -> String {
+        holdsSecret(name) ? redacted : value
+    }
+
+    /// Each line as `Name: value`, in order.
+    static func lines(_ fields: Fields) -> [String] {
+        var lines: [String] = []
+        fields.forEachLine { _, spelling, octets in
+            let name = FieldName(token: spelling)
+            let text = String(decoding: octets.map { UInt16($0) }, as: UTF16.self)
+            lines.append("\(String(decoding: spelling, as: UTF8.self)): \(value(text, of: name))")
+        }
+        return lines
+    }
+
+    static func lines(json fields: Fields) -> JSONValue { .strings(lines(fields)) }
+}

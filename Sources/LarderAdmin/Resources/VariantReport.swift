@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderRules
+
+/// What is known about one stored variant at a moment.
+struct VariantReport {
+    let variant: Variant
+    let now: Timestamp
+
+    private var stored: StoredResponse { variant.stored }
+    var age: Duration { Age.currentAge(of: stored, at: now) }
+    var ttl: Duration { Freshness.remaining(stored, at: now) }
+
+    /// One word for the state of the variant: what the next plain request for it would find.
+    var state: String {
+        if stored.standing != .asReceived { return "invalidated" }
+        if stored.facts.validatesAlways { return "validated each time" }
+        return Freshness.isFresh(stored, at: now) ? "fresh" : "stale"
+    }
+
+    /// What is left of the lifetime, negative when it is over; nil for what is validated whatever its age.
+    var shownTTL: Int64? {
+        stored.standing == .asReceived && !stored.facts.validatesAlways ? ttl.flooredSeconds : nil
+    }
+
+    /// Where the content is read from.
+    var place: String {
+        switch variant.content {
+        case .memory: "memory"
+        case .store: "disk"
+        }
+    }
+
+    var json: JSONValue {
+        let facts = stored.facts
+        var object: JSONObject = [
+            "state": .string(state),
+            "status": .integer(stored.status.rawValue),
+            "bytes": .integer(variant.content.length),
+            "content": .string(place),
+            "age": .integer(age.wholeSeconds),
+            "ttl": shownTTL.map { .integer($0) } ?? .null,
+            "lifetime": [
+                "seconds": .seconds(facts.lifetime.duration), "from": .string(facts.lifetime.source.words),
+                "ageOnReceiptSeconds": .seconds(facts.correctedInitialAge),
+                "residentSeconds": .seconds(max(.zero, now - stored.responseTime)),
+            ],
+            "requested": .time(stored.requestTime),
+            "received": .time(stored.responseTime),
+        ]
+        if stored.standing == .asReceived, facts.freshUntil.nanoseconds != .min {
+            object["freshUntil"] = .time(facts.freshUntil)
+        }
+        if let prohibition = facts.staleProhibition {
+            object["neverStaleBecause"] = .string(prohibition.rawValue)
+        } else if facts.staleWhileRevalidate > .zero {
+            object["staleWhileRevalidateSeconds"] = .seconds(facts.staleWhileRevalidate)
+        }
+        object["validators"] = .strings(validators)
+        if stored.isPartial { object["partial"] = true }
+        if stored.requestWasAuthorized { object["requestWasAuthorized"] = true }
+        object["selectedBy"] = .strings(selectors)
+        object["fields"] = ShownFields.lines(json: stored.fields)
+        return .object(object)
+    }
+
+    var validators: [String] {
+        var names: [String] = []
+        if stored.facts.eTag != nil { names.append("ETag") }
+        if stored.facts.lastModified != nil { names.append("Last-Modified") }
+        return names
+    }
+
+    /// The request fields that tell this variant from others, with the values they had.
+    var selectors: [String] {
+        if stored.variance.matchesNothing { return ["Vary: * (no request)"] }
+        return stored.variance.selectors.map { selector in
+            let value = selector.value.map { String(decoding: $0.map { UInt16($0) }, as: UTF16.self) }
+            return "\(selector.name): \(value.map { ShownFields.value($0, of: selector.name) } ?? "(absent)")"
+        }
+    }
+}
+
+extension Freshness.Source {
+    /// The source as people know it.
+    var words: String {
+        switch self {
+        case .sMaxage: "s-maxage"
+        case .maxAge: "max-age"
+        case .expires: "Expires"
+        case .heuristic: "a tenth of the time since Last-Modified"
+        case .expirationTime: "expirationTime of the configuration"
+        case .retryTime: "retryTime of the configuration"
+        case .none: "nothing names one"
+        }
+    }
+}
+
+extension Duration {
+    /// Whole seconds, rounded down, as `Cache-Status` counts them.
+    var flooredSeconds: Int64 {
+        let (seconds, attoseconds) = components
+        return attoseconds < 0 ? seconds - 1 : seconds
+    }
+}

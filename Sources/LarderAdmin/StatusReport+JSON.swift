@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderIO
+import LarderProxy
+import LarderStores
+import LarderUpstream
+
+/// The names of `/-/status`. Suites and scripts rely on them: add, never rename.
+extension StatusReport {
+    var json: JSONValue {
+        [
+            "version": .string(version),
+            "state": .string(phaseText),
+            "uptimeSeconds": .integer((now - startedAt).wholeSeconds),
+            "startedAt": .time(startedAt),
+            "addresses": .strings(addresses),
+            "adminAddresses": .strings(adminAddresses),
+            "requests": requestsJSON,
+            "hitRatio": .decimal(hitRatio, places: 4),
+            "byteHitRatio": .decimal(byteHitRatio, places: 4),
+            "memory": json(of: memory),
+            "disk": json(of: Tier(bytes: store?.bytesOnDisk ?? 0, limit: store?.limit ?? 0)),
+            "resources": .integer(resources),
+            "evictedFromMemory": .integer(evictedFromMemory),
+            "bytes": [
+                "sent": .integer(sum(.sent)), "received": .integer(sum(.received)), "saved": .integer(sum(.saved)),
+                "tunnelled": .integer(sum(.tunnelled)),
+            ],
+            "connections": [
+                "open": .integer(openConnections), "tunnels": .integer(openTunnels),
+                "accepted": .integer(sum(.connectionsAccepted)), "refused": .integer(sum(.connectionsRefused)),
+                "malformed": .integer(sum(.malformedRequests)),
+            ],
+            "latencyMilliseconds": [
+                "p50": milliseconds(latency(0.5)), "p90": milliseconds(latency(0.9)),
+                "p99": milliseconds(latency(0.99)), "p999": milliseconds(latency(0.999)),
+            ],
+            "store": storeJSON,
+            "services": .array(services.map(json(of:))),
+            "upstream": [
+                "requests": .integer(sum(.upstreamRequests)), "errors": .integer(sum(.upstreamErrors)),
+            ],
+            "upstreams": .array(
+                busiestUpstreams(limit: 100).map { line in
+                    [
+                        "origin": .string(line.origin), "active": .integer(line.active), "idle": .integer(line.idle),
+                        "waiting": .integer(line.waiting), "requests": .integer(line.requests),
+                        "failures": .integer(line.failures), "lastError": line.lastError.map { .string($0) } ?? .null,
+                    ]
+                }),
+            "process": [
+                "residentBytes": process.residentBytes.map { .integer($0) } ?? .null,
+                "processorSeconds": .decimal(process.processorSeconds, places: 2),
+            ],
+            "loops": .array(
+                loops.map { loop in
+                    [
+                        "name": .string(loop.name), "turns": .integer(loop.statistics.turns),
+                        "longestTurnSeconds": .decimal(loop.statistics.longestTurn.inSeconds, places: 6),
+                    ]
+                }),
+        ]
+    }
+
+    /// The origins with most requests, so that a scan over many hosts does not make an endless answer.
+    func busiestUpstreams(limit: Int) -> [UpstreamStatistics] {
+        guard upstreams.count > limit else { return upstreams }
+        return Array(upstreams.sorted { ($1.requests, $0.origin) < ($0.requests, $1.origin) }.prefix(limit))
+    }
+
+    private var phaseText: String {
+        switch phase {
+        case .new: "starting"
+        case .serving: "serving"
+        case .draining: "stopping"
+        }
+    }
+
+    private var requestsJSON: JSONValue {
+        var object = JSONObject()
+        for kind in LoopCounters.Kind.allCases { object["\(kind)"] = .integer(count(kind)) }
+        return .object(object)
+    }
+
+    private func json(of tier: Tier) -> JSONValue { ["bytes": .integer(tier.bytes), "limit": .integer(tier.limit)] }
+
+    private func json(of service: ServiceLine) -> JSONValue {
+        [
+            "name": .string(service.name), "baseURL": .string(service.baseURL), "mount": .string(service.mount),
+            "offline": .bool(service.isOffline),
+        ]
+    }
+
+    private var storeJSON: JSONValue {
+        guard let store else { return ["state": "none: nothing is kept on disk"] }
+        return [
+            "state": .string(store.state.words), "path": storePath.map { .string($0) } ?? .null,
+            "entries": .integer(store.entries), "pendingWrites": .integer(store.pendingOperations),
+            "pendingBytes": .integer(store.pendingBytes), "evicted": .integer(store.evictions),
+            "droppedWrites": .integer(store.droppedWrites), "damaged": .integer(store.damaged),
+        ]
+    }
+
+    private func milliseconds(_ seconds: Double) -> JSONValue { .decimal(seconds * 1_000, places: 3) }
+}
+
+extension StoreStatistics.State {
+    /// The state for people.
+    var words: String {
+        switch self {
+        case .open: "working"
+        case .degraded(let reason): "reading only: \(reason)"
+        case .closed: "closed"
+        }
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+import LarderIO
+import LarderProxy
+import LarderStores
+import LarderUpstream
+
+/// The names of `/-/metrics`. Dashboards and alerts rely on them: add, never rename.
+extension StatusReport {
+    func metrics(isOpenMetrics: Bool) -> MetricsText {
+        var text = MetricsText(isOpenMetrics: isOpenMetrics)
+        text.gauge("larder_build_info", "Which Larder this is.", [([("version", version)], 1)])
+        text.gauge(
+            "larder_start_time_seconds", "When it was started, in seconds since 1970.",
+            [([], Double(startedAt.nanoseconds) / 1e9)])
+        text.gauge("larder_ready", "Whether it accepts requests.", phase == .serving ? 1 : 0)
+        writeTraffic(&text)
+        writeTiers(&text)
+        writeUpstreams(&text)
+        writeLoops(&text)
+        text.finish()
+        return text
+    }
+
+    private func writeTraffic(_ text: inout MetricsText) {
+        text.counter(
+            "larder_requests", "Requests by what became of them.",
+            LoopCounters.Kind.allCases.map { ([("outcome", "\($0)")], Double(count($0))) })
+        text.histogram(
+            "larder_request_duration_seconds",
+            "From the request head to the last octet of the response, without Larder's own pages and tunnels.",
+            buckets: durationBuckets, count: latencies.reduce(0, +), sum: Double(latencySum) / 1e9)
+        text.counter("larder_sent_bytes", "Octets of content sent to clients.", sum(.sent))
+        text.counter("larder_received_bytes", "Octets of content received from origins.", sum(.received))
+        text.counter("larder_saved_bytes", "Octets of content that no origin had to send.", sum(.saved))
+        text.counter("larder_tunnelled_bytes", "Octets that went through tunnels, both ways.", sum(.tunnelled))
+        text.gauge("larder_connections_open", "Client connections.", openConnections)
+        text.counter("larder_connections_accepted", "Client connections accepted.", sum(.connectionsAccepted))
+        text.counter(
+            "larder_connections_refused", "Client connections refused: too many, or not allowed.",
+            sum(.connectionsRefused))
+        text.counter("larder_malformed_requests", "Requests that were not HTTP/1.1.", sum(.malformedRequests))
+        text.gauge("larder_tunnels_open", "Tunnels.", openTunnels)
+    }
+
+    /// One bucket for each power of two from 4 µs to a minute.
+    private var durationBuckets: [(bound: Double, count: UInt64)] {
+        var total: UInt64 = 0
+        var buckets: [(bound: Double, count: UInt64)] = []
+        for (bucket, count) in latencies.enumerated() {
+            total += count
+            let bound = LatencyScale.upperBound(of: bucket)
+            if bucket % 4 == 3, bound < 70 { buckets.append((bound, total)) }
+        }
+        return buckets
+    }
+
+    private func writeTiers(_ text: inout MetricsText) {
+        text.gauge("larder_memory_bytes", "Octets that resources take in memory.", memory.bytes)
+        text.gauge("larder_memory_limit_bytes", "The bound of that.", memory.limit)
+        text.gauge("larder_resources", "Resources in memory.", resources)
+        text.counter("larder_memory_evictions", "Resources dropped from memory for room.", evictedFromMemory)
+        text.gauge("larder_disk_bytes", "Octets on disk.", store?.bytesOnDisk ?? 0)
+        text.gauge("larder_disk_limit_bytes", "The bound of that.", store?.limit ?? 0)
+        guard let store else { return }
+        text.gauge("larder_store_working", "Whether the cache on disk can be written.", store.state == .open ? 1 : 0)
+        text.gauge("larder_store_entries", "Responses on disk.", store.entries)
+        text.gauge("larder_store_pending_operations", "Changes that wait to be committed.", store.pendingOperations)
+        text.gauge("larder_store_pending_bytes", "Octets of content that wait to be written.", store.pendingBytes)
+        text.counter("larder_store_evictions", "Responses removed from disk for room.", store.evictions)
+        text.counter(
+            "larder_store_dropped_writes", "Responses that were to be stored and were not.", store.droppedWrites)
+        text.counter("larder_store_damaged", "Responses on disk found damaged.", store.damaged)
+    }
+
+    private func writeUpstreams(_ text: inout MetricsText) {
+        text.counter("larder_upstream_requests", "Requests sent to origins.", sum(.upstreamRequests))
+        text.counter("larder_upstream_errors", "Requests to origins that failed.", sum(.upstreamErrors))
+        let lines = busiestUpstreams(limit: 100)
+        text.gauge(
+            "larder_upstream_connections", "Connections to the busiest origins.",
+            lines.flatMap { line in
+                [("active", line.active), ("idle", line.idle)].map { state, count in
+                    ([("origin", line.origin), ("state", state)], Double(count))
+                }
+            })
+        text.gauge(
+            "larder_upstream_waiting", "Requests that wait for a connection to an origin.",
+            lines.map { ([("origin", $0.origin)], Double($0.waiting)) })
+        text.counter(
+            "larder_origin_requests", "Requests sent to the busiest origins.",
+            lines.map { ([("origin", $0.origin)], Double($0.requests)) })
+        text.counter(
+            "larder_origin_connection_failures", "Connections to the busiest origins that could not be made.",
+            lines.map { ([("origin", $0.origin)], Double($0.failures)) })
+    }
+
+    private func writeLoops(_ text: inout MetricsText) {
+        text.counter(
+            "larder_loop_turns", "Times a loop woke up.",
+            loops.map { ([("loop", $0.name)], Double($0.statistics.turns)) })
+        text.gauge(
+            "larder_loop_longest_turn_seconds", "The longest time a loop served nobody else.",
+            loops.map { ([("loop", $0.name)], $0.statistics.longestTurn.inSeconds) })
+        if let resident = process.residentBytes {
+            text.gauge("process_resident_memory_bytes", "Memory in use.", resident)
+        }
+        text.counter("process_cpu_seconds", "Processor time.", [([], process.processorSeconds)])
+    }
+}

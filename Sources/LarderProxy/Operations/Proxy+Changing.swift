@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Larder
+import LarderHTTP
+import LarderRules
+import LarderStores
+
+/// What operators change: one resource, in every partition it has.
+extension Proxy {
+    /// Marks a resource in memory out of date. Returns how many variants changed.
+    package func markStale(_ resource: Resource, service: RoutedService) -> Int {
+        let policy = service.configuration(for: resource).policy
+        var changed = 0
+        for variant in resource.memory.snapshot.variants where variant.stored.standing == .asReceived {
+            let stale = variant.with(variant.stored.marked(.stale, policy: policy), via: configuration.via)
+            if resource.memory.replace(variant, by: stale) { changed += 1 }
+        }
+        return changed
+    }
+
+    /// Has every use of what is stored for `subject` validated first; it is still served when the origin fails.
+    /// Returns how many variants changed.
+    package func invalidate(_ subject: ResourceSubject) async -> Int {
+        let service = subject.service
+        let policy = service.configuration(for: subject.uri, method: .get).policy
+        var changed = 0
+        for partition in service.knownPartitions {
+            let key = subject.key(in: partition)
+            let inMemory = registry.resource(for: key).map { markStale($0, service: service) } ?? 0
+            let entity = EntityKey(
+                service: service.name, partition: partition.name, stage: Storing.stage, url: key.url)
+            let onDisk = await storing?.markStale(entity, policy: policy) ?? 0
+            changed += max(inMemory, onDisk)
+        }
+        return changed
+    }
+
+    /// Empties a resource: what is in memory, and what is stored unless `keepsStored`. Returns how many variants
+    /// there were.
+    package func wipe(_ subject: ResourceSubject, keepsStored: Bool) async -> Int {
+        let service = subject.service
+        let policy = service.configuration(for: subject.uri, method: .get).policy
+        var gone = 0
+        for partition in service.knownPartitions {
+            let key = subject.key(in: partition)
+            var count = registry.resource(for: key)?.memory.snapshot.variants.count ?? 0
+            if !keepsStored, let storing {
+                count = max(
+                    count,
+                    await storing.peek(key.url, partition: partition, service: service.name, policy: policy).count)
+                // The store first: whoever reads it now finds nothing that could come back into memory.
+                storing.store.remove(
+                    EntityKey(service: service.name, partition: partition.name, stage: Storing.stage, url: key.url))
+            }
+            if let resource = registry.resource(for: key) { wipe(resource) }
+            gone += count
+        }
+        return gone
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Larder
+package import LarderHTTP
+import LarderIO
+import LarderRules
+import LarderUpstream
+
+/// What became of a load that an operator asked for.
+package enum LoadOutcome: Sendable {
+    /// What is stored is up to date; nobody was asked.
+    case upToDate(Variant)
+    /// The origin said that what is stored is still good.
+    case validated(Variant)
+    /// The origin answered anew.
+    case loaded(Status, length: Int64, isStored: Bool)
+}
+
+extension Proxy {
+    /// Asks the origin for a resource, as a client with these fields would, and waits until the answer is there.
+    ///
+    /// - Parameters:
+    ///   - onlyIfNeeded: nothing is asked while what is stored is up to date.
+    ///   - isLoopbackClient: whose addresses may be dialled.
+    package func load(
+        _ subject: ResourceSubject, fields: Fields, onlyIfNeeded: Bool, isLoopbackClient: Bool
+    ) async throws -> LoadOutcome {
+        var head = RequestHead(method: .get, target: subject.uri.pathAndQuery, fields: fields)
+        head.fields[.host] = subject.uri.authority
+        let request = head
+        return try await anyContext().run { context in
+            try await OperatorLoad(
+                subject: subject, head: request, context: context, isLoopbackClient: isLoopbackClient
+            )
+            .run(onlyIfNeeded: onlyIfNeeded)
+        }
+    }
+}
+
+/// One load on the loop it runs on.
+private struct OperatorLoad {
+    let subject: ResourceSubject
+    let head: RequestHead
+    let context: LoopContext
+    let isLoopbackClient: Bool
+
+    func run(onlyIfNeeded: Bool) async throws -> LoadOutcome {
+        let service = subject.service
+        let partition = service.partition(of: head.fields)
+        let registry = context.proxy.registry
+        let resource = registry.resource(for: subject.key(in: partition)) { key in
+            service.makeResource(key: key, partition: partition, url: subject.uri)
+        }
+        let configuration = service.configuration(for: resource)
+        guard configuration.caches else { throw Problem.notCached(by: service.name) }
+        guard !configuration.policy.offline else { throw Problem.offline(service: service.name) }
+        guard service.allows(subject.uri) else { throw Problem.hostNotAllowed(subject.uri.host, service: service.name) }
+        if !resource.memory.snapshot.isStoreRead, let storing = context.proxy.storing {
+            await storing.load(resource, service: service, policy: configuration.policy)
+            registry.charge(resource, content: resource.memory.cost)
+        }
+        let snapshot = resource.memory.snapshot
+        let decision = Reuse.decide(
+            request: head, candidates: snapshot.candidates, policy: configuration.policy, now: context.now())
+        if onlyIfNeeded, case .answer(let selection) = decision { return .upToDate(snapshot.variants[selection.index]) }
+        if onlyIfNeeded, let failure = snapshot.failure, context.now() < failure.retryAt { throw failure.error }
+        let selected = Reuse.select(head, snapshot.candidates, policy: configuration.policy).map {
+            snapshot.variants[$0]
+        }
+        let launch = FlightLaunch(
+            subject, resource: resource, head: head, configuration: configuration,
+            validating: selected.flatMap { $0.stored.facts.hasValidator ? $0 : nil }, context: context,
+            isLoopbackClient: isLoopbackClient)
+        switch resource.memory.join(where: { $0.isJoinable && launch.isJoinable }, orStart: { launch.makeFlight() }) {
+        case .joined(let flight): return try await outcome(of: flight)
+        case .started(let flight):
+            launch.run(flight)
+            return try await outcome(of: flight)
+        }
+    }
+
+    private func outcome(of flight: Flight) async throws -> LoadOutcome {
+        let reader = flight.read()
+        defer { flight.leave(reader) }
+        while let word = await flight.word(for: reader) {
+            guard case .answer(let answer) = word else { continue }
+            switch answer {
+            case .failed(let error): throw error
+            case .settled(let variant): return .validated(variant)
+            case .response(let response, _, let stored):
+                return .loaded(
+                    response.status, length: try await length(of: flight, for: reader), isStored: stored != nil)
+            }
+        }
+        throw FlightError.cancelled
+    }
+
+    /// Reads the content to its end, so that the load is complete when the operator hears of it.
+    private func length(of flight: Flight, for reader: Int) async throws -> Int64 {
+        var length: Int64 = 0
+        while true {
+            switch await flight.next(for: reader) {
+            case .chunks(let chunks): length += chunks.reduce(0) { $0 + Int64($1.count) }
+            case .spooled(_, _, let count): length += Int64(count)
+            case .end: return length
+            case .failed(let error): throw error
+            case .interrupted: throw FlightError.cancelled
+            }
+        }
+    }
+}
+
+extension FlightLaunch {
+    fileprivate init(
+        _ subject: ResourceSubject, resource: Resource, head: RequestHead, configuration: EffectiveConfiguration,
+        validating variant: Variant?, context: LoopContext, isLoopbackClient: Bool
+    ) {
+        self.context = context
+        service = subject.service
+        self.resource = resource
+        uri = subject.uri
+        policy = configuration.policy
+        clientHead = head
+        validating = variant
+        isBackground = false
+        isJoinable = !RequestTraits(of: head).has(.conditional) && !RequestTraits(of: head).has(.authorization)
+        allowsAddress = Exchange.allowedAddresses(isLoopbackClient: isLoopbackClient)
+        var request = ForwardedRequest(
+            uri: subject.uri, way: subject.way, via: context.configuration.via, configuration: configuration,
+            spelling: subject.spelling
+        ).head(for: head)
+        if let variant { Validation.makeConditional(&request.fields, for: variant.stored) }
+        self.request = request
+    }
+}
+
+extension Problem {
+    static func notCached(by service: String) -> Problem {
+        Problem(
+            status: 409, title: "Not cached", proxyError: .proxyConfigurationError,
+            detail: "The configuration of ‘\(service)’ keeps nothing for this URL (`cache: none`).",
+            advice: "Take `cache: none` out of its configure block, or ask the origin through the proxy.")
+    }
+
+    static func offline(service: String) -> Problem {
+        Problem(
+            status: 409, title: "Offline", proxyError: .proxyConfigurationError,
+            detail: "The configuration says never to ask the origin of ‘\(service)’ (`offline`).",
+            advice: "Take `offline` out of the configuration.")
+    }
+}

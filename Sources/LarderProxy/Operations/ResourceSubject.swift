@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Larder
+package import LarderHTTP
+import LarderIO
+import LarderRules
+
+/// What an operator's question is about: a URL as Larder would route it, without anybody asking for it.
+package struct ResourceSubject: Sendable {
+    package let service: RoutedService
+    package let way: Way
+    package let uri: TargetURI
+    /// Path and query as they were written, where that is not the normal form; else empty.
+    package let spelling: [UInt8]
+
+    package func key(in partition: Larder.Partition) -> ResourceKey {
+        var key = ResourceKey()
+        key.set(service: service.number, partition: partition, url: uri, spelling: spelling)
+        return key
+    }
+
+    /// The URL as it is forwarded and stored.
+    package var url: String { key(in: .shared).url }
+}
+
+extension Proxy {
+    /// Finds what a URL is about: an origin's (`https://api.github.com/users/a`), a path of the gateway (`/github/users/a`),
+    /// or the gateway's whole URL (`http://localhost:3128/github/users/a`).
+    ///
+    /// - Parameter fields: of the request that is imagined; `Host` is overridden.
+    package func subject(of text: String) throws(Problem) -> ResourceSubject {
+        let text = text.prefix { $0 != "#" }
+        guard text.utf8.count <= TargetURI.lengthLimit else {
+            throw .noSubject("it is longer than \(TargetURI.lengthLimit) octets")
+        }
+        var head = RequestHead(method: .get, target: String(text))
+        head.fields[.host] = "localhost"
+        if let (authority, path) = gatewayParts(of: text) {
+            head.fields[.host] = String(authority)
+            head.target = Array(path.utf8)
+        } else if !text.hasPrefix("/"), !text.lowercased().hasPrefix("http://"),
+            !text.lowercased().hasPrefix("https://")
+        {
+            throw .noSubject("‘\(text.prefix(200))’ is neither an http or https URL nor a path of the gateway")
+        }
+        var uri = TargetURI()
+        var spelling: [UInt8] = []
+        var host = KnownHost()
+        let client = Router.Client(isLoopback: true, localHost: "localhost", localPort: 0)
+        switch configuration.router.route(head, from: client, uri: &uri, spelling: &spelling, host: &host) {
+        case .resource(let service, let way):
+            return ResourceSubject(service: service, way: way, uri: uri, spelling: spelling)
+        case .refused(let problem): throw .noSubject(problem.detail)
+        case .larder: throw .noSubject("it is one of Larder's own pages")
+        case .tunnel, .capabilities: throw .noSubject("it names no resource")
+        }
+    }
+
+    /// Authority and path of a URL that leads to this Larder's own gateway.
+    private func gatewayParts(of text: Substring) -> (authority: Substring, path: Substring)? {
+        let prefix = "http://"
+        guard text.lowercased().hasPrefix(prefix) else { return nil }
+        let rest = text.dropFirst(prefix.count)
+        let authority = rest.prefix { $0 != "/" && $0 != "?" }
+        let parsed = Array(authority.utf8).withUnsafeBytes { try? Authority($0, defaultPort: 80) }
+        guard let parsed, Router.isLoopbackName(parsed.host), addresses.contains(where: { $0.port == parsed.port })
+        else {
+            return nil
+        }
+        let path = rest.dropFirst(authority.count)
+        return (authority, path.hasPrefix("/") ? path : "/" + path)
+    }
+}
+
+extension Problem {
+    static func noSubject(_ why: String) -> Problem {
+        Problem(
+            status: 400, title: "Not a resource", proxyError: .httpRequestError,
+            detail: "The URL cannot be used: \(why).",
+            advice: "Name an origin's URL, as https://example.com/a, or a path of the gateway, as /service/a.")
+    }
+}
