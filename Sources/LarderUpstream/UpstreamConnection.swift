@@ -50,6 +50,9 @@ final class UpstreamConnection {
         }
     }
 
+    /// Whether something has come that was not looked at.
+    var hasInput: Bool { !received.isEmpty || stream.hasPendingInput }
+
     /// Something happened that a following request could suffer from.
     func spoil() { isSpoiled = true }
 

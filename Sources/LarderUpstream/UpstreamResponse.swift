@@ -35,6 +35,9 @@ package final class UpstreamResponse {
         }
     }
 
+    /// Whether `nextChunk` has something to look at without waiting for the origin.
+    package var isContentAtHand: Bool { isOver || lease.connection.hasInput }
+
     /// Complete once `nextChunk` has returned nil.
     package var trailers: Fields { decoder.trailers }
 

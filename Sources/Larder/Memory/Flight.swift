@@ -183,6 +183,14 @@ package final class Flight: Sendable {
         }
     }
 
+    /// Whether `next` has an answer without waiting.
+    package func hasNext(for reader: Int) -> Bool {
+        state.withLock { state in
+            guard let mine = state.readers[reader], !mine.isInterrupted else { return true }
+            return state.end > mine.offset || state.isOver
+        }
+    }
+
     /// How many clients read or are about to.
     package var interest: Int { state.withLock { $0.readers.count + $0.expected } }
 

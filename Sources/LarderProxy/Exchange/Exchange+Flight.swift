@@ -108,7 +108,9 @@ extension Exchange {
         startHead(status: response.status, fields: fields)
         finishHead(length: length, cacheStatus: status, proxyStatus: ProxyStatus(receivedStatus: response.status))
         guard delivery != .none else { return try await sendHead() }
-        var isHeadPending = true
+        // With the content in one write if it is there; but a stream of events may not begin for long.
+        var isHeadPending = flight.hasNext(for: reader)
+        if !isHeadPending { try await sendHead() }
         while true {
             switch await flight.next(for: reader) {
             case .chunks(let chunks):

@@ -23,7 +23,7 @@ extension Exchange {
             response = try await context.upstream.send(upstreamRequest(service, way, abort))
         } catch {
             if abort.isAborted { throw ClientGone() }
-            context.counters.add(.upstreamErrors)
+            if error is UpstreamError { context.counters.add(.upstreamErrors) }
             throw error
         }
         if response.head.status == 101 { return try await upgrade(response) }
@@ -48,7 +48,10 @@ extension Exchange {
             request.content = .stream(
                 content.framing, next: { try await content.next() }, trailers: { content.trailers })
         }
-        request.onInterim = { [self] interim in try await relayInterim(interim) }
+        request.onInterim = { [self] interim in
+            // Whoever sends the request would take the client's failure for the origin's.
+            do { try await relayInterim(interim) } catch { throw ClientGone() }
+        }
         return request
     }
 
@@ -82,7 +85,9 @@ extension Exchange {
             length: traits.method == .head ? nil : response.contentLength, cacheStatus: status,
             proxyStatus: ProxyStatus(receivedStatus: received.status))
         if traits.method != .head, !traits.isPersistent { isPersistent = false }
-        var isHeadPending = true
+        // With the content in one write if it is there; but a stream of events may not begin for long.
+        var isHeadPending = response.isContentAtHand
+        if !isHeadPending { try await sendHead() }
         while let chunk = try await response.nextChunk() {
             context.counters.add(.received, chunk.count)
             if isHeadPending { try await sendHead(with: [chunk]) } else { try await sendContent([chunk]) }
