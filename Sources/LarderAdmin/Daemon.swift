@@ -123,6 +123,7 @@ package final class Daemon: Sendable {
         upstream.connectTimeout = settings.timeouts.connect
         upstream.silenceTimeout = settings.timeouts.upstream
         upstream.idleTimeout = settings.timeouts.upstreamIdle
+        upstream.restTime = settings.timeouts.upstreamRest
         upstream.connectionLimit = settings.limits.upstreamConnections
         return ProxyConfiguration(settings: settings, router: router, pseudonym: pseudonym, upstreamSettings: upstream)
     }

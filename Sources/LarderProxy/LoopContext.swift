@@ -16,6 +16,9 @@ final class LoopContext {
     private(set) var isDraining = false
     private var connections: [ObjectIdentifier: DownstreamConnection] = [:]
     private var listeners: [Listener] = []
+    /// Connections that are being told why they are not served.
+    private var turnedAway = 0
+    private static let turnedAwayLimit = 64
     private var date: (second: Int64, text: String) = (.min, "")
 
     init(loop: EventLoop, proxy: Proxy, configuration: ProxyConfiguration, counters: LoopCounters) {
@@ -56,19 +59,33 @@ final class LoopContext {
 
     /// Serves an accepted connection, unless there are too many.
     func accept(_ stream: ByteStream, isAdminOnly: Bool) {
+        guard configuration.allows(stream.peerAddress) else { return turnAway(stream, .clientNotAllowed) }
         guard proxy.admitConnection(limit: configuration.settings.limits.connections) else {
-            counters.add(.connectionsRefused)
-            stream.close()
-            return
+            return turnAway(stream, .connectionLimit)
         }
         counters.add(.connectionsAccepted)
-        let connection = DownstreamConnection(
-            stream: stream, context: self, isAdminOnly: isAdminOnly,
-            isAllowed: configuration.allows(stream.peerAddress))
+        let connection = DownstreamConnection(stream: stream, context: self, isAdminOnly: isAdminOnly)
         connections[ObjectIdentifier(connection)] = connection
         spawn {
             await connection.serve()
             self.closed(connection)
+        }
+    }
+
+    /// Says why a connection is not served, unless too many are being told already, and closes it.
+    private func turnAway(_ stream: ByteStream, _ problem: Problem) {
+        counters.add(.connectionsRefused)
+        guard turnedAway < LoopContext.turnedAwayLimit else { return stream.close() }
+        turnedAway += 1
+        let farewell = problem.farewell(date: dateText())
+        spawn {
+            stream.setDeadline(after: .seconds(1))
+            if (try? await stream.write(farewell)) != nil {
+                await stream.closeGracefully(within: .seconds(1), discarding: 64 << 10)
+            } else {
+                stream.close()
+            }
+            self.turnedAway -= 1
         }
     }
 
@@ -95,5 +112,5 @@ final class LoopContext {
     }
 
     /// Ends what is left.
-    func closeAll() { connections.values.forEach { $0.stream.close() } }
+    func closeAll() { connections.values.forEach { $0.abort() } }
 }

@@ -179,6 +179,7 @@ package final class Proxy: Sendable {
             state.phase = .draining
             return state.contexts
         }
+        guard !contexts.isEmpty else { return }
         for context in contexts { context.execute { $0.drain() } }
         let limit = configuration.settings.timeouts.drain
         contexts.first?.execute { context in
@@ -257,8 +258,8 @@ package final class Proxy: Sendable {
 
     // MARK: Content
 
-    /// The largest content the memory tier takes: a sixteenth of it, and never more than 4 MiB.
-    var memoryObjectLimit: Int { min(4 << 20, registry.limit / 16) }
+    /// The largest content the memory tier takes: a sixteenth of it, and never more than 4 MiB or `cache.maxObject`.
+    var memoryObjectLimit: Int { min(4 << 20, registry.limit / 16, configuration.settings.cache.maxObject.bytes) }
 
     /// Whether content of `length` octets, or of unknown length, starts out being kept in memory.
     func keepsInMemory(_ length: Int64?) -> Bool { (length ?? 0) <= Int64(memoryObjectLimit) }
@@ -268,7 +269,7 @@ package final class Proxy: Sendable {
 
     /// Whether content of `length` octets can be kept at all.
     func mayKeep(_ length: Int64?) -> Bool {
-        if let storing { return (length ?? 0) <= storing.maxObject }
+        if let storing { return (length ?? 0) <= min(storing.maxObject, Int64(configuration.settings.cache.maxObject.bytes)) }
         return keepsInMemory(length)
     }
 

@@ -20,6 +20,9 @@ struct OriginPoolStateMachine {
         var waiters = 1024
         /// How long a connection is kept idle, in nanoseconds.
         var idleTime: Int64 = 60_000_000_000
+        /// How long a connection rests after a response before it carries another request, in nanoseconds. What an
+        /// origin sends in that time belongs to no request, and is noticed.
+        var restTime: Int64 = 0
     }
 
     /// Whether an idle connection may serve a request.
@@ -49,6 +52,8 @@ struct OriginPoolStateMachine {
 
     private struct Idle: Equatable {
         let connection: Int
+        /// When it has rested.
+        let from: Int64
         /// When it is too old, by our limit or the origin's word.
         let until: Int64
     }
@@ -190,6 +195,10 @@ struct OriginPoolStateMachine {
         var index = idle.count - 1
         while index >= 0 {
             let entry = idle[index]
+            guard now >= entry.from else {
+                index -= 1
+                continue
+            }
             switch now >= entry.until ? .broken : fitness(entry.connection) {
             case .fit:
                 idle.remove(at: index)
@@ -226,7 +235,8 @@ struct OriginPoolStateMachine {
         guard !isDraining, !isWanted, idle.count < limits.idle, total < limits.connections, until > now else {
             return [.close(connection)] + begin(limits)
         }
-        idle.append(Idle(connection: connection, until: until))
+        let (rested, isPastAll) = now.addingReportingOverflow(limits.restTime)
+        idle.append(Idle(connection: connection, from: isPastAll ? now : rested, until: until))
         return [.park(connection)]
     }
 

@@ -11,6 +11,8 @@ package struct UpstreamSettings: Sendable {
     package var silenceTimeout = Duration.seconds(60)
     /// How long a connection waits in the pool.
     package var idleTimeout = Duration.seconds(60)
+    /// How long a connection rests between two requests: what an origin says in that time answers nothing.
+    package var restTime = Duration.zero
     /// How long a request waits for a connection when as many are in use as may be.
     package var waitTimeout = Duration.seconds(10)
     /// How long a client that expects `100 Continue` waits for the origin's word.
@@ -29,7 +31,7 @@ package struct UpstreamSettings: Sendable {
     var poolLimits: OriginPoolStateMachine.Limits {
         OriginPoolStateMachine.Limits(
             connections: max(connectionLimit, 1), idle: idleLimit, waiters: waiterLimit,
-            idleTime: idleTimeout.wholeNanoseconds)
+            idleTime: idleTimeout.wholeNanoseconds, restTime: restTime.wholeNanoseconds)
     }
 }
 

@@ -279,13 +279,18 @@ package final class Flight: Sendable {
 
     /// The content is complete.
     package func finish(trailers: Fields) {
-        wakeAll { $0.trailers = trailers }
+        wakeAll { state in
+            state.trailers = trailers
+            // It may hold what holds this flight.
+            state.onAbandoned = nil
+        }
     }
 
     /// The load broke off; readers get what came before, then the error.
     package func fail(_ error: any Error) {
         wakeAll { state in
             state.error = error
+            state.onAbandoned = nil
             if state.answer == nil { state.answer = .failed(error) }
         }
     }

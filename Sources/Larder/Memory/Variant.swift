@@ -15,11 +15,13 @@ package final class Variant: Sendable {
     package let head: [UInt8]
     /// Whether the head holds fields that name URLs or hosts, which gateway clients get mapped.
     package let namesLocations: Bool
+    private let via: String
 
     package init(stored: StoredResponse, content: VariantContent, storedAt: Timestamp, via: String) {
         self.stored = stored
         self.content = content
         self.storedAt = storedAt
+        self.via = via
         namesLocations = Variant.locating.contains { stored.fields.contains($0) }
         head = PreparedHead.make(status: stored.status, fields: stored.fields, length: content.length, via: via)
     }
@@ -28,6 +30,9 @@ package final class Variant: Sendable {
     package func with(_ stored: StoredResponse, via: String) -> Variant {
         Variant(stored: stored, content: content, storedAt: storedAt, via: via)
     }
+
+    /// The same response as another policy sees it: what depends on the configuration is computed anew.
+    package func under(_ policy: CachePolicy) -> Variant { with(stored.marked(stored.standing, policy: policy), via: via) }
 
     private static let locating: [FieldName] = [.location, .contentLocation, .link, .setCookie]
 

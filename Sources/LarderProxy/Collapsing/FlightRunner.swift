@@ -48,10 +48,10 @@ final class FlightRunner {
         let loop = context.loop
         let flight = flight
         let abort = Confined(abort)
-        flight.onAbandoned {
-            loop.execute { loop in
+        flight.onAbandoned { [weak flight] in
+            loop.execute { [weak flight] loop in
                 loop.timer(after: grace) {
-                    if flight.interest == 0 { abort.value.abort() }
+                    if flight?.interest == 0 { abort.value.abort() }
                 }
             }
         }
@@ -162,11 +162,12 @@ final class FlightRunner {
     private func stream(_ response: UpstreamResponse, into writer: EntityWriter?, keepsInMemory: Bool) async throws {
         var retains = keepsInMemory
         var writer = writer
+        let limit = context.proxy.memoryObjectLimit
         var total = 0
         while let chunk = try await response.nextChunk() {
             total += chunk.count
             context.counters.add(.received, chunk.count)
-            if retains, total > context.proxy.memoryObjectLimit {
+            if retains, total > limit {
                 retains = false
                 flight.stopRetaining()
             }

@@ -12,8 +12,6 @@ final class DownstreamConnection {
     let client: Router.Client
     /// Over the admin surface's Unix socket.
     let isOverSocket: Bool
-    /// Whether the access list has the client; others are told that it does not.
-    let isAllowed: Bool
     let buffer: ReadBuffer
     private var parser: RequestHeadParser
     private var exchange: Exchange!
@@ -21,8 +19,7 @@ final class DownstreamConnection {
     /// Whether the connection is between two requests, and may be closed without anybody losing an answer.
     private(set) var isIdle = true
 
-    init(stream: ByteStream, context: LoopContext, isAdminOnly: Bool, isAllowed: Bool) {
-        self.isAllowed = isAllowed
+    init(stream: ByteStream, context: LoopContext, isAdminOnly: Bool) {
         self.stream = stream
         self.context = context
         let peer = stream.peerAddress
@@ -58,6 +55,13 @@ final class DownstreamConnection {
     /// Ends an idle connection at once; a busy one ends after its exchange.
     func drain() {
         if isIdle { stream.interruptWaits() }
+    }
+
+    /// Ends the connection at once, and whatever its exchange waits for.
+    func abort() {
+        let leave = stream.onPeerClosed
+        stream.close()
+        leave?()
     }
 
     /// Reads one head into the exchange. False when the client has nothing more to ask, or asked what cannot be

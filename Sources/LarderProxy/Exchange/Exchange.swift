@@ -102,10 +102,6 @@ final class Exchange {
     }
 
     private func answer() async throws {
-        guard connection.isAllowed else {
-            context.counters.add(.connectionsRefused)
-            throw Problem.clientNotAllowed(stream.peerAddress.host)
-        }
         let framing = try BodyFraming(request: head)
         if framing != .none {
             content = RequestContent(

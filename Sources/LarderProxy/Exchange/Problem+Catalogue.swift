@@ -55,13 +55,6 @@ extension Problem {
         status: 413, title: "Content too large", proxyError: .httpRequestError,
         detail: "Requests to Larder itself carry at most 1 MiB.", advice: "Send less.", closes: true)
 
-    static func clientNotAllowed(_ client: String) -> Problem {
-        Problem(
-            status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
-            detail: "Larder serves clients on its own machine, and \(client) is not one.",
-            advice: "Add the address to `access.allow` in Larder's configuration.", closes: true)
-    }
-
     static func notForwarded(to authority: String) -> Problem {
         Problem(
             status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
@@ -77,6 +70,16 @@ extension Problem {
     static let tunnelLimit = Problem(
         status: 503, title: "Too many tunnels", proxyError: .connectionLimitReached,
         detail: "As many tunnels are open as `limits.tunnels` allows.", advice: "Close some, or raise the limit.")
+
+    static let connectionLimit = Problem(
+        status: 503, title: "Too many connections", proxyError: .connectionLimitReached,
+        detail: "As many client connections are open as `limits.connections` allows.",
+        advice: "Close some, or raise the limit.", closes: true)
+
+    static let clientNotAllowed = Problem(
+        status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
+        detail: "Larder does not serve clients at this address.",
+        advice: "Add the address to `access.allow` in Larder's configuration if it should.", closes: true)
 
     static func preconditionFailed(by field: FieldName) -> Problem {
         Problem(

@@ -109,6 +109,19 @@ extension Problem {
     }
 }
 
+extension Problem {
+    /// The whole response on a connection that closes without its request having been looked at.
+    func farewell(date: String) -> [UInt8] {
+        let text = content(as: .json, instance: "about:blank")
+        let lines = [
+            "HTTP/1.1 \(status.rawValue) \(status.phrase)", "Date: \(date)", "Content-Type: \(ProblemFormat.json.mediaType)",
+            "Content-Length: \(text.utf8.count)", "Cache-Control: no-store",
+            "Proxy-Status: \(ProxyStatus(proxyError, details: title).member())", "Connection: close", "", text,
+        ]
+        return Array(lines.joined(separator: "\r\n").utf8)
+    }
+}
+
 /// JSON text of single values, for the few bytes that are written without an encoder.
 package enum JSONText {
     package static func string(_ text: String) -> String {

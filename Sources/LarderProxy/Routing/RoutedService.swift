@@ -82,10 +82,13 @@ package final class RoutedService: Sendable {
         Resource(service: service, url: ResourceURL(url), partition: partition, key: key)
     }
 
-    /// What applies to a GET of `resource`: computed once for each generation of the configuration.
+    /// What applies to a GET of `resource`: computed once for each generation of the configuration, by which the
+    /// variants in memory are then judged too.
     func configuration(for resource: Resource) -> EffectiveConfiguration {
         resource.memory.configuration(version: service.configurationSet.version) {
-            effective(resource.frozenConfiguration(for: .get))
+            let made = effective(resource.frozenConfiguration(for: .get))
+            resource.memory.judge(by: made.policy)
+            return made
         }
     }
 

@@ -68,6 +68,8 @@ package struct Settings: Sendable {
         package var upstream = Duration.seconds(60)
         /// A connection to an origin that waits in the pool.
         package var upstreamIdle = Duration.seconds(60)
+        /// How long a connection to an origin rests after a response before it carries another request.
+        package var upstreamRest = Duration.milliseconds(1)
         /// A tunnel on which nothing moves.
         package var tunnelIdle = Duration.seconds(600)
         /// What running exchanges are given to end after SIGTERM.

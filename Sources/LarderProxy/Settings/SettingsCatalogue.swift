@@ -129,6 +129,12 @@ package enum SettingsCatalogue {
                 "timeouts.upstreamIdle", \.timeouts.upstreamIdle, .duration(range),
                 "How long an unused connection to an origin is kept."),
             Setting(
+                "timeouts.upstreamRest", \.timeouts.upstreamRest, .duration(.zero...Duration.seconds(1)),
+                """
+                How long a connection to an origin rests after a response before it carries another request. An \
+                origin that sends more than it announced is noticed in that time, and its connection given up.
+                """),
+            Setting(
                 "timeouts.tunnelIdle", \.timeouts.tunnelIdle, .duration(range),
                 "How long a tunnel is kept in which nothing moves."),
             Setting(

@@ -61,6 +61,8 @@ package final class Scenario: Sendable {
         settings.cache.path = directory.map { .path($0.path) } ?? .none
         settings.admin.socket = .none
         settings.upstream.parent = .none
+        // The scenario's clock stands still unless it is moved.
+        settings.timeouts.upstreamRest = .zero
         configure(&settings, origin)
         let log = Recorder<String>()
         let time = ManualTime()

@@ -102,6 +102,7 @@ struct SettingsCatalogueTests {
           connect: 5 s
           upstream: 6 s
           upstreamIdle: 7 s
+          upstreamRest: 2 ms
           tunnelIdle: 8 s
           drain: 9 s
           abandon: 0
