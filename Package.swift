@@ -130,6 +130,7 @@ let package = Package(
                 "LarderProxy", "LarderAdmin", "LarderStores", "LarderUpstream", "Larder", "LarderHTTP", "LarderRules",
                 "LarderIO", "LarderTesting", .product(name: "Logging", package: "swift-log"),
             ],
+            exclude: ["Admin/Golden"],
             swiftSettings: swiftSettings),
         .testTarget(
             name: "LarderCLITests",

@@ -52,6 +52,11 @@ package struct AdminPages: OwnPages {
 
     private static var statusPages: [String: Page] {
         [
+            "/": .reading { request, proxy in FirstPage.answer(request, proxy) },
+            "/favicon.ico": .reading { _, _ in FirstPage.icon },
+            "/-/assets/icon.svg": .reading { _, _ in FirstPage.icon },
+            "/-/assets/dashboard.css": .reading { _, _ in FirstPage.style() },
+            "/-/assets/dashboard.js": .reading { _, _ in FirstPage.script() },
             "/-/health": .reading { request, _ in
                 _ = try AdminParameters(request, known: [])
                 return OwnResponse(text: "healthy\n")
@@ -64,6 +69,17 @@ package struct AdminPages: OwnPages {
             "/-/status": .reading { request, proxy in
                 _ = try AdminParameters(request, known: [])
                 return OwnResponse(json: await StatusReport(of: proxy).json)
+            },
+            "/-/explain": .reading { request, proxy in
+                let parameters = try AdminParameters(request, known: ["url", "header"], repeatable: ["header"])
+                let subject = try proxy.subject(of: parameters.required("url"))
+                let situation = await Situation(subject, fields: try parameters.fields("header"), in: proxy)
+                let explanation = Explanation(situation)
+                let accept = request.fields[.accept]?.lowercased() ?? ""
+                if accept.contains("text/plain"), !accept.contains("json") {
+                    return OwnResponse(text: explanation.text)
+                }
+                return OwnResponse(json: explanation.json)
             },
             "/-/metrics": .reading { request, proxy in
                 _ = try AdminParameters(request, known: [])

@@ -50,7 +50,8 @@ package final class FrozenConfiguration: Sendable {
 package final class ConfigurationSet: Sendable {
     package let version: UInt64
     package let entries: [ConfigurationEntry]
-    private let defaults: Configuration
+    /// What the entries begin with.
+    package let defaults: Configuration
     private let computed = Lock<[[Int]: FrozenConfiguration]>([:])
 
     init(version: UInt64, entries: [ConfigurationEntry], defaults: Configuration) {

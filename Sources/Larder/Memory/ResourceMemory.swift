@@ -37,6 +37,7 @@ package final class ResourceMemory: Sendable {
         /// Counts wipes, so that what was begun before one does not land after it (B-12).
         var epoch: UInt64 = 0
         var configuration: (version: UInt64, value: any AnyObject & Sendable)?
+        var unstored: UnstoredResponse?
     }
 
     private let state = Lock(State())
@@ -119,6 +120,7 @@ package final class ResourceMemory: Sendable {
                 if isSame || kept.count >= ResourceMemory.variantLimit - 1 { replaced.append(other) } else { kept.append(other) }
             }
             state.snapshot = Snapshot(variants: [variant] + kept, isStoreRead: state.snapshot.isStoreRead)
+            state.unstored = nil
             return .landed(replaced: replaced)
         }
     }
@@ -155,6 +157,7 @@ package final class ResourceMemory: Sendable {
             let gone = state.snapshot.variants
             state.snapshot = Snapshot(isStoreRead: storeIsEmpty)
             state.epoch += 1
+            state.unstored = nil
             state.flights.removeAll()
             return gone
         }
@@ -166,6 +169,12 @@ package final class ResourceMemory: Sendable {
             state.snapshot = Snapshot(
                 variants: state.snapshot.variants, failure: failure, isStoreRead: state.snapshot.isStoreRead)
         }
+    }
+
+    /// The last response that was not kept, until one is.
+    package var unstored: UnstoredResponse? {
+        get { state.withLock { $0.unstored } }
+        set { state.withLock { $0.unstored = newValue } }
     }
 
     // MARK: Loads under way

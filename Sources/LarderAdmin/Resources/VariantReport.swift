@@ -66,7 +66,9 @@ struct VariantReport {
         return .object(object)
     }
 
-    var validators: [String] {
+    var validators: [String] { VariantReport.validators(of: stored) }
+
+    static func validators(of stored: StoredResponse) -> [String] {
         var names: [String] = []
         if stored.facts.eTag != nil { names.append("ETag") }
         if stored.facts.lastModified != nil { names.append("Last-Modified") }

@@ -23,9 +23,9 @@ struct AdminClient {
 
     /// Sends a request and gives the content of a successful answer; every other answer is thrown, with what it
     /// says.
-    func send(_ method: Method, _ target: String) throws -> [UInt8] {
+    func send(_ method: Method, _ target: String, accept: String = "application/json") throws -> [UInt8] {
         let request =
-            "\(method) \(target) HTTP/1.0\r\nHost: localhost\r\nAccept: application/json\r\n"
+            "\(method) \(target) HTTP/1.0\r\nHost: localhost\r\nAccept: \(accept)\r\n"
             + (method.isSafe ? "" : "Content-Length: 0\r\n") + "\r\n"
         let answer: [UInt8]
         do throws(UnixStream.Failure) {

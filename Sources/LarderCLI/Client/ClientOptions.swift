@@ -36,6 +36,15 @@ struct ClientOptions: ParsableArguments {
         Terminal.write(text(value, Terminal.style(environment: environment)))
     }
 
+    /// Sends a request whose answer the daemon words itself, and prints it; with `--json`, the answer in JSON.
+    func performInWords(_ path: String, _ parameters: [(name: String, value: String)]) throws {
+        if json { return try perform(.get, path, parameters, text: Outline.text) }
+        let client = AdminClient(socket: try socketPath(ProcessInfo.processInfo.environment))
+        let content = try client.send(.get, AdminClient.target(path, parameters), accept: "text/plain")
+        let lines = String(decoding: content, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
+        Terminal.write(lines.map { Outline.printable(String($0)) }.joined(separator: "\n"))
+    }
+
     /// The socket that was named, or the first one of the usual that is there.
     private func socketPath(_ environment: [String: String]) throws -> String {
         if let socket { return socket }

@@ -38,7 +38,7 @@ struct Explain: ParsableCommand {
     }
 
     func run() throws {
-        try client.perform(.get, "/-/explain", [("url", url)] + headers.map { ("header", $0) }, text: Outline.text)
+        try client.performInWords("/-/explain", [("url", url)] + headers.map { ("header", $0) })
     }
 }
 

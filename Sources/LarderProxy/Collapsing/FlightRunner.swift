@@ -136,6 +136,11 @@ final class FlightRunner {
             responseTime: times.response)
         let length = response.contentLength
         guard case .store(_, let durability) = storability, context.proxy.mayKeep(length), response.head.status != 206 else {
+            launch.resource.memory.unstored = UnstoredResponse(
+                head, at: times.response,
+                conditions: Storability.conditions(
+                    request: launch.clientHead, target: launch.uri, response: head, policy: launch.policy,
+                    responseTime: times.response))
             flight.announce(.response(head, length: length, stored: nil))
             try await stream(response, into: nil, keepsInMemory: false)
             flight.finish(trailers: response.trailers)

@@ -56,7 +56,7 @@ package final class RoutedService: Sendable {
 
     /// Whether resources of this service may be at `uri`: on the base URL's origin, or on a host that the
     /// configuration lists. Unclaimed traffic may go anywhere.
-    func allows(_ uri: TargetURI) -> Bool {
+    package func allows(_ uri: TargetURI) -> Bool {
         guard let base else { return true }
         return uri.hasSameOrigin(as: base)
             || settings.allowHosts.contains { $0.matches(host: uri.host, port: uri.port) }
@@ -65,7 +65,7 @@ package final class RoutedService: Sendable {
     // MARK: Partitions
 
     /// Whose Resource a request is about (T-03).
-    func partition(of fields: Fields) -> Larder.Partition {
+    package func partition(of fields: Fields) -> Larder.Partition {
         guard settings.privacy == .partitioned,
             case .identity(let identity) = Privacy.decide(.partitioned, Privacy.Inputs(), request: fields).partition
         else { return .shared }

@@ -164,13 +164,11 @@ struct AdminResourcesTests {
         }
     }
 
-    @Test func `what survives a restart is listed and can be wiped`() async throws {
-        // One directory, two daemons, one after the other.
+    @Test func `what is on disk alone is listed with its state`() async throws {
         try await AdminFixture.run { daemon throws in
             _ = try daemon.get("/api/a")
             await daemon.daemon.proxy.storing?.store.flush()
-            let pages = daemon.daemon.proxy.storing
-            #expect(pages?.store.statistics.entries == 1)
+            #expect(daemon.daemon.proxy.storing?.store.statistics.entries == 1)
             _ = try daemon.command("POST", "/-/wipe?match=**&caches=keep")
             let list = try daemon.get("/-/resources").json
             let line = try #require(list["resources"]?[0])

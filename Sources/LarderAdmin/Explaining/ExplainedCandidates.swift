@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderRules
+
+/// Which stored response would be used for a request, and why not the others (RFC 9111 §4, §4.1).
+enum ExplainedCandidates {
+    static func list(_ situation: Situation, selected: Int?) -> [Explanation.Candidate] {
+        situation.variants.enumerated().map { index, variant in
+            let stored = variant.stored
+            let report = VariantReport(variant: variant, now: situation.now)
+            var parts = ["\(stored.status.rawValue)", "\(variant.content.length) octets", report.state]
+            parts.append("received \(TimeText.iso(stored.responseTime))")
+            parts.append(situation.isInMemory && report.place == "memory" ? "in memory" : "on disk")
+            if !report.selectors.isEmpty { parts.append("for " + report.selectors.joined(separator: ", ")) }
+            return Explanation.Candidate(
+                text: parts.joined(separator: ", "), isChosen: index == selected,
+                why: why(stored, index, selected, situation))
+        }
+    }
+
+    private static func why(_ stored: StoredResponse, _ index: Int, _ selected: Int?, _ situation: Situation) -> String
+    {
+        if index == selected { return "the most recent that matches the request" }
+        if stored.variance.matchesNothing { return "its Vary is *, so no request matches" }
+        let other = stored.variance.selectors.first { selector in
+            let own = Variance(selectors: [selector], matchesNothing: false, normalises: true)
+            return !own.matches(situation.request.fields)
+        }
+        if let other {
+            let value = situation.request.fields[other.name].map { ShownFields.value($0, of: other.name) } ?? "absent"
+            return "the request's \(other.name) is \(value)"
+        }
+        if stored.requestWasAuthorized, !stored.facts.allowsAuthorized {
+            return "it was given to a request with Authorization, and nothing lets others have it"
+        }
+        return "an older one, or one that holds less of what is asked for"
+    }
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderProxy
+import LarderRules
+
+/// What a request would come to, in words, and what would change it.
+struct ExplainedDecision {
+    let word: String
+    let reason: String?
+    let outcome: String
+    let cacheStatus: String?
+    let advice: [String]
+
+    init(_ situation: Situation, _ decision: ReuseDecision, selected: Int?) {
+        let service = situation.service.name
+        let wishes = CacheControl.Request(situation.request.fields)
+        let time = ExplainedFreshness.roughly
+        let longer =
+            "To keep it longer than the origin says: `expirationTime: { time: …, mode: floor }` in a configure block."
+        let askNow = "To have the origin asked now: `larder invalidate URL`, or send `Cache-Control: no-cache`."
+
+        if !situation.service.allows(situation.uri) {
+            (word, reason, cacheStatus) = ("refuse", "host-not-allowed", nil)
+            outcome = "It would be refused with 403: the host is not one of the service's."
+            advice = ["Add the host to `allowHosts` of `\(service)`."]
+            return
+        }
+        guard situation.configuration.caches else {
+            (word, reason, cacheStatus) = ("forward", "bypass", CacheStatus(.forward(.bypass)).member())
+            outcome =
+                "It would be passed to the origin, and nothing would be kept: the configuration says `cache: none`."
+            advice = ["Take `cache: none` out of the configure block to have responses kept."]
+            return
+        }
+        var status = CacheStatus(decision)?.member()
+        let goesForward: Bool
+        switch decision {
+        case .validate, .forward: goesForward = true
+        case .answer, .answerStale, .refuse: goesForward = false
+        }
+        if goesForward, let failure = situation.failure, situation.now < failure.retryAt,
+            !situation.request.fields.contains(.cacheControl), !situation.request.fields.contains(.pragma)
+        {
+            (word, reason, cacheStatus) = ("wait", "retry-time", status)
+            let fallback = selected.map { situation.variants[$0].stored }
+            let stale = fallback.map {
+                StaleUse.onError(
+                    $0, failure: .disconnected, request: situation.request, policy: situation.policy, now: situation.now
+                )
+            }
+            if case .serve? = stale {
+                outcome =
+                    "The origin failed at \(TimeText.iso(failure.at)) and is left alone for now; the stored response would be served, stale."
+            } else {
+                outcome =
+                    "The origin failed at \(TimeText.iso(failure.at)) and is left alone for now; the error would be answered."
+            }
+            advice = [
+                "The error: \(failure.error)",
+                "It is asked again from \(TimeText.iso(failure.retryAt)) on; `retryTime` in a configure block says how long that is.",
+            ]
+            return
+        }
+        if situation.isLoading, goesForward { status = status.map { $0 + "; collapsed" } }
+        cacheStatus = status
+        let loading = situation.isLoading ? " A load is under way; the request would wait for its answer." : ""
+
+        switch decision {
+        case .answer(let selection):
+            (word, reason) = ("answer", "fresh")
+            outcome =
+                "It would be answered from the cache: the stored response is fresh for another \(time(selection.ttl))."
+            advice = [askNow, longer]
+        case .answerStale(let selection, let why):
+            (word, reason) = ("answer-stale", why.rawValue)
+            let over = time(.zero - selection.ttl)
+            switch why {
+            case .offline:
+                outcome =
+                    "It would be answered from the cache although the lifetime ended \(over) ago: `\(service)` is offline."
+                advice = ["Take `offline` out of the configuration to have the origin asked."]
+            case .staleWhileRevalidate:
+                outcome =
+                    "It would be answered from the cache at once, stale by \(over), and the origin asked in the background."
+                advice = [
+                    "To have clients wait for the origin's answer: `staleWhileRevalidate: 0` where the origin names no window."
+                ]
+            case .maxStale, .staleIfError, .disconnected:
+                outcome =
+                    "It would be answered from the cache, stale by \(over): the request accepts that (\(why.rawValue))."
+                advice = ["Leave `max-stale` out of the request's Cache-Control to have the origin asked."]
+            }
+        case .validate(let selection, let why):
+            (word, reason) = ("validate", why.rawValue)
+            let stored = situation.variants[selection.index].stored
+            if why == .request {
+                outcome =
+                    "The origin would be asked whether the stored response is still good: the request demands it."
+                    + loading
+                advice = ["Leave `Cache-Control` and `Pragma` out of the request to be answered from the cache."]
+            } else if stored.standing != .asReceived {
+                outcome =
+                    "The origin would be asked whether the stored response is still good: it was invalidated." + loading
+                advice = ["The next request, or `larder load URL`, settles it."]
+            } else if stored.facts.validatesAlways {
+                outcome =
+                    "The origin would be asked whether the stored response is still good, as it is each time: it says no-cache."
+                    + loading
+                advice = [
+                    "To answer without asking against the origin's word: `expirationTime: { time: …, mode: override }`."
+                ]
+            } else {
+                outcome =
+                    "The origin would be asked whether the stored response is still good: its lifetime ended \(time(.zero - selection.ttl)) ago."
+                    + loading
+                advice = [
+                    longer,
+                    "To answer at once and ask in the background: `staleWhileRevalidate: …` in a configure block.",
+                ]
+            }
+        case .forward(let why, let fallback):
+            (word, reason) = ("forward", why.rawValue)
+            (outcome, advice) = ExplainedDecision.forwarded(
+                situation, why, fallback: fallback, wishes: wishes, loading: loading)
+        case .refuse(.onlyIfCached):
+            (word, reason) = ("refuse", RefusalReason.onlyIfCached.rawValue)
+            outcome = "It would be answered 504: nothing stored may answer it, and it says only-if-cached."
+            advice = ["Leave `only-if-cached` out of the request's Cache-Control."]
+        case .refuse(.offline):
+            (word, reason) = ("refuse", RefusalReason.offline.rawValue)
+            outcome = "It would be answered 504: nothing stored may answer it, and `\(service)` is offline."
+            advice = ["Take `offline` out of the configuration to have the origin asked."]
+        }
+    }
+
+    private static func forwarded(
+        _ situation: Situation, _ why: ForwardReason, fallback: ReuseDecision.Selection?, wishes: CacheControl.Request,
+        loading: String
+    ) -> (outcome: String, advice: [String]) {
+        switch why {
+        case .uriMiss:
+            if let unstored = situation.unstored {
+                let failed = unstored.conditions.first { !$0.passed }
+                let advice = failed.map { ExplainedStorage.remedy($0.condition, service: situation.service.name) }
+                return (
+                    "The origin would be asked: its last response, at \(TimeText.iso(unstored.at)), was not stored"
+                        + (failed.map { " (\($0.condition.rawValue))" }
+                            ?? " because of its size or because it is a part") + "." + loading,
+                    [
+                        advice
+                            ?? "Raise `cache.maxObject`, or have it fit into a sixteenth of `cache.memory` where there is no disk."
+                    ]
+                )
+            }
+            return (
+                "The origin would be asked: nothing is stored for this URL." + loading,
+                ["`larder load URL` brings it into the cache."]
+            )
+        case .varyMiss:
+            let names = Set(situation.variants.flatMap { $0.stored.variance.selectors.map(\.name.description) })
+                .sorted()
+            return (
+                "The origin would be asked: what is stored is for other values of \(names.joined(separator: ", "))."
+                    + loading,
+                ["Send the same \(names.joined(separator: ", ")) as the request that was stored; `-H` tries one here."]
+            )
+        case .miss:
+            return (
+                "The origin would be asked: what is stored was given to a request with Authorization." + loading,
+                [ExplainedStorage.remedy(.authorization, service: situation.service.name)]
+            )
+        case .request:
+            return (
+                "The origin would be asked, and for all of it: the request demands it." + loading,
+                ["Leave `Cache-Control` and `Pragma` out of the request to be answered from the cache."]
+            )
+        case .stale:
+            let over = fallback.map { ExplainedFreshness.roughly(.zero - $0.ttl) } ?? ""
+            return (
+                "The origin would be asked for all of it: the stored response is no longer fresh"
+                    + (fallback.map { $0.ttl < .zero ? " (since \(over))" : "" } ?? "") + " and has no validator."
+                    + loading,
+                [
+                    "To keep it longer than the origin says: `expirationTime: { time: …, mode: floor }` in a configure block."
+                ]
+            )
+        case .partial:
+            return ("The origin would be asked: only a part is stored, and not what is asked for." + loading, [])
+        case .bypass, .method:
+            return ("It would be passed to the origin." + loading, [])
+        }
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderProxy
+import LarderRules
+
+/// The conditions of RFC 9111 §3 for keeping a response, each with how it came out.
+enum ExplainedStorage {
+    /// About the stored response if there is one, else about the last one that was not stored; before there was any,
+    /// about the request, which some conditions depend on alone.
+    static func conditions(_ situation: Situation, selected: Int?) -> (subject: String, [Explanation.Condition]) {
+        guard situation.configuration.caches else { return ("nothing is kept: `cache: none`", []) }
+        if let selected {
+            let stored = situation.variants[selected].stored
+            let response = ResponseHead(status: stored.status, fields: stored.fields)
+            let conditions = judge(situation, response, stored.responseTime)
+            return (
+                "if the origin answered this request as it did then",
+                conditions.map { condition($0, situation, response) }
+            )
+        }
+        if let unstored = situation.unstored {
+            let subject =
+                "the last response, \(unstored.status.rawValue) at \(TimeText.iso(unstored.at)), which was not stored"
+            return (subject, unstored.conditions.map { condition($0, unstored) })
+        }
+        let response = ResponseHead(status: 200)
+        let conditions = judge(situation, response, situation.now).filter { requestAlone.contains($0.condition) }
+        return ("as far as the request alone decides", conditions.map { condition($0, situation, response) })
+    }
+
+    private static let requestAlone: Set<StorageCondition> = [
+        .method, .requestNoStore, .authorization, .requestContent, .unkeyedField,
+    ]
+
+    private static func judge(
+        _ situation: Situation, _ response: ResponseHead, _ responseTime: Timestamp
+    ) -> [Storability.Condition] {
+        Storability.conditions(
+            request: situation.request, target: situation.uri, response: response, policy: situation.policy,
+            responseTime: responseTime)
+    }
+
+    private static func condition(
+        _ outcome: Storability.Condition, _ situation: Situation, _ response: ResponseHead
+    ) -> Explanation.Condition {
+        let field = shownField(outcome).map { name in
+            let value =
+                requestAlone.contains(outcome.condition) ? situation.request.fields[name] : response.fields[name]
+            return value.map { "\(name): \(ShownFields.value($0, of: name))" } ?? "\(name)"
+        }
+        return Explanation.Condition(
+            name: outcome.condition.rawValue, isMet: outcome.passed, field: field, meaning: meaning(outcome.condition))
+    }
+
+    private static func condition(
+        _ outcome: Storability.Condition, _ unstored: UnstoredResponse
+    ) -> Explanation.Condition {
+        let field = shownField(outcome).map { name in
+            unstored.fields.first { $0.lowercased().hasPrefix("\(name):".lowercased()) } ?? "\(name)"
+        }
+        return Explanation.Condition(
+            name: outcome.condition.rawValue, isMet: outcome.passed, field: field, meaning: meaning(outcome.condition))
+    }
+
+    /// The field responsible: for what failed, and for what a field made hold.
+    private static func shownField(_ outcome: Storability.Condition) -> FieldName? {
+        !outcome.passed || [.cacheable, .vary, .contentRange].contains(outcome.condition) ? outcome.field : nil
+    }
+
+    /// What must hold.
+    static func meaning(_ condition: StorageCondition) -> String {
+        switch condition {
+        case .method: "responses to the method can be used again"
+        case .status: "the status is final and does not depend on more than the URL"
+        case .mustUnderstand: "a status under must-understand is known here"
+        case .requestNoStore: "the request does not say no-store"
+        case .noStore: "the response does not say no-store"
+        case .notPrivate: "the response is not private, or the cache is"
+        case .authorization: "no credentials, or a directive that allows sharing all the same"
+        case .requestContent: "no content outside the key made the origin choose this response"
+        case .unkeyedField: "nor did a field the configuration is wary of"
+        case .contentRange: "a part says which part it is"
+        case .vary: "a later request can be told to match"
+        case .setCookie: "no cookie keeps it out"
+        case .cacheable: "it has a lifetime, or its status or a directive makes it cacheable"
+        }
+    }
+
+    /// What to do so that the condition is met.
+    static func remedy(_ condition: StorageCondition, service: String) -> String {
+        switch condition {
+        case .noStore: "The origin forbids keeping it (no-store). Only the origin can change that."
+        case .requestNoStore: "Leave `no-store` out of the request's Cache-Control."
+        case .notPrivate:
+            "The origin allows one user only: set `privacy: private` for `\(service)` if this Larder has one."
+        case .authorization:
+            "The request carries Authorization: set `privacy: partitioned` for `\(service)` to keep responses for each "
+                + "user apart, or have the origin say `public`."
+        case .cacheable:
+            "The origin names no lifetime: give it one with `expirationTime: { time: …, mode: override }` in a configure block."
+        case .vary:
+            "The origin says that every request may get something else (Vary: *). Only the origin can change that."
+        case .status: "A response with this status is for its own request only."
+        case .method, .mustUnderstand, .requestContent, .unkeyedField, .contentRange, .setCookie:
+            "Its condition is: \(meaning(condition))."
+        }
+    }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderProxy
+import LarderRules
+
+/// Why a request would be answered as it would be: what `/-/explain` and `larder explain` say.
+///
+/// The rules that decide real requests are asked here too, so that what is explained is what happens.
+struct Explanation: Sendable {
+    /// One block of configuration that applies, and what it changes.
+    struct Block: Sendable, Equatable {
+        var title: String
+        var changes: [String]
+    }
+
+    /// One stored variant, and whether it was the one.
+    struct Candidate: Sendable, Equatable {
+        var text: String
+        var isChosen: Bool
+        var why: String
+    }
+
+    struct Fact: Sendable, Equatable {
+        var name: String
+        var value: String
+        var note: String?
+        /// The value as a number, where it is a length of time.
+        var seconds: Duration?
+    }
+
+    struct Condition: Sendable, Equatable {
+        var name: String
+        var isMet: Bool
+        /// The field responsible, with its value where it is known.
+        var field: String?
+        var meaning: String
+    }
+
+    var url: String
+    var fields: [String]
+    /// What would happen, in a sentence.
+    var outcome: String
+    /// The word for it, and the reason in the words of RFC 9211 or of the refusal.
+    var decision: (word: String, reason: String?)
+    /// What the response's `Cache-Status` would say, as far as it is known beforehand.
+    var cacheStatus: String?
+    var service: [Fact]
+    var blocks: [Block]
+    var key: [Fact]
+    var candidates: [Candidate]
+    /// The arithmetic of age and lifetime; empty when nothing is stored that matches.
+    var freshness: [Fact]
+    /// What the conditions below are about.
+    var storageSubject: String
+    var storage: [Condition]
+    /// What to change to get another outcome.
+    var advice: [String]
+}
+
+extension Explanation {
+    init(_ situation: Situation) {
+        let policy = situation.policy
+        let candidates = situation.variants.map(\.stored)
+        let caches = situation.configuration.caches
+        let decision = Reuse.decide(
+            request: situation.request, candidates: candidates, policy: policy, now: situation.now)
+        let selected = Reuse.select(situation.request, candidates, policy: policy)
+        let verdict = ExplainedDecision(situation, decision, selected: selected)
+        url = situation.url
+        fields = ShownFields.lines(situation.request.fields).filter { !$0.lowercased().hasPrefix("host:") }
+        outcome = verdict.outcome
+        self.decision = (verdict.word, verdict.reason)
+        cacheStatus = verdict.cacheStatus
+        service = Explanation.service(situation)
+        blocks = ExplainedConfiguration.blocks(situation)
+        key = Explanation.key(situation)
+        self.candidates = caches ? ExplainedCandidates.list(situation, selected: selected) : []
+        freshness = selected.map { ExplainedFreshness.facts(candidates[$0], situation) } ?? []
+        (storageSubject, storage) = ExplainedStorage.conditions(situation, selected: selected)
+        advice = verdict.advice
+    }
+
+    private static func service(_ situation: Situation) -> [Fact] {
+        let service = situation.service
+        guard let base = service.base else {
+            return [
+                Fact(name: "name", value: service.name, note: "no service claims this URL, so RFC 9111 alone decides")
+            ]
+        }
+        return [
+            Fact(name: "name", value: service.name),
+            Fact(name: "baseURL", value: base.string),
+            Fact(name: "mount", value: service.settings.effectiveMount),
+            Fact(name: "privacy", value: service.settings.privacy.rawValue),
+        ]
+    }
+
+    private static func key(_ situation: Situation) -> [Fact] {
+        let service = situation.service
+        let isPartition = situation.partition != .shared
+        var facts = [
+            Fact(name: "service", value: service.name),
+            Fact(
+                name: "partition", value: isPartition ? String(situation.partition.name.prefix(12)) + "…" : "everyone",
+                note: isPartition ? "a digest of the request's credentials" : nil),
+            Fact(
+                name: "url", value: situation.url,
+                note: situation.url == situation.uri.string
+                    ? nil : "as it was written: its escapes are not those of the normal form"),
+        ]
+        let names = Set(situation.variants.flatMap { $0.stored.variance.selectors.map(\.name.description) }).sorted()
+        if !names.isEmpty {
+            facts.append(
+                Fact(
+                    name: "vary", value: names.joined(separator: ", "),
+                    note: "the stored responses differ by these fields"))
+        }
+        return facts
+    }
+}

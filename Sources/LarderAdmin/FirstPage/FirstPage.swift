@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+import LarderIO
+import LarderProxy
+
+/// What `http://localhost:3128/` says: a dashboard to browsers, a short text with examples to everything else.
+enum FirstPage {
+    static func answer(_ request: OwnRequest, _ proxy: Proxy) -> OwnResponse {
+        let accept = request.fields[.accept]?.lowercased() ?? ""
+        guard accept.contains("text/html") else { return OwnResponse(text: text(request, proxy)) }
+        var response = OwnResponse(type: "text/html; charset=utf-8", DashboardMarkup.text.utf8)
+        response.fields[.contentSecurityPolicy] = policy
+        response.fields[.referrerPolicy] = "no-referrer"
+        response.fields["X-Frame-Options"] = "DENY"
+        return response
+    }
+
+    static func style() -> OwnResponse { OwnResponse(type: "text/css; charset=utf-8", DashboardStyle.text.utf8) }
+
+    static func script() -> OwnResponse {
+        OwnResponse(type: "text/javascript; charset=utf-8", DashboardScript.text.utf8)
+    }
+
+    static let icon = OwnResponse(type: "image/svg+xml", DashboardMarkup.icon.utf8)
+
+    /// Everything comes from here, nothing is inline, nobody may frame it.
+    private static let policy =
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+        + "form-action 'none'; frame-ancestors 'none'"
+
+    private static func text(_ request: OwnRequest, _ proxy: Proxy) -> String {
+        let host = authority(request, proxy)
+        let settings = proxy.configuration.settings
+        let first = settings.services.first
+        var text = """
+            Larder \(LarderVersion.current) keeps your APIs at hand.
+
+            Try
+              curl http://\(host)/https/example.com/
+                  any host, through the gateway
+              curl -x http://\(host) http://example.com/
+                  as a forward proxy
+              curl http://\(host)\(first?.effectiveMount ?? "/-/status")
+                  \(first.map { "the service `\($0.name)`" } ?? "how it is doing")
+
+
+            """
+        text += settings.services.isEmpty ? "Services: none yet; describe one in the configuration.\n" : "Services\n"
+        let width = settings.services.map(\.effectiveMount.count).max() ?? 0
+        for service in settings.services {
+            let gap = String(repeating: " ", count: width - service.effectiveMount.count)
+            text += "  http://\(host)\(service.effectiveMount)\(gap)  \(service.baseURL.shown)\n"
+        }
+        return text + """
+
+            More
+              http://\(host)/                        in a browser: the dashboard
+              http://\(host)/-/status                counts and sizes, as JSON
+              http://\(host)/-/metrics               the same for Prometheus
+              http://\(host)/-/resources             what is stored
+              http://\(host)/-/explain?url=URL       why a URL is or is not answered from the cache
+              larder --help
+
+            """
+    }
+
+    /// How the client called this Larder, or where it listens.
+    private static func authority(_ request: OwnRequest, _ proxy: Proxy) -> String {
+        if !request.isOverSocket, let host = request.fields[first: .host] { return host }
+        return proxy.addresses.first { !$0.isUnix }.map { "localhost:\($0.port)" } ?? "localhost:3128"
+    }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Larder
+import LarderHTTP
+import Testing
+
+@testable import LarderAdmin
+
+@Suite("First page")
+struct AdminFirstPageTests {
+    @Test func `a terminal gets three examples and the services`() async throws {
+        try await AdminFixture.run { daemon throws in
+            let page = try daemon.get("/", "User-Agent: curl/8.0", "Accept: */*")
+            #expect(page["Content-Type"] == "text/plain; charset=utf-8")
+            #expect(page.content.components(separatedBy: "\n  curl ").count == 4)
+            #expect(page.content.contains("http://localhost:\(daemon.port)/api/"))
+            #expect(page.content.contains("http://127.0.0.1:\(daemon.origin.port)/api/"))
+        }
+    }
+
+    @Test func `a browser gets a dashboard that needs nothing from elsewhere`() async throws {
+        try await AdminFixture.run { daemon throws in
+            let page = try daemon.get("/", "Accept: text/html,application/xhtml+xml")
+            #expect(page["Content-Type"] == "text/html; charset=utf-8")
+            let policy = try #require(page["Content-Security-Policy"])
+            #expect(policy.hasPrefix("default-src 'none'; "))
+            #expect(!policy.contains("unsafe"))
+            #expect(policy.contains("frame-ancestors 'none'"))
+            #expect(!page.content.contains("<script>"))
+            #expect(!page.content.contains("style="))
+            #expect(!page.content.contains("onclick"))
+            #expect(!page.content.contains("src=\"http") && !page.content.contains("href=\"http"))
+            let parts = page.content.components(separatedBy: "\"/-/assets/").dropFirst().map {
+                $0.prefix { $0 != "\"" }
+            }
+            #expect(Set(parts) == ["icon.svg", "dashboard.css", "dashboard.js"])
+            for part in parts {
+                let asset = try daemon.get("/-/assets/\(part)")
+                #expect(asset.status == 200)
+                #expect(asset["X-Content-Type-Options"] == "nosniff")
+            }
+            #expect(try daemon.get("/-/assets/dashboard.js")["Content-Type"] == "text/javascript; charset=utf-8")
+            #expect(try daemon.get("/-/assets/../status").status == 404)
+        }
+    }
+
+    /// What the script puts on the page it puts there as text.
+    @Test func `the script makes no markup of what it is told`() {
+        for word in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"] {
+            #expect(!DashboardScript.text.contains(word))
+        }
+    }
+
+    /// Every element the script names is on the page, and every one it fills is named there.
+    @Test func `script and page agree on their names`() {
+        let asked = DashboardScript.text.components(separatedBy: "$(\"").dropFirst().map {
+            String($0.prefix { $0 != "\"" })
+        }
+        for name in Set(asked) { #expect(DashboardMarkup.text.contains("id=\"\(name)\""), "\(name)") }
+    }
+
+    @Test func `what the dashboard reads is in the status`() async throws {
+        try await AdminFixture.run { daemon throws in
+            let status = try daemon.get("/-/status").json
+            for path in [
+                ["version"], ["state"], ["uptimeSeconds"], ["hitRatio"], ["byteHitRatio"], ["bytes", "saved"],
+                ["latencyMilliseconds", "p50"], ["latencyMilliseconds", "p99"], ["connections", "open"], ["resources"],
+                ["memory", "limit"], ["disk", "bytes"], ["store", "state"], ["services"], ["upstreams"],
+            ] {
+                #expect(path.reduce(status as JSONValue?) { $0?[$1] } != nil, "\(path)")
+            }
+        }
+    }
+}
