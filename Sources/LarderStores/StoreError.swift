@@ -44,6 +44,26 @@ package enum StoreEvent: Hashable, Sendable {
     case writeDropped(url: String, reason: String)
 }
 
+extension StoreEvent: CustomStringConvertible {
+    /// A sentence for a log. Queries, which may hold secrets, are left out of URLs.
+    package var description: String {
+        switch self {
+        case .migrated(let steps): "The database was brought up to date: \(steps.joined(separator: ", "))."
+        case .keysLoaded(let count): "The keys of \(count) entities were read."
+        case .orphansRemoved(let files): "\(files) files that an earlier run left over were deleted."
+        case .degraded(let reason): "Writing fails: \(reason)"
+        case .recovered: "Writing works again."
+        case .setAside(let path, let reason): "The database was set aside as \(path): \(reason)"
+        case .damagedEntity(let url, let reason): "The entity of \(StoreEvent.shown(url)) was damaged and was removed: \(reason)"
+        case .damagedContent(let digest, let reason): "The content \(digest) was damaged and was removed: \(reason)"
+        case .readFailed(let reason): "Reading failed: \(reason)"
+        case .writeDropped(let url, let reason): "\(StoreEvent.shown(url)) was not stored: \(reason)"
+        }
+    }
+
+    private static func shown(_ url: String) -> Substring { url.prefix { $0 != "?" } }
+}
+
 /// What a store holds and how it is doing.
 package struct StoreStatistics: Sendable {
     package enum State: Hashable, Sendable {

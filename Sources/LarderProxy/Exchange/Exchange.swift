@@ -55,7 +55,12 @@ final class Exchange {
         do {
             try await answer()
         } catch {
-            try await recover(from: error)
+            do {
+                try await recover(from: error)
+            } catch {
+                end()
+                throw error
+            }
         }
         if let content, !content.isComplete {
             content.cancel()
@@ -92,6 +97,9 @@ final class Exchange {
 
     private func begin() {
         traits = RequestTraits(of: head)
+        // A request that is refused before it is routed has no URI, and not the one before it either.
+        uri.clear()
+        spelling.removeAll(keepingCapacity: true)
         out.removeAll(keepingCapacity: true)
         delivery = .none
         hasResponded = false

@@ -12,7 +12,7 @@ struct AccessLog: Sendable {
     init(logger: Logger) { self.logger = logger }
 
     func write(_ record: ExchangeRecord, head: RequestHead, uri: TargetURI) {
-        let subject = uri.isEmpty ? String(decoding: head.target.prefix { $0 != UInt8(ascii: "?") }.prefix(1024), as: UTF8.self) : uri.origin + uri.path
+        let subject = uri.isEmpty ? Self.shown(head.target) : uri.origin + uri.path
         logger.info(
             "exchange",
             metadata: [
@@ -21,5 +21,12 @@ struct AccessLog: Sendable {
                 "bytes": "\(record.contentSent)", "microseconds": "\(record.duration / 1000)",
                 "problem": "\(record.problem?.title ?? "-")",
             ])
+    }
+
+    /// A target that became no URI, without the parts that may hold secrets: user information and query.
+    private static func shown(_ target: [UInt8]) -> String {
+        let start = target.prefix { $0 != UInt8(ascii: "?") }
+        let rest = start.lastIndex(of: UInt8(ascii: "@")).map { start[($0 + 1)...] } ?? start
+        return String(decoding: rest.prefix(1024), as: UTF8.self)
     }
 }

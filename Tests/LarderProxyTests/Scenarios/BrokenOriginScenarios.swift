@@ -59,7 +59,7 @@ struct BrokenOriginScenarios {
     }
 
     @Test func `a response that ends with its connection is whole, and is stored`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
             try await client.get(scene.url("/a"))
             let request = try await scene.origin.request()
@@ -80,7 +80,7 @@ struct BrokenOriginScenarios {
         "HTTP/1.1 200 OK\r\nX: \(String(repeating: "x", count: 80_000))\r\n\r\n",
     ])
     func `what is not HTTP is answered 502`(response: String) async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
             try await client.get(scene.url("/a"))
             let request = try await scene.origin.request()
@@ -99,7 +99,7 @@ struct BrokenOriginScenarios {
     }
 
     @Test func `content behind the response's end is not taken for the next response`() async throws {
-        try await Scenario.run({ settings, _ in settings.threads = 1 }) { scene in
+        try await Scenario.run({ settings, _ in settings.threads = 1 }) { (scene) async throws in
             let client = try await scene.client()
             try await client.get(scene.url("/a"))
             let request = try await scene.origin.request()
@@ -114,7 +114,7 @@ struct BrokenOriginScenarios {
     }
 
     @Test func `an origin that is silent for too long is given up`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
             try await client.get(scene.url("/a"))
             let request = try await scene.origin.request()
@@ -127,7 +127,7 @@ struct BrokenOriginScenarios {
     }
 
     @Test func `an origin that goes silent inside its content breaks the response off`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
             try await client.get(scene.url("/a"))
             let request = try await scene.origin.request()
@@ -140,7 +140,7 @@ struct BrokenOriginScenarios {
     }
 
     @Test func `a pooled connection that was closed meanwhile costs nobody anything`() async throws {
-        try await Scenario.run({ settings, _ in settings.threads = 1 }) { scene in
+        try await Scenario.run({ settings, _ in settings.threads = 1 }) { (scene) async throws in
             let client = try await scene.client()
             try await client.get(scene.url("/a"))
             try await scene.origin.request().reply(content: "one")
@@ -159,7 +159,7 @@ struct BrokenOriginScenarios {
     }
 
     @Test func `a write is not sent twice`() async throws {
-        try await Scenario.run({ settings, _ in settings.threads = 1 }) { scene in
+        try await Scenario.run({ settings, _ in settings.threads = 1 }) { (scene) async throws in
             let client = try await scene.client()
             try await client.get(scene.url("/a"))
             try await scene.origin.request().reply(content: "one")

@@ -10,7 +10,7 @@ struct CachingScenarios {
     static let fresh = "Cache-Control: max-age=60"
 
     @Test func `the second request is answered from memory, with its age`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in .ok(Self.fresh, "ETag: \"1\"", content: "apples") }
             let first = try await scene.get("/a")
             #expect(first.status == 200)
@@ -29,7 +29,7 @@ struct CachingScenarios {
     }
 
     @Test func `a stale response is validated, and a 304 makes it fresh again`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { request in
                 request["If-None-Match"] == "\"1\""
                     ? .response(304, "ETag: \"1\"", Self.fresh, "X-Round: two") : .ok(Self.fresh, "ETag: \"1\"", content: "apples")
@@ -48,7 +48,7 @@ struct CachingScenarios {
     }
 
     @Test func `a 200 to a validation replaces what is stored`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { $0["If-None-Match"] == nil ? .ok(Self.fresh, "ETag: \"1\"", content: "old") : .ok(Self.fresh, "ETag: \"2\"", content: "new") }
             _ = try await scene.get("/a")
             scene.advance(.seconds(61))
@@ -61,7 +61,7 @@ struct CachingScenarios {
     }
 
     @Test func `a 304 about another representation has the request sent again without conditions`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { request in
                 guard request["If-None-Match"] == nil else { return .response(304, "ETag: \"other\"") }
                 return .ok(Self.fresh, "ETag: \"1\"", content: "apples")
@@ -77,7 +77,7 @@ struct CachingScenarios {
     }
 
     @Test func `an error of the origin is covered by stale data for as long as the origin allows`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in .ok("Cache-Control: max-age=10, stale-if-error=100", "ETag: \"1\"", content: "apples") }
             _ = try await scene.get("/a")
             scene.origin.answer { _ in .response(503, content: "broken") }
@@ -93,7 +93,7 @@ struct CachingScenarios {
     }
 
     @Test func `an origin that cannot be reached is covered by stale data`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in .ok("Cache-Control: max-age=10", "Connection: close", content: "apples") }
             _ = try await scene.get("/a")
             await scene.origin.refuse()
@@ -106,7 +106,7 @@ struct CachingScenarios {
     }
 
     @Test func `must-revalidate forbids stale data even when the origin is gone`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in .ok("Cache-Control: max-age=10, must-revalidate", "Connection: close", content: "apples") }
             _ = try await scene.get("/a")
             await scene.origin.refuse()
@@ -116,7 +116,7 @@ struct CachingScenarios {
     }
 
     @Test func `a stale response is served at once while it is validated behind it`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in .ok("Cache-Control: max-age=10, stale-while-revalidate=100", "ETag: \"1\"", content: "old") }
             _ = try await scene.get("/a")
             scene.origin.answer { _ in nil }
@@ -136,7 +136,7 @@ struct CachingScenarios {
     }
 
     @Test func `only-if-cached asks nobody`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in .ok(Self.fresh, content: "apples") }
             let missing = try await scene.get("/a", "Cache-Control: only-if-cached")
             #expect(missing.status == 504)
@@ -176,7 +176,7 @@ struct CachingScenarios {
     }
 
     @Test func `a client's own validator is answered from what is stored`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in .ok(Self.fresh, "ETag: \"1\"", "Content-Type: text/plain", content: "apples") }
             _ = try await scene.get("/a")
             let same = try await scene.get("/a", "If-None-Match: \"1\"")
@@ -189,7 +189,7 @@ struct CachingScenarios {
     }
 
     @Test func `no-cache in a request has the origin asked, and what it says is stored`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in .ok(Self.fresh, content: "old") }
             _ = try await scene.get("/a")
             scene.origin.answer { _ in .ok(Self.fresh, content: "new") }

@@ -10,7 +10,7 @@ struct CollapsingScenarios {
     static let fresh = "Cache-Control: max-age=60"
 
     @Test func `a thousand clients on several loops cause one request to the origin`() async throws {
-        try await Scenario.run({ settings, _ in settings.threads = 4 }) { scene in
+        try await Scenario.run({ settings, _ in settings.threads = 4 }) { (scene) async throws in
             var clients: [Wire] = []
             for number in 0..<1000 {
                 let client = try await scene.client("client \(number)")
@@ -35,7 +35,7 @@ struct CollapsingScenarios {
     }
 
     @Test func `a slow client does not hold up the others, and gets all in the end`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             let content = String(repeating: "apples and pears ", count: 180_000)
             let slow = try await scene.client("the slow client", isHeld: true)
             try await slow.get(scene.url("/a"))
@@ -52,7 +52,7 @@ struct CollapsingScenarios {
     }
 
     @Test func `when the client that came first leaves, the others still get all`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             let leader = try await scene.client("the leader")
             try await leader.get(scene.url("/a"))
             let request = try await scene.origin.request()
@@ -71,7 +71,7 @@ struct CollapsingScenarios {
     }
 
     @Test func `a response that is not for sharing goes to its own client, and the others ask for themselves`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             var clients: [Wire] = []
             for number in 0..<5 {
                 let client = try await scene.client("client \(number)")
@@ -89,7 +89,7 @@ struct CollapsingScenarios {
     }
 
     @Test func `clients that want other variants do not get this one`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             var clients: [(String, Wire)] = []
             for language in ["de", "de", "fr", "fr", "it"] {
                 let client = try await scene.client(language)
@@ -106,7 +106,7 @@ struct CollapsingScenarios {
     }
 
     @Test func `a validation is shared too`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in .ok(Self.fresh, "ETag: \"1\"", content: "apples") }
             _ = try await scene.get("/a")
             scene.advance(.seconds(100))
@@ -126,7 +126,7 @@ struct CollapsingScenarios {
     }
 
     @Test func `a request with credentials is nobody else's`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             let open = try await scene.client()
             try await open.get(scene.url("/a"))
             let first = try await scene.origin.request()
@@ -143,7 +143,7 @@ struct CollapsingScenarios {
     }
 
     @Test func `a failure is everybody's`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             var clients: [Wire] = []
             for number in 0..<4 {
                 let client = try await scene.client("client \(number)")
@@ -161,7 +161,7 @@ struct CollapsingScenarios {
     // MARK: Leaving
 
     @Test func `when all clients have left, the origin's connection ends after a moment of grace`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
             try await client.get(scene.url("/a"))
             let request = try await scene.origin.request()
@@ -175,7 +175,7 @@ struct CollapsingScenarios {
     }
 
     @Test func `who comes within the grace takes the load over`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
             try await client.get(scene.url("/a"))
             let request = try await scene.origin.request()
@@ -192,7 +192,7 @@ struct CollapsingScenarios {
     }
 
     @Test func `a client that leaves a request that is passed through ends it at once`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
             try await client.send("DELETE \(scene.url("/a")) HTTP/1.1", "Host: x")
             let request = try await scene.origin.request()

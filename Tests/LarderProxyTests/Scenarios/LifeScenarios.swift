@@ -11,7 +11,7 @@ struct LifeScenarios {
     static let fresh = "Cache-Control: max-age=6000"
 
     @Test func `what was stored is there after a restart`() async throws {
-        try await Scenario.run(onDisk: true) { scene in
+        try await Scenario.run(onDisk: true) { (scene) async throws in
             let large = String(repeating: "large ", count: 50_000)
             scene.origin.answer { request in
                 request.target == "/large"
@@ -36,7 +36,7 @@ struct LifeScenarios {
     }
 
     @Test func `a validation after a restart freshens what is on disk`() async throws {
-        try await Scenario.run(onDisk: true) { scene in
+        try await Scenario.run(onDisk: true) { (scene) async throws in
             scene.origin.answer { $0["If-None-Match"] == nil ? .ok("Cache-Control: max-age=10", "ETag: \"1\"", content: "apples") : .response(304, "ETag: \"1\"", Self.fresh) }
             _ = try await scene.get("/a")
             try await scene.restart()
@@ -50,7 +50,7 @@ struct LifeScenarios {
     }
 
     @Test func `what a write made unusable stays so after a restart`() async throws {
-        try await Scenario.run(onDisk: true) { scene in
+        try await Scenario.run(onDisk: true) { (scene) async throws in
             scene.origin.answer { .ok(Self.fresh, content: $0.method) }
             _ = try await scene.get("/a")
             try await scene.restart()
@@ -67,7 +67,7 @@ struct LifeScenarios {
     // MARK: Stopping
 
     @Test func `on stopping, idle connections close and a running exchange ends in its own time`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { $0.target == "/idle" ? .ok(content: "idle") : nil }
             let idle = try await scene.client("the idle client")
             try await idle.get(scene.url("/idle"))
@@ -89,7 +89,7 @@ struct LifeScenarios {
     }
 
     @Test func `an exchange that does not end is ended when its time is up`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             let busy = try await scene.client()
             try await busy.get(scene.url("/a"))
             let request = try await scene.origin.request()
@@ -105,7 +105,7 @@ struct LifeScenarios {
     @Test func `a new configuration counts for the next request on the same connection`() async throws {
         try await Scenario.run {
             $0.add("api", at: $1.url("/")) { $0.configure { $0.headers = [HeaderEdit(name: "X-Version", value: Secret("one"))] } }
-        } _: { scene in
+        } _: { (scene) async throws in
             scene.origin.answer { .ok("Cache-Control: no-store", content: $0["X-Version"] ?? "none") }
             let client = try await scene.client()
             try await client.get(scene.url("/a"))
@@ -122,7 +122,7 @@ struct LifeScenarios {
     @Test(arguments: [false, true]) func `a new lifetime counts for what is stored already`(afterRestart: Bool) async throws {
         try await Scenario.run(onDisk: true) {
             $0.add("api", at: $1.url("/")) { $0.configure { $0.expirationTime = Expiration(time: .seconds(600)) } }
-        } _: { scene in
+        } _: { (scene) async throws in
             scene.origin.answer { _ in .ok(content: "apples") }
             _ = try await scene.get("/a")
             scene.advance(.seconds(100))
@@ -138,7 +138,7 @@ struct LifeScenarios {
     }
 
     @Test func `a smaller memory is kept to from the next load on`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in .ok(Self.fresh, content: String(repeating: "x", count: 10_000)) }
             for number in 0..<150 { _ = try await scene.get("/\(number)") }
             #expect(scene.proxy.registry.bytes > 1 << 20)
@@ -149,7 +149,7 @@ struct LifeScenarios {
     }
 
     @Test func `going offline serves what there is, whatever its age, and nothing else`() async throws {
-        try await Scenario.run { $0.add("api", at: $1.url("/")) } _: { scene in
+        try await Scenario.run { $0.add("api", at: $1.url("/")) } _: { (scene) async throws in
             scene.origin.answer { _ in .ok("Cache-Control: max-age=10", content: "apples") }
             _ = try await scene.get("/a")
             try scene.reload { $0.services[0].offline = true }

@@ -12,7 +12,7 @@ struct ProtocolScenarios {
     // MARK: HEAD
 
     @Test func `HEAD is answered from what a GET has stored`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in .ok(Self.fresh, "ETag: \"1\"", content: "apples") }
             _ = try await scene.get("/a")
             let client = try await scene.client()
@@ -29,7 +29,7 @@ struct ProtocolScenarios {
     }
 
     @Test func `HEAD of what is not stored is passed through, and stores nothing`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { $0.method == "HEAD" ? "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\(Self.fresh)\r\n\r\n" : .ok(content: "apples") }
             let client = try await scene.client()
             try await client.send("HEAD \(scene.url("/a")) HTTP/1.1", "Host: x")
@@ -40,7 +40,7 @@ struct ProtocolScenarios {
     }
 
     @Test func `a HEAD that shows another representation makes the stored one stale`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { $0.method == "HEAD" ? "HTTP/1.1 200 OK\r\nETag: \"2\"\r\nContent-Length: 9\r\n\r\n" : .ok(Self.fresh, "ETag: \"1\"", content: "apples") }
             _ = try await scene.get("/a")
             let client = try await scene.client()
@@ -54,7 +54,7 @@ struct ProtocolScenarios {
     // MARK: Pipelining
 
     @Test func `a hundred requests in one go are answered in order`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { .ok(Self.fresh, content: "this is \($0.target)") }
             let client = try await scene.client()
             let paths = (0..<100).map { "/\($0 % 30)" }
@@ -65,7 +65,7 @@ struct ProtocolScenarios {
     }
 
     @Test func `requests arrive whole however they are cut`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { .ok(Self.fresh, content: $0.target) }
             let client = try await scene.client()
             let text = "GET \(scene.url("/a")) HTTP/1.1\r\nHost: x\r\n\r\nGET \(scene.url("/b")) HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -76,7 +76,7 @@ struct ProtocolScenarios {
     }
 
     @Test func `a request behind one with content is found where the content ends`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { .ok(content: "\($0.method) \($0.target)") }
             let client = try await scene.client()
             try await client.write(
@@ -91,7 +91,7 @@ struct ProtocolScenarios {
     // MARK: 100 and other interim responses
 
     @Test func `a client that waits for 100 gets it when the origin asks for the content`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
             try await client.send("POST \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 5", "Expect: 100-continue")
             let request = try await scene.origin.request()
@@ -106,7 +106,7 @@ struct ProtocolScenarios {
     }
 
     @Test func `a client that waits for 100 is spared sending what the origin does not want`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
             try await client.send("POST \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 5", "Expect: 100-continue")
             let request = try await scene.origin.request()
@@ -121,7 +121,7 @@ struct ProtocolScenarios {
     }
 
     @Test func `an origin that never says 100 gets the content after a moment`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
             try await client.send("POST \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 5", "Expect: 100-continue")
             let request = try await scene.origin.request()
@@ -155,7 +155,7 @@ struct ProtocolScenarios {
     }
 
     @Test func `an early answer ends the sending, and the connection with it`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
             try await client.send("POST \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 1000000", content: "begin")
             let request = try await scene.origin.request()
@@ -170,7 +170,7 @@ struct ProtocolScenarios {
     // MARK: Content
 
     @Test func `chunked content and its trailers pass in both directions`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
             try await client.write(
                 "POST \(scene.url("/a")) HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n"
@@ -189,7 +189,7 @@ struct ProtocolScenarios {
     }
 
     @Test func `chunked content of a client that is not chunked well is the client's mistake`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
             try await client.write("POST \(scene.url("/a")) HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n01234\r\nzz\r\n")
             let answer = try await client.response()
@@ -202,7 +202,7 @@ struct ProtocolScenarios {
     }
 
     @Test func `a client that leaves inside its content takes the request with it`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
             try await client.send("POST \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 10", content: "01234")
             let request = try await scene.origin.request()
@@ -214,7 +214,7 @@ struct ProtocolScenarios {
     }
 
     @Test func `content of unknown length is stored with its length`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\(Self.fresh)\r\n\r\n5\r\n01234\r\n3\r\n567\r\n0\r\n\r\n" }
             let first = try await scene.get("/a")
             #expect(first.text == "01234567")
@@ -229,7 +229,7 @@ struct ProtocolScenarios {
     // MARK: HTTP/1.0
 
     @Test func `an HTTP/1.0 client gets content of unknown length until the connection ends`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n0\r\n\r\n" }
             let client = try await scene.client()
             try await client.send("GET \(scene.url("/a")) HTTP/1.0", "Connection: keep-alive")
@@ -242,7 +242,7 @@ struct ProtocolScenarios {
     }
 
     @Test func `an HTTP/1.0 client may keep its connection when the length is known`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { .ok(content: $0.target) }
             let client = try await scene.client()
             try await client.send("GET \(scene.url("/a")) HTTP/1.0", "Connection: keep-alive")
@@ -256,7 +256,7 @@ struct ProtocolScenarios {
     }
 
     @Test func `an HTTP/1.0 origin is understood`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
             try await client.get(scene.url("/a"))
             let request = try await scene.origin.request()
@@ -283,7 +283,7 @@ struct ProtocolScenarios {
     }
 
     @Test func `a connection to the origin that idles for too long is closed`() async throws {
-        try await Scenario.run({ settings, _ in settings.threads = 1 }) { scene in
+        try await Scenario.run({ settings, _ in settings.threads = 1 }) { (scene) async throws in
             scene.origin.answer { .ok(content: $0.target) }
             _ = try await scene.get("/a")
             _ = try await scene.lettingTimePass(.seconds(5)) { try await scene.origin.wires[0].end() }
@@ -291,7 +291,7 @@ struct ProtocolScenarios {
     }
 
     @Test func `a client that says close is told so and closed`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { .ok(content: $0.target) }
             let client = try await scene.client()
             try await client.get(scene.url("/a"), "Connection: close")
@@ -302,7 +302,7 @@ struct ProtocolScenarios {
     }
 
     @Test func `fields of the hop do not cross it`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in .ok(Self.fresh, "Connection: X-Hop, keep-alive", "X-Hop: 1", "Keep-Alive: timeout=5", "Proxy-Authenticate: Basic", "X-End: 1") }
             let answer = try await scene.get(
                 "/a", "Connection: X-Mine", "X-Mine: 1", "TE: trailers", "Proxy-Connection: keep-alive", "Proxy-Authorization: Basic x", "X-Other: 1")
@@ -319,7 +319,7 @@ struct ProtocolScenarios {
     // MARK: Other protocols
 
     @Test func `an upgrade is asked for and then passed through, octet by octet`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
             try await client.get(scene.url("/chat"), "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: x")
             let request = try await scene.origin.request()
@@ -342,7 +342,7 @@ struct ProtocolScenarios {
     }
 
     @Test func `an upgrade that is declined is an ordinary response`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in .ok(content: "no") }
             let client = try await scene.client()
             try await client.get(scene.url("/chat"), "Connection: Upgrade", "Upgrade: websocket")
@@ -353,7 +353,7 @@ struct ProtocolScenarios {
     }
 
     @Test func `CONNECT leads through, and each side may end its own`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
             try await client.send("CONNECT \(scene.origin.authority) HTTP/1.1", "Host: \(scene.origin.authority)")
             #expect(try await client.head().status == 200)
@@ -375,7 +375,7 @@ struct ProtocolScenarios {
     }
 
     @Test func `a tunnel in which nothing moves is closed`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
             try await client.send("CONNECT \(scene.origin.authority) HTTP/1.1", "Host: \(scene.origin.authority)")
             #expect(try await client.head().status == 200)
@@ -384,7 +384,7 @@ struct ProtocolScenarios {
     }
 
     @Test func `a tunnel to where nobody listens is answered with why`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
             await scene.origin.refuse()
             try await client.send("CONNECT \(scene.origin.authority) HTTP/1.1", "Host: \(scene.origin.authority)")

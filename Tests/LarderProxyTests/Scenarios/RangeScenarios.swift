@@ -13,7 +13,7 @@ struct RangeScenarios {
 
     /// Runs `body` with the content stored under `/a`.
     func stored(in place: Place, _ body: (Scenario) async throws -> Void) async throws {
-        try await Scenario.run(onDisk: place == .file) { scene in
+        try await Scenario.run(onDisk: place == .file) { (scene) async throws in
             scene.origin.answer { _ in
                 .ok("Cache-Control: max-age=6000", "ETag: \"1\"", "Content-Type: text/plain", "Last-Modified: Tue, 14 Nov 2023 00:00:00 GMT", content: Self.content)
             }
@@ -48,7 +48,7 @@ struct RangeScenarios {
     }
 
     @Test(arguments: Place.allCases) func `several ranges`(place: Place) async throws {
-        try await stored(in: place) { scene in
+        try await stored(in: place) { (scene) async throws in
             let answer = try await scene.get("/a", "Range: bytes=0-4,100000-100009,-3")
             #expect(answer.status == 206)
             let type = try #require(answer["Content-Type"])
@@ -63,7 +63,7 @@ struct RangeScenarios {
     }
 
     @Test(arguments: Place.allCases) func `a range that is not there`(place: Place) async throws {
-        try await stored(in: place) { scene in
+        try await stored(in: place) { (scene) async throws in
             let answer = try await scene.get("/a", "Range: bytes=400000-")
             #expect(answer.status == 416)
             #expect(answer["Content-Range"] == "bytes */400000")
@@ -94,7 +94,7 @@ struct RangeScenarios {
     }
 
     @Test(arguments: Place.allCases) func `HEAD has no ranges`(place: Place) async throws {
-        try await stored(in: place) { scene in
+        try await stored(in: place) { (scene) async throws in
             let client = try await scene.client()
             try await client.send("HEAD \(scene.url("/a")) HTTP/1.1", "Host: x", "Range: bytes=0-9")
             let head = try await client.head()
@@ -104,7 +104,7 @@ struct RangeScenarios {
     }
 
     @Test func `a range of what is not stored is the origin's to answer, and is not stored`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer {
                 $0["Range"] == nil ? .ok("Cache-Control: max-age=60", content: "0123456789")
                     : .response(206, "Cache-Control: max-age=60", "Content-Range: bytes 2-4/10", content: "234")

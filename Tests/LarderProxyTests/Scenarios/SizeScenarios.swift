@@ -45,7 +45,7 @@ struct SizeScenarios {
     }
 
     @Test(arguments: Way.allCases) func `32 MiB go through to a quick and to a lagging client, and are stored`(way: Way) async throws {
-        try await Scenario.run(onDisk: true) { scene in
+        try await Scenario.run(onDisk: true) { (scene) async throws in
             let content = Self.content(32 << 20)
             let slow = try await scene.client("the lagging client", isHeld: true)
             try await slow.get(scene.url("/a"))
@@ -74,7 +74,7 @@ struct SizeScenarios {
     }
 
     @Test func `without a store the slowest client sets the pace, and nothing is lost`() async throws {
-        try await Scenario.run({ settings, _ in settings.cache.memory = .mebibytes(1) }) { scene in
+        try await Scenario.run({ settings, _ in settings.cache.memory = .mebibytes(1) }) { (scene) async throws in
             let content = Self.content(16 << 20)
             let slow = try await scene.client("the lagging client", isHeld: true)
             try await slow.get(scene.url("/a"))
@@ -110,7 +110,7 @@ struct SizeScenarios {
     }
 
     @Test func `ten thousand resources stay within the limit of memory`() async throws {
-        try await Scenario.run({ settings, _ in settings.cache.memory = .mebibytes(1) }) { scene in
+        try await Scenario.run({ settings, _ in settings.cache.memory = .mebibytes(1) }) { (scene) async throws in
             let filler = String(repeating: "x", count: 500)
             scene.origin.answer { .ok(Self.fresh, content: $0.target + filler) }
             try await withThrowingTaskGroup { group in
@@ -140,7 +140,7 @@ struct SizeScenarios {
     }
 
     @Test func `connections beyond the limit are answered 503`() async throws {
-        try await Scenario.run({ settings, _ in settings.limits.connections = 2 }) { scene in
+        try await Scenario.run({ settings, _ in settings.limits.connections = 2 }) { (scene) async throws in
             scene.origin.answer { .ok(content: $0.target) }
             let first = try await scene.client()
             let second = try await scene.client()
@@ -162,7 +162,7 @@ struct SizeScenarios {
     }
 
     @Test func `tunnels beyond the limit are answered 503`() async throws {
-        try await Scenario.run({ settings, _ in settings.limits.tunnels = 1 }) { scene in
+        try await Scenario.run({ settings, _ in settings.limits.tunnels = 1 }) { (scene) async throws in
             let first = try await scene.client()
             try await first.send("CONNECT \(scene.origin.authority) HTTP/1.1", "Host: x")
             #expect(try await first.head().status == 200)

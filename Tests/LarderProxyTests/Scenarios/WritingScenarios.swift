@@ -22,7 +22,7 @@ struct WritingScenarios {
     }
 
     @Test func `what is written to, and where the answer points, is fetched anew`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             let script: ScriptedOrigin.Script = { $0.method == "GET" ? .ok(Self.fresh, content: $0.target) : nil }
             scene.origin.answer(script)
             let paths = ["/a", "/b", "/c", "/d"]
@@ -34,7 +34,7 @@ struct WritingScenarios {
     }
 
     @Test func `a write that failed changes nothing`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { $0.method == "GET" ? .ok(Self.fresh, content: "apples") : nil }
             _ = try await scene.get("/a")
             try await post(scene, "/a", status: 422)
@@ -43,7 +43,7 @@ struct WritingScenarios {
     }
 
     @Test func `other origins' resources stay, whatever Location says`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { $0.method == "GET" ? .ok(Self.fresh, content: "apples") : nil }
             _ = try await scene.get("/b")
             try await post(scene, "/a", "Location: http://localhost:\(scene.origin.port)/b")
@@ -52,7 +52,7 @@ struct WritingScenarios {
     }
 
     @Test func `whoever has seen the answer to a write sees what was written`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { $0.method == "GET" ? .ok(Self.fresh, content: "old") : nil }
             _ = try await scene.get("/a")
             let writer = try await scene.client("the writer")
@@ -69,7 +69,7 @@ struct WritingScenarios {
     }
 
     @Test func `a write counts although its client does not wait for the end of the answer`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { $0.method == "GET" ? .ok(Self.fresh, content: "old") : nil }
             _ = try await scene.get("/a")
             let writer = try await scene.client("the writer")
@@ -86,7 +86,7 @@ struct WritingScenarios {
     }
 
     @Test(arguments: [10, 6 << 20]) func `an answer from before a write does not land after it`(length: Int) async throws {
-        try await Scenario.run(onDisk: true) { scene in
+        try await Scenario.run(onDisk: true) { (scene) async throws in
             let reader = try await scene.client("the reader")
             try await reader.get(scene.url("/a"))
             let old = try await scene.origin.request()
@@ -110,7 +110,7 @@ struct WritingScenarios {
     }
 
     @Test(arguments: [10, 6 << 20]) func `an answer from before a write is not found on disk either`(length: Int) async throws {
-        try await Scenario.run(onDisk: true) { scene in
+        try await Scenario.run(onDisk: true) { (scene) async throws in
             let reader = try await scene.client("the reader")
             try await reader.get(scene.url("/a"))
             let old = try await scene.origin.request()
@@ -127,7 +127,7 @@ struct WritingScenarios {
     }
 
     @Test func `a write to a spelling of a URL reaches what was stored for it`() async throws {
-        try await Scenario.run { scene in
+        try await Scenario.run { (scene) async throws in
             scene.origin.answer { $0.method == "GET" ? .ok(Self.fresh, content: "old") : nil }
             for path in ["/a%2Db", "/a-b"] { _ = try await scene.get(path) }
             #expect(scene.origin.seen.map(\.target) == ["/a%2Db", "/a-b"])
@@ -141,7 +141,7 @@ struct WritingScenarios {
     @Test func `a write by one user reaches what every user has stored`() async throws {
         try await Scenario.run {
             $0.add("api", at: $1.url("/")) { $0.privacy = .partitioned }
-        } _: { scene in
+        } _: { (scene) async throws in
             scene.origin.answer { $0.method == "GET" ? .ok(Self.fresh, content: $0["Authorization"] ?? "nobody") : nil }
             for user in ["anna", "ben"] { _ = try await scene.get("/a", "Authorization: \(user)") }
             try scene.reload { _ in }

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+import Larder
+import LarderProxy
+import LarderTesting
+import Testing
+
+/// Requests that are not served, and what their clients are told.
+@Suite("Scenarios: refusals")
+struct RefusalScenarios {
+    struct Malformed: Sendable, CustomTestStringConvertible {
+        let name: String
+        let text: String
+        var status = 400
+        var testDescription: String { name }
+    }
+
+    @Test(arguments: [
+        Malformed(name: "no version", text: "GET http://x/\r\nHost: x\r\n\r\n"),
+        Malformed(name: "two spaces", text: "GET  http://x/ HTTP/1.1\r\nHost: x\r\n\r\n"),
+        Malformed(name: "no Host", text: "GET http://x/ HTTP/1.1\r\n\r\n"),
+        Malformed(name: "two Hosts", text: "GET http://x/ HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n"),
+        Malformed(name: "a space before the colon", text: "GET http://x/ HTTP/1.1\r\nHost : x\r\n\r\n"),
+        Malformed(name: "a folded line", text: "GET http://x/ HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n"),
+        Malformed(name: "a bare CR", text: "GET http://x/ HTTP/1.1\r\nHost: x\r\nA: b\rc\r\n\r\n"),
+        Malformed(name: "a NUL", text: "GET http://x/ HTTP/1.1\r\nHost: x\r\nA: b\0c\r\n\r\n"),
+        Malformed(name: "two lengths", text: "POST http://x/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc"),
+        Malformed(name: "a length and chunked", text: "POST http://x/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        Malformed(name: "a signed length", text: "POST http://x/ HTTP/1.1\r\nHost: x\r\nContent-Length: +3\r\n\r\nabc"),
+        Malformed(name: "chunked twice", text: "POST http://x/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n"),
+        Malformed(name: "chunked from HTTP/1.0", text: "POST http://x/ HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        Malformed(name: "an unknown coding", text: "POST http://x/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", status: 501),
+        Malformed(name: "user information", text: "GET http://me:pass@x/ HTTP/1.1\r\nHost: x\r\n\r\n"),
+        Malformed(name: "another scheme", text: "GET ftp://x/ HTTP/1.1\r\nHost: x\r\n\r\n"),
+        Malformed(name: "HTTP/2", text: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", status: 505),
+        Malformed(name: "a long target", text: "GET http://x/\(String(repeating: "x", count: 20_000)) HTTP/1.1\r\nHost: x\r\n\r\n", status: 414),
+        Malformed(name: "a large head", text: "GET http://x/ HTTP/1.1\r\nHost: x\r\nA: \(String(repeating: "x", count: 70_000))\r\n\r\n", status: 431),
+        Malformed(name: "TLS", text: "\u{16}\u{03}\u{01}\u{02}\r\n\r\n"),
+    ])
+    func `what is malformed is refused with a problem, and nothing behind it is believed`(request: Malformed) async throws {
+        try await Scenario.run { (scene) async throws in
+            let client = try await scene.client()
+            try await client.write(request.text + "GET \(scene.url("/smuggled")) HTTP/1.1\r\nHost: x\r\n\r\n")
+            let answer = try await client.response()
+            #expect(answer.status == request.status)
+            #expect(answer["Content-Type"] == "application/problem+json")
+            #expect(answer["Connection"] == "close")
+            #expect(answer["Proxy-Status"]?.hasPrefix("Larder; error=http_request_error") == true)
+            #expect(answer.text.contains("\"status\":\(request.status)"))
+            #expect(try await client.end() == .closed)
+            #expect(scene.origin.seen.isEmpty)
+        }
+    }
+
+    @Test func `a refusal says nothing of the request before it`() async throws {
+        try await Scenario.run({ settings, _ in settings.log.access = true }) { (scene) async throws in
+            scene.origin.answer { _ in .ok(content: "x") }
+            let client = try await scene.client()
+            try await client.get(scene.url("/first"))
+            _ = try await client.response()
+            try await client.write("nonsense\r\n\r\n")
+            let answer = try await client.response()
+            #expect(answer.status == 400)
+            #expect(!answer.text.contains("/first"))
+            _ = try await client.end()
+            try await eventually("both are logged") { scene.log.values.count { $0.hasPrefix("exchange") } == 2 }
+            #expect(scene.log.values.count { $0.contains("/first") } == 1)
+        }
+    }
+
+    @Test func `a head that takes too long is answered 408`() async throws {
+        try await Scenario.run { (scene) async throws in
+            let client = try await scene.client()
+            try await client.write("GET \(scene.url("/a")) HTTP/1.1\r\nHo")
+            let answer = try await scene.lettingTimePass(.seconds(1)) { try await client.response() }
+            #expect(answer.status == 408)
+            #expect(answer["Connection"] == "close")
+            #expect(try await client.end() == .closed)
+        }
+    }
+
+    @Test func `a connection that stays idle is closed without a word`() async throws {
+        try await Scenario.run { (scene) async throws in
+            let client = try await scene.client()
+            #expect(try await scene.lettingTimePass(.seconds(5)) { try await client.end() } == .closed)
+            #expect(client.received == 0)
+        }
+    }
+
+    @Test func `a client that stops inside its content is answered, or closed, in time`() async throws {
+        try await Scenario.run { (scene) async throws in
+            let client = try await scene.client()
+            try await client.send("POST \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 10", content: "01234")
+            let request = try await scene.origin.request()
+            _ = try await scene.lettingTimePass(.seconds(5)) { try await client.end() }
+            _ = try await request.wire.end()
+            request.finish()
+        }
+    }
+
+    @Test func `a client that does not take its answer is closed in time`() async throws {
+        try await Scenario.run { (scene) async throws in
+            let content = String(repeating: "x", count: 24 << 20)
+            let client = try await scene.client("the client", isHeld: true)
+            try await client.send("DELETE \(scene.url("/a")) HTTP/1.1", "Host: x")
+            let request = try await scene.origin.request()
+            async let replied: Void = request.reply(content: content)
+            try await eventually("the answer is under way") { scene.count(.received) > 1 << 20 }
+            try await scene.lettingTimePass(.seconds(5)) {
+                try await eventually("it is closed") { scene.proxy.openConnections == 0 }
+            }
+            try? await replied
+            request.finish()
+        }
+    }
+
+    @Test func `a request that comes round again is a loop`() async throws {
+        try await Scenario.run { (scene) async throws in
+            scene.origin.answer { _ in .ok("Cache-Control: no-store", content: "x") }
+            _ = try await scene.get("/a")
+            let via = try #require(scene.origin.seen[0]["Via"])
+            let answer = try await scene.get("/a", "Via: 1.0 other, \(via)")
+            #expect(answer.status == 508)
+            #expect(answer["Proxy-Status"]?.contains("proxy_loop_detected") == true)
+            #expect(try await scene.get("/a", "Via: 1.1 larder-of-somebody-else").status == 200)
+            #expect(scene.origin.seen.count == 2)
+        }
+    }
+
+    @Test func `a proxy that leads to itself is noticed`() async throws {
+        try await Scenario.run { (scene) async throws in
+            let client = try await scene.client()
+            try await client.get("http://127.0.0.1:\(scene.port)/http/\(scene.origin.authority)/a")
+            #expect(try await client.response().status == 508)
+        }
+    }
+
+    @Test func `TRACE is not done, and OPTIONS ends where it says`() async throws {
+        try await Scenario.run { (scene) async throws in
+            let client = try await scene.client()
+            try await client.send("TRACE \(scene.url("/a")) HTTP/1.1", "Host: x", "Authorization: x")
+            #expect(try await client.response().status == 405)
+            try await client.send("OPTIONS \(scene.url("/a")) HTTP/1.1", "Host: x", "Max-Forwards: 0")
+            let answer = try await client.response()
+            #expect(answer.status == 200)
+            #expect(answer["Allow"]?.contains("GET") == true)
+            try await client.send("OPTIONS \(scene.url("/a")) HTTP/1.1", "Host: x", "Max-Forwards: 5")
+            let request = try await scene.origin.request()
+            #expect(request["Max-Forwards"] == "4")
+            try await request.reply(204)
+            #expect(try await client.response().status == 204)
+        }
+    }
+
+    @Test func `a tunnel to a port where mail is goes nowhere`() async throws {
+        try await Scenario.run { (scene) async throws in
+            let client = try await scene.client()
+            try await client.send("CONNECT mail.example:25 HTTP/1.1", "Host: x")
+            let answer = try await client.response()
+            #expect(answer.status == 403)
+            #expect(answer.text.contains("tunnels.ports"))
+        }
+    }
+
+    @Test(arguments: [("application/json", "", "application/problem+json"), ("text/html", "", "text/html; charset=utf-8"), ("*/*", "curl/8", "text/plain; charset=utf-8"), ("text/plain", "", "text/plain; charset=utf-8")])
+    func `a problem is written for who asks`(accept: String, agent: String, type: String) async throws {
+        try await Scenario.run { (scene) async throws in
+            await scene.origin.refuse()
+            let answer = try await scene.get("/<b>", "Accept: \(accept)", "User-Agent: \(agent)")
+            #expect(answer.status == 502)
+            #expect(answer["Content-Type"] == type)
+            #expect(answer["Cache-Control"] == "no-store")
+            #expect(!answer.text.contains("<b>/") && !answer.text.contains("/<b>"))
+        }
+    }
+}
