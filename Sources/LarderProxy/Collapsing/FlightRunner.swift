@@ -212,7 +212,7 @@ final class FlightRunner {
                 // Too large for memory: the next request finds it in the store.
                 memory.forgetStoreRead(variance: stored.variance)
             }
-            flight.finish(trailers: trailers)
+            finish(trailers)
             return
         }
         let chunks = ContentChunk.coalesced(whole)
@@ -226,6 +226,12 @@ final class FlightRunner {
         } else {
             context.proxy.storing?.remove(variant, of: launch.resource, service: launch.service)
         }
+        finish(trailers)
+    }
+
+    /// Nobody joins any more: who comes now finds what has landed.
+    private func finish(_ trailers: Fields) {
+        launch.resource.memory.retire(flight)
         flight.finish(trailers: trailers)
     }
 
