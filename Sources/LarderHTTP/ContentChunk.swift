@@ -52,7 +52,10 @@ public final class ContentChunk: Sendable {
             left -= taken
             result.append(
                 taken == chunk.count
-                    ? chunk : chunk.withBytes { ContentChunk(copying: UnsafeRawBufferPointer(rebasing: $0[start..<start + taken])) })
+                    ? chunk
+                    : chunk.withBytes {
+                        ContentChunk(copying: UnsafeRawBufferPointer(rebasing: $0[start..<start + taken]))
+                    })
         }
         return result.isEmpty ? nil : result
     }

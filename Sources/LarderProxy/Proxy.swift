@@ -269,7 +269,9 @@ package final class Proxy: Sendable {
 
     /// Whether content of `length` octets can be kept at all.
     func mayKeep(_ length: Int64?) -> Bool {
-        if let storing { return (length ?? 0) <= min(storing.maxObject, Int64(configuration.settings.cache.maxObject.bytes)) }
+        if let storing {
+            return (length ?? 0) <= min(storing.maxObject, Int64(configuration.settings.cache.maxObject.bytes))
+        }
         return keepsInMemory(length)
     }
 

@@ -32,7 +32,7 @@ package final class SQLiteStore: EntityStore {
         do {
             try core.files.prepare()
             try core.files.discardSpool()
-        } catch where error.errno != ENOSPC && error.errno != EDQUOT {
+        } catch  where error.errno != ENOSPC && error.errno != EDQUOT {
             core.dismissThreads()
             throw StoreError(code: .unusableDirectory, message: error.description)
         } catch {

@@ -54,7 +54,8 @@ extension StoreEvent: CustomStringConvertible {
         case .degraded(let reason): "Writing fails: \(reason)"
         case .recovered: "Writing works again."
         case .setAside(let path, let reason): "The database was set aside as \(path): \(reason)"
-        case .damagedEntity(let url, let reason): "The entity of \(StoreEvent.shown(url)) was damaged and was removed: \(reason)"
+        case .damagedEntity(let url, let reason):
+            "The entity of \(StoreEvent.shown(url)) was damaged and was removed: \(reason)"
         case .damagedContent(let digest, let reason): "The content \(digest) was damaged and was removed: \(reason)"
         case .readFailed(let reason): "Reading failed: \(reason)"
         case .writeDropped(let url, let reason): "\(StoreEvent.shown(url)) was not stored: \(reason)"

@@ -13,5 +13,7 @@ package final class FreshDirectory: Sendable {
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
     /// Paths of all files below, relative, in order.
-    package var files: [String] { (FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []).sorted() }
+    package var files: [String] {
+        (FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []).sorted()
+    }
 }

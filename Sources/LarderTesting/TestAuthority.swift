@@ -14,9 +14,11 @@ package final class TestAuthority {
 
     package init(name: String = "Larder test authority") {
         key = Self.makeKey()
-        certificate = Self.makeCertificate(for: name, key: key, validity: -3600...86400, extensions: [
-            (NID_basic_constraints, "critical,CA:TRUE"), (NID_key_usage, "critical,keyCertSign,cRLSign"),
-        ], signedBy: nil)
+        certificate = Self.makeCertificate(
+            for: name, key: key, validity: -3600...86400,
+            extensions: [
+                (NID_basic_constraints, "critical,CA:TRUE"), (NID_key_usage, "critical,keyCertSign,cRLSign"),
+            ], signedBy: nil)
     }
 
     deinit {
@@ -32,9 +34,11 @@ package final class TestAuthority {
     package func identity(_ names: String..., validity: ClosedRange<Int> = -3600...86400) -> Identity {
         let key = Self.makeKey()
         defer { EVP_PKEY_free(key) }
-        let leaf = Self.makeCertificate(for: "leaf", key: key, validity: validity, extensions: [
-            (NID_subject_alt_name, names.joined(separator: ",")), (NID_basic_constraints, "critical,CA:FALSE"),
-        ], signedBy: self)
+        let leaf = Self.makeCertificate(
+            for: "leaf", key: key, validity: validity,
+            extensions: [
+                (NID_subject_alt_name, names.joined(separator: ",")), (NID_basic_constraints, "critical,CA:FALSE"),
+            ], signedBy: self)
         defer { X509_free(leaf) }
         return Identity(
             certificate: Self.text { PEM_write_bio_X509($0, leaf) },

@@ -20,7 +20,9 @@ extension String {
 
 extension StoredResponse {
     /// A 200 as stored at second 1000, for a request with the given fields.
-    static func stored(_ fields: Fields = [:], request: Fields = [:], status: Status = 200, at seconds: Int64 = 1000) -> StoredResponse {
+    static func stored(
+        _ fields: Fields = [:], request: Fields = [:], status: Status = 200, at seconds: Int64 = 1000
+    ) -> StoredResponse {
         StoredResponse(
             ResponseHead(status: status, fields: fields), to: RequestHead(fields: request),
             requestTime: Timestamp(seconds: seconds), responseTime: Timestamp(seconds: seconds), policy: CachePolicy())

@@ -141,7 +141,8 @@ struct StoreConformanceTests {
             await store.flush()
             store.remove(key("a"))
             store.updateHead(
-                key("a"), variant: [], head: [1], requestTime: Timestamp(seconds: 1), responseTime:
+                key("a"), variant: [], head: [1], requestTime: Timestamp(seconds: 1),
+                responseTime:
                     Timestamp(seconds: 1), expires: nil, ifStoredAt: Timestamp(seconds: 1000))
             #expect(await store.read(key("a")).isEmpty)
             await store.flush()

@@ -121,7 +121,8 @@ package final class Flight: Sendable {
 
     /// Ends a reader. When it was the last and the flight still runs, `onAbandoned` is called.
     package func leave(_ reader: Int) {
-        let (producer, abandoned) = state.withLock { state -> (UnsafeContinuation<Void, Never>?, (@Sendable () -> Void)?) in
+        let (producer, abandoned) = state.withLock {
+            state -> (UnsafeContinuation<Void, Never>?, (@Sendable () -> Void)?) in
             state.readers[reader] = nil
             let isAbandoned = state.readers.isEmpty && state.expected == 0 && !state.isOver
             return (trim(&state), isAbandoned ? state.onAbandoned : nil)

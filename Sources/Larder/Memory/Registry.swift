@@ -230,13 +230,19 @@ private struct Shard {
             backwards.append(slot)
             slot = slots[slot].older
         }
-        if forwards != backwards.reversed() { found.append("the queue differs by direction: \(forwards), \(backwards)") }
+        if forwards != backwards.reversed() {
+            found.append("the queue differs by direction: \(forwards), \(backwards)")
+        }
         if forwards.sorted() != occupied { found.append("the queue has \(forwards), the slots \(occupied)") }
-        if Set(free).count != free.count || !Set(free).isDisjoint(with: occupied) || free.count + occupied.count != slots.count {
+        if Set(free).count != free.count || !Set(free).isDisjoint(with: occupied)
+            || free.count + occupied.count != slots.count
+        {
             found.append("\(free.count) places are free, \(occupied.count) taken, of \(slots.count)")
         }
         if hand >= 0, slots[hand].resource == nil { found.append("the hand points to nothing") }
-        for slot in occupied where find(slots[slot].resource!.key) != slot { found.append("\(slot) is not found by its key") }
+        for slot in occupied where find(slots[slot].resource!.key) != slot {
+            found.append("\(slot) is not found by its key")
+        }
         let chained = index.values.reduce(0) { count, first in
             var length = 0
             var slot = first

@@ -74,7 +74,8 @@ package final class ResourceMemory: Sendable {
 
     /// What the configuration says about this Resource, computed by `make` once for each `version`.
     package func configuration<Value: AnyObject & Sendable>(version: UInt64, make: () -> Value) -> Value {
-        if let known = state.withLock({ $0.configuration }), known.version == version, let value = known.value as? Value {
+        if let known = state.withLock({ $0.configuration }), known.version == version, let value = known.value as? Value
+        {
             return value
         }
         let value = make()
@@ -117,7 +118,11 @@ package final class ResourceMemory: Sendable {
             var replaced: [Variant] = []
             for other in state.snapshot.variants {
                 let isSame = other.stored.variance == variant.stored.variance
-                if isSame || kept.count >= ResourceMemory.variantLimit - 1 { replaced.append(other) } else { kept.append(other) }
+                if isSame || kept.count >= ResourceMemory.variantLimit - 1 {
+                    replaced.append(other)
+                } else {
+                    kept.append(other)
+                }
             }
             state.snapshot = Snapshot(variants: [variant] + kept, isStoreRead: state.snapshot.isStoreRead)
             state.unstored = nil
@@ -260,9 +265,12 @@ package final class ResourceMemory: Sendable {
             defer { state.readers = nil }
             let current = state.snapshot
             let isCurrent = epoch == state.epoch
-            let added = !isCurrent ? [] : found.filter { variant in
-                !current.variants.contains { $0.stored.variance == variant.stored.variance }
-            }
+            let added =
+                !isCurrent
+                ? []
+                : found.filter { variant in
+                    !current.variants.contains { $0.stored.variance == variant.stored.variance }
+                }
             state.snapshot = Snapshot(
                 variants: Array((current.variants + added).prefix(ResourceMemory.variantLimit)),
                 failure: current.failure, isStoreRead: isCurrent || current.isStoreRead)

@@ -32,7 +32,9 @@ package final class Variant: Sendable {
     }
 
     /// The same response as another policy sees it: what depends on the configuration is computed anew.
-    package func under(_ policy: CachePolicy) -> Variant { with(stored.marked(stored.standing, policy: policy), via: via) }
+    package func under(_ policy: CachePolicy) -> Variant {
+        with(stored.marked(stored.standing, policy: policy), via: via)
+    }
 
     private static let locating: [FieldName] = [.location, .contentLocation, .link, .setCookie]
 

@@ -35,7 +35,9 @@ package enum RequestTarget: Sendable, Equatable {
 
     /// Path and query of a target in origin-form or absolute-form.
     package static func originForm(of target: [UInt8]) -> [UInt8] {
-        guard target.first != UInt8(ascii: "/"), let colon = target.firstIndex(of: UInt8(ascii: ":")) else { return target }
+        guard target.first != UInt8(ascii: "/"), let colon = target.firstIndex(of: UInt8(ascii: ":")) else {
+            return target
+        }
         let path = target[colon...].dropFirst(3).drop { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
         return path.first == UInt8(ascii: "/") ? Array(path) : [UInt8(ascii: "/")] + path
     }

@@ -20,8 +20,9 @@ public struct Status: Hashable, Sendable, RawRepresentable, ExpressibleByInteger
 
     /// The registered phrase, or the phrase of the class for others.
     public var phrase: String {
-        Status.phrases[rawValue] ?? ["", "Informational", "Success", "Redirection", "Client Error", "Server Error"][
-            min(Int(rawValue / 100), 5)]
+        Status.phrases[rawValue]
+            ?? ["", "Informational", "Success", "Redirection", "Client Error", "Server Error"][
+                min(Int(rawValue / 100), 5)]
     }
 
     private static let phrases: [UInt16: String] = [

@@ -13,9 +13,11 @@ extension TargetURI {
             while index < written.endIndex {
                 guard position < rest.endIndex else { return false }
                 let (octet, length) = TargetURI.unescaped(written, at: index)
-                let (expected, step) = TargetURI.unescaped(UnsafeRawBufferPointer(rebasing: rest), at: position - rest.startIndex)
+                let (expected, step) = TargetURI.unescaped(
+                    UnsafeRawBufferPointer(rebasing: rest), at: position - rest.startIndex)
                 // What only looks like a dot or a slash once decoded must not be told apart by the origin alone.
-                guard octet == expected, length == step || URICharacter.isUnreserved(octet), octet != UInt8(ascii: ".") || length == step
+                guard octet == expected, length == step || URICharacter.isUnreserved(octet),
+                    octet != UInt8(ascii: ".") || length == step
                 else { return false }
                 index += length
                 position += step

@@ -59,8 +59,10 @@ extension SocketAddress {
         case AF_INET6 where bytes.count >= MemoryLayout<sockaddr_in6>.size:
             let value = bytes.loadUnaligned(as: sockaddr_in6.self)
             let (high, low) = withUnsafeBytes(of: value.sin6_addr) {
-                (UInt64(bigEndian: $0.loadUnaligned(as: UInt64.self)),
-                 UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
+                (
+                    UInt64(bigEndian: $0.loadUnaligned(as: UInt64.self)),
+                    UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+                )
             }
             self.init(ipv6: high, low, port: UInt16(bigEndian: value.sin6_port), scope: value.sin6_scope_id)
         case AF_UNIX:

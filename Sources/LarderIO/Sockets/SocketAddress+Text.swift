@@ -26,8 +26,10 @@ extension SocketAddress {
         var number = in6_addr()
         guard inet_pton(AF_INET6, String(text), &number) == 1 else { return nil }
         let (high, low) = withUnsafeBytes(of: number) {
-            (UInt64(bigEndian: $0.loadUnaligned(as: UInt64.self)),
-             UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
+            (
+                UInt64(bigEndian: $0.loadUnaligned(as: UInt64.self)),
+                UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+            )
         }
         self.init(ipv6: high, low, port: port, scope: scope)
     }

@@ -25,9 +25,10 @@ enum PEM {
     }
 
     /// Without this, OpenSSL asks on the terminal.
-    private static let noPassphrase: @convention(c) (
-        UnsafeMutablePointer<CChar>?, Int32, Int32, UnsafeMutableRawPointer?
-    ) -> Int32 = { _, _, _, _ in -1 }
+    private static let noPassphrase:
+        @convention(c) (
+            UnsafeMutablePointer<CChar>?, Int32, Int32, UnsafeMutableRawPointer?
+        ) -> Int32 = { _, _, _, _ in -1 }
 
     final class Certificate {
         let pointer: OpaquePointer

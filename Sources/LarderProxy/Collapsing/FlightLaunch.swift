@@ -24,7 +24,6 @@ struct FlightLaunch {
     /// Which addresses the client may reach.
     let allowsAddress: (SocketAddress) -> Bool
 
-
     init(exchange: Exchange, _ retrieval: Retrieval, validating variant: Variant?, isBackground: Bool) {
         context = exchange.context
         service = retrieval.service

@@ -135,7 +135,8 @@ final class FlightRunner {
             request: launch.clientHead, target: launch.uri, response: head, policy: launch.policy,
             responseTime: times.response)
         let length = response.contentLength
-        guard case .store(_, let durability) = storability, context.proxy.mayKeep(length), response.head.status != 206 else {
+        guard case .store(_, let durability) = storability, context.proxy.mayKeep(length), response.head.status != 206
+        else {
             launch.resource.memory.unstored = UnstoredResponse(
                 head, at: times.response,
                 conditions: Storability.conditions(
@@ -147,11 +148,15 @@ final class FlightRunner {
             return
         }
         let stored = StoredResponse(
-            head, to: launch.clientHead, requestTime: times.request, responseTime: times.response, contentLength: length,
+            head, to: launch.clientHead, requestTime: times.request, responseTime: times.response,
+            contentLength: length,
             policy: launch.policy)
         let keepsInMemory = context.proxy.keepsInMemory(length)
-        let writer = durability == .memory ? nil : context.proxy.storing?.begin(
-            stored, of: launch.resource, service: launch.service, length: length, policy: launch.policy)
+        let writer =
+            durability == .memory
+            ? nil
+            : context.proxy.storing?.begin(
+                stored, of: launch.resource, service: launch.service, length: length, policy: launch.policy)
         flight.announce(
             .response(head, length: length, stored: stored), retains: keepsInMemory, spool: writer.map(Spool.init))
         do {
@@ -218,7 +223,8 @@ final class FlightRunner {
         let chunks = ContentChunk.coalesced(whole)
         let length = chunks.reduce(0) { $0 + $1.count }
         let variant = Variant(
-            stored: stored.complete(length: Int64(length), policy: launch.policy), content: .memory(chunks, length: length),
+            stored: stored.complete(length: Int64(length), policy: launch.policy),
+            content: .memory(chunks, length: length),
             storedAt: stored.responseTime, via: context.configuration.via)
         if case .landed(let replaced) = memory.land(variant, epoch: epoch) {
             context.proxy.storing?.removeReplaced(replaced, by: variant, of: launch.resource, service: launch.service)

@@ -26,7 +26,8 @@ final class DownstreamConnection {
         let local = stream.localAddress
         isOverSocket = peer.isUnix
         client = Router.Client(
-            isLoopback: peer.isLoopback, isAdminOnly: isAdminOnly || peer.isUnix, localHost: Self.uriHost(of: local), localPort: local.port)
+            isLoopback: peer.isLoopback, isAdminOnly: isAdminOnly || peer.isUnix, localHost: Self.uriHost(of: local),
+            localPort: local.port)
         buffer = ReadBuffer(pool: context.buffers)
         parser = RequestHeadParser(limits: context.configuration.parseLimits)
         exchange = Exchange(connection: self)

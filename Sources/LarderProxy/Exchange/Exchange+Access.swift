@@ -23,7 +23,9 @@ extension Exchange {
 
     static func allowedAddresses(isLoopbackClient: Bool) -> (SocketAddress) -> Bool {
         { address in
-            if address.isUnspecified || address.isMulticast || address.isBroadcast || address.isLinkLocal || address.isMetadata {
+            if address.isUnspecified || address.isMulticast || address.isBroadcast || address.isLinkLocal
+                || address.isMetadata
+            {
                 return false
             }
             return isLoopbackClient || !(address.isLoopback || address.isPrivate)

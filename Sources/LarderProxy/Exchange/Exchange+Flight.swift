@@ -77,7 +77,8 @@ extension Exchange {
             if let fallback, try await serveStale(fallback, .status(response.status), status, retrieval) { return true }
             record.kind = isLeader ? .miss : .collapsed
             try await relay(
-                flight, reader, response, length, status.answered(response.status).stored(isLeader && stored != nil), retrieval)
+                flight, reader, response, length, status.answered(response.status).stored(isLeader && stored != nil),
+                retrieval)
             return true
         }
     }
@@ -135,7 +136,9 @@ extension Exchange {
         let end = start + Int64(count)
         var offset = start
         while offset < end {
-            guard let chunk = await spool.read(at: offset, count: Int(end - offset)) else { throw FlightError.fellBehind }
+            guard let chunk = await spool.read(at: offset, count: Int(end - offset)) else {
+                throw FlightError.fellBehind
+            }
             offset += Int64(chunk.count)
             try await sendContent([chunk])
         }

@@ -43,7 +43,9 @@ extension Exchange {
             forwarded.fields[.upgrade] = head.fields[.upgrade]
         }
         context.counters.add(.upstreamRequests)
-        var request = UpstreamRequest(origin: Origin(uri), head: forwarded, parent: service.parent(uri), allowsAddress: allowsAddress, abort: abort)
+        var request = UpstreamRequest(
+            origin: Origin(uri), head: forwarded, parent: service.parent(uri), allowsAddress: allowsAddress,
+            abort: abort)
         if let content {
             request.content = .stream(
                 content.framing, next: { try await content.next() }, trailers: { content.trailers })
@@ -153,7 +155,8 @@ extension Exchange {
             response.abort()
             throw Problem(
                 status: 502, title: "Bad gateway", proxyError: .httpProtocolError,
-                detail: "The origin switched protocols without being asked to.", advice: "Report it to the origin's owner.")
+                detail: "The origin switched protocols without being asked to.",
+                advice: "Report it to the origin's owner.")
         }
         var fields = response.head.fields
         let protocols = fields[.upgrade]

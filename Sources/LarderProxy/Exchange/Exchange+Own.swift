@@ -46,7 +46,8 @@ extension Exchange {
         let target = String(decoding: head.target, as: UTF8.self)
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         return OwnRequest(
-            method: head.method, path: String(parts[0]), parameters: parts.count > 1 ? Self.parameters(of: parts[1]) : [],
+            method: head.method, path: String(parts[0]),
+            parameters: parts.count > 1 ? Self.parameters(of: parts[1]) : [],
             fields: head.fields, content: body, isOverSocket: connection.isOverSocket,
             adminHost: connection.client.isAdminOnly && !connection.isOverSocket ? connection.client.localHost : nil,
             isLoopback: connection.client.isLoopback || connection.isOverSocket)

@@ -29,7 +29,9 @@ extension Exchange {
 
     /// Adds the fields of this response alone and ends the head. The content's length is nil when it is not known
     /// beforehand.
-    func finishHead(length: Int64?, use: StoredUse? = nil, cacheStatus: CacheStatus? = nil, proxyStatus: ProxyStatus? = nil) {
+    func finishHead(
+        length: Int64?, use: StoredUse? = nil, cacheStatus: CacheStatus? = nil, proxyStatus: ProxyStatus? = nil
+    ) {
         let bodiless = record.status.hasNoContent || traits.method == .head
         if let length, !record.status.hasNoContent {
             PreparedHead.appendField("Content-Length", number: length, to: &out)

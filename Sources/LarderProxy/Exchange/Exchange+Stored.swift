@@ -36,7 +36,8 @@ extension Exchange {
     /// The hit with something to it: preconditions, ranges, mapped URLs, content in the store.
     private func serveSelected(_ variant: Variant, _ use: StoredUse, _ retrieval: Retrieval) async throws -> Bool {
         let stored = variant.stored
-        var fields = retrieval.way.isGateway && variant.namesLocations ? mapped(stored.fields, retrieval) : stored.fields
+        var fields =
+            retrieval.way.isGateway && variant.namesLocations ? mapped(stored.fields, retrieval) : stored.fields
         fields.remove(.age)
 
         switch Preconditions.evaluate(head, against: stored) {

@@ -116,7 +116,9 @@ final class Exchange {
                 connection: connection, framing: framing, isContinueExpected: traits.expectsContinue,
                 timeout: context.configuration.settings.timeouts.body)
         }
-        switch context.configuration.router.route(head, from: connection.client, uri: &uri, spelling: &spelling, host: &knownHost) {
+        switch context.configuration.router.route(
+            head, from: connection.client, uri: &uri, spelling: &spelling, host: &knownHost)
+        {
         case .resource(let service, let way): try await dispatch(service, way)
         case .larder:
             head.target = RequestTarget.originForm(of: head.target)

@@ -25,7 +25,8 @@ package struct OwnRequest: Sendable {
     package var isLoopback: Bool
 
     package init(
-        method: Method = .get, path: String, parameters: [(name: String, value: String)] = [], fields: Fields = Fields(),
+        method: Method = .get, path: String, parameters: [(name: String, value: String)] = [],
+        fields: Fields = Fields(),
         content: [UInt8] = [], isOverSocket: Bool = false, adminHost: String? = nil,
         isLoopback: Bool = true
     ) {

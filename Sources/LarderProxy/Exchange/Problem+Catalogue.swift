@@ -64,7 +64,8 @@ extension Problem {
 
     static let adminOnly = Problem(
         status: 421, title: "Misdirected request", proxyError: .httpRequestDenied,
-        detail: "Only Larder's own pages are served here.", advice: "Use one of the addresses in `listen` as the proxy.",
+        detail: "Only Larder's own pages are served here.",
+        advice: "Use one of the addresses in `listen` as the proxy.",
         closes: true)
 
     static let tunnelLimit = Problem(
@@ -96,7 +97,8 @@ extension Problem {
     static func notStored(_ why: RefusalReason, uri: TargetURI) -> Problem {
         Problem(
             status: 504, title: "Not stored", proxyError: .httpRequestDenied,
-            detail: "There is no stored response that may answer this request for \(uri.string.prefix(500)) (\(why.rawValue)).",
+            detail:
+                "There is no stored response that may answer this request for \(uri.string.prefix(500)) (\(why.rawValue)).",
             advice: "Leave out `only-if-cached`, or go online, to ask the origin.")
     }
 
@@ -110,7 +112,8 @@ extension Problem {
             return
         }
         self.init(
-            status: error.status, title: error.status.phrase, proxyError: ProxyStatus.ErrorType(rawValue: error.code.description) ?? .proxyInternalError,
+            status: error.status, title: error.status.phrase,
+            proxyError: ProxyStatus.ErrorType(rawValue: error.code.description) ?? .proxyInternalError,
             detail: error.detail, advice: error.advice)
     }
 }

@@ -34,20 +34,23 @@ package struct Problem: Error, Sendable, Equatable {
 extension Problem {
     static func badRequest(_ detail: String, advice: String = "Correct the request and send it again.") -> Problem {
         Problem(
-            status: 400, title: "Bad request", proxyError: .httpRequestError, detail: detail, advice: advice, closes: true)
+            status: 400, title: "Bad request", proxyError: .httpRequestError, detail: detail, advice: advice,
+            closes: true)
     }
 
     static func misdirected(host: String) -> Problem {
         Problem(
             status: 421, title: "Misdirected request", proxyError: .httpRequestDenied,
-            detail: "The request is addressed to \(host.isEmpty ? "no host" : "‘\(host)’"), which is not a name of this Larder.",
+            detail:
+                "The request is addressed to \(host.isEmpty ? "no host" : "‘\(host)’"), which is not a name of this Larder.",
             advice: "Use http://localhost with Larder's port, http://<service>.localhost, or use Larder as a forward "
                 + "proxy (http_proxy). Names of your own go into `gateway.hosts` in the configuration.")
     }
 
     static func unknownPath(_ path: String, services: [String]) -> Problem {
         let known =
-            services.isEmpty ? "No services are configured." : "The services are: \(services.sorted().joined(separator: ", "))."
+            services.isEmpty
+            ? "No services are configured." : "The services are: \(services.sorted().joined(separator: ", "))."
         return Problem(
             status: 404, title: "No service here", proxyError: .httpRequestError,
             detail: "No service is mounted at \(path.prefix(200)). \(known)",
@@ -114,7 +117,8 @@ extension Problem {
     func farewell(date: String) -> [UInt8] {
         let text = content(as: .json, instance: "about:blank")
         let lines = [
-            "HTTP/1.1 \(status.rawValue) \(status.phrase)", "Date: \(date)", "Content-Type: \(ProblemFormat.json.mediaType)",
+            "HTTP/1.1 \(status.rawValue) \(status.phrase)", "Date: \(date)",
+            "Content-Type: \(ProblemFormat.json.mediaType)",
             "Content-Length: \(text.utf8.count)", "Cache-Control: no-store",
             "Proxy-Status: \(ProxyStatus(proxyError, details: title).member())", "Connection: close", "", text,
         ]

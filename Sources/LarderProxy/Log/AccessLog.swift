@@ -16,7 +16,8 @@ struct AccessLog: Sendable {
         logger.info(
             "exchange",
             metadata: [
-                "method": "\(head.method)", "url": "\(subject)", "status": "\(record.status)", "service": "\(record.service)",
+                "method": "\(head.method)", "url": "\(subject)", "status": "\(record.status)",
+                "service": "\(record.service)",
                 "outcome": "\(record.kind)", "cache": "\(record.cacheStatus?.member() ?? "-")",
                 "bytes": "\(record.contentSent)", "microseconds": "\(record.duration / 1000)",
                 "problem": "\(record.problem?.title ?? "-")",

@@ -29,7 +29,8 @@ package final class RoutedService: Sendable {
     ///   - partitions: those known so far; it outlives reloads as what is stored does.
     package init(
         _ service: Service, number: UInt32, settings: ServiceSettings, targets: [FieldName],
-        identities: IdentityDigest, partitions: PartitionSet = PartitionSet(), parent: @escaping @Sendable (TargetURI) -> ParentAddress?
+        identities: IdentityDigest, partitions: PartitionSet = PartitionSet(),
+        parent: @escaping @Sendable (TargetURI) -> ParentAddress?
     ) {
         self.service = service
         self.number = number

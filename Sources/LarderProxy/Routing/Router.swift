@@ -96,7 +96,9 @@ package final class Router: Sendable {
     ) throws -> Route {
         try uri.set(absolute: target)
         let authority = target.dropFirst(uri.scheme.prefixLength).prefix { !Router.endsAuthority($0) }
-        if uri.scheme == .http, uri.port == client.localPort, isOurs(uri.host, client) || serviceNamed(by: uri.host) != nil {
+        if uri.scheme == .http, uri.port == client.localPort,
+            isOurs(uri.host, client) || serviceNamed(by: uri.host) != nil
+        {
             // Larder itself, named in full: the gateway's business (RFC 9112 §3.2.2).
             let rest = authority.endIndex < target.endIndex ? Array(target[authority.endIndex...]) : [UInt8(ascii: "/")]
             let host = uri.host
@@ -213,7 +215,9 @@ package final class Router: Sendable {
     private func serviceNamed(by host: String) -> RoutedService? {
         let suffix = ".localhost"
         guard host.hasSuffix(suffix) else { return nil }
-        guard let service = table.named(String(host.dropLast(suffix.utf8.count))), service.base != nil else { return nil }
+        guard let service = table.named(String(host.dropLast(suffix.utf8.count))), service.base != nil else {
+            return nil
+        }
         return service
     }
 
@@ -234,7 +238,8 @@ package final class Router: Sendable {
     private static func note(
         _ rest: UnsafeRawBufferPointer, below base: TargetURI? = nil, of uri: TargetURI, in spelling: inout [UInt8]
     ) {
-        guard rest.first == UInt8(ascii: "/"), rest.contains(UInt8(ascii: "%")), uri.differsOnlyInEscapes(from: rest, below: base)
+        guard rest.first == UInt8(ascii: "/"), rest.contains(UInt8(ascii: "%")),
+            uri.differsOnlyInEscapes(from: rest, below: base)
         else { return }
         if let base {
             base.withBytes(of: base.pathRange) { spelling.append(contentsOf: $0.dropLast()) }

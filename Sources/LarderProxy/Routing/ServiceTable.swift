@@ -16,7 +16,9 @@ package struct ServiceTable: Sendable {
         self.services = services
         self.unclaimed = unclaimed
         byName = Dictionary(services.map { ($0.name.lowercased(), $0) }, uniquingKeysWith: { first, _ in first })
-        byBase = services.filter { $0.base != nil }.sorted { $0.base!.pathRange.upperBound > $1.base!.pathRange.upperBound }
+        byBase = services.filter { $0.base != nil }.sorted {
+            $0.base!.pathRange.upperBound > $1.base!.pathRange.upperBound
+        }
         byMount = services.filter { $0.base != nil }.sorted { $0.mount.count > $1.mount.count }
     }
 
@@ -29,7 +31,9 @@ package struct ServiceTable: Sendable {
     package func mounted(at path: UnsafeRawBufferPointer) -> (service: RoutedService, prefix: Int)? {
         for service in byMount {
             let mount = service.mount
-            if path.count >= mount.count, path.prefix(mount.count).elementsEqual(mount) { return (service, mount.count) }
+            if path.count >= mount.count, path.prefix(mount.count).elementsEqual(mount) {
+                return (service, mount.count)
+            }
         }
         return nil
     }

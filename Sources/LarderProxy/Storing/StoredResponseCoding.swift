@@ -60,7 +60,9 @@ package enum StoredResponseCoding {
         _ octets: [UInt8], requestTime: Timestamp, responseTime: Timestamp, contentLength: Int64, policy: CachePolicy
     ) -> StoredResponse? {
         var reader = OctetReader(octets)
-        guard reader.byte() == version, let raw = reader.byte(), Flags.all.isSuperset(of: Flags(rawValue: raw)) else { return nil }
+        guard reader.byte() == version, let raw = reader.byte(), Flags.all.isSuperset(of: Flags(rawValue: raw)) else {
+            return nil
+        }
         let flags = Flags(rawValue: raw)
         guard let methodToken = reader.short(), let method = Method(String(decoding: methodToken, as: UTF8.self)),
             case .some(let range) = reader.optional(),
@@ -72,7 +74,8 @@ package enum StoredResponseCoding {
             requestMethod: method, requestedRange: range, requestWasAuthorized: flags.contains(.authorized),
             variance: variance, status: Status(rawValue: status), fields: fields, requestTime: requestTime,
             responseTime: responseTime, contentLength: contentLength,
-            standing: flags.contains(.invalid) ? .invalid : flags.contains(.stale) ? .stale : .asReceived, policy: policy)
+            standing: flags.contains(.invalid) ? .invalid : flags.contains(.stale) ? .stale : .asReceived,
+            policy: policy)
     }
 
     private static func variance(_ reader: inout OctetReader, normalises: Bool) -> Variance? {
@@ -92,9 +95,13 @@ package enum StoredResponseCoding {
         var fields = Fields()
         for _ in 0..<count {
             guard let spelling = reader.short(), case .some(.some(let value)) = reader.optional() else { return nil }
-            let isValid = spelling.withUnsafeBytes { Token.isToken($0) } && !value.contains { $0 == 0 || $0 == 0x0D || $0 == 0x0A }
+            let isValid =
+                spelling.withUnsafeBytes { Token.isToken($0) }
+                && !value.contains { $0 == 0 || $0 == 0x0D || $0 == 0x0A }
             guard isValid else { return nil }
-            spelling.withUnsafeBytes { name in value.withUnsafeBytes { fields.appendReceived(spelling: name, value: $0) } }
+            spelling.withUnsafeBytes { name in
+                value.withUnsafeBytes { fields.appendReceived(spelling: name, value: $0) }
+            }
         }
         return fields
     }

@@ -23,7 +23,8 @@ package final class Storing: Sendable {
     var isBehind: Bool { store.statistics.pendingBytes > 8 << 20 }
 
     private func key(of resource: Resource, _ service: RoutedService) -> EntityKey {
-        EntityKey(service: service.name, partition: resource.partition.name, stage: Storing.stage, url: resource.key.url)
+        EntityKey(
+            service: service.name, partition: resource.partition.name, stage: Storing.stage, url: resource.key.url)
     }
 
     // MARK: Reading
@@ -61,7 +62,8 @@ package final class Storing: Sendable {
     ) -> EntityWriter {
         store.beginWrite(
             key(of: resource, service), variant: StoredResponseCoding.variantKey(stored.variance),
-            head: StoredResponseCoding.encode(stored, normalises: policy.normalisedVary), requestTime: stored.requestTime,
+            head: StoredResponseCoding.encode(stored, normalises: policy.normalisedVary),
+            requestTime: stored.requestTime,
             responseTime: stored.responseTime, storedAt: stored.responseTime, expires: stored.facts.freshUntil,
             expectedLength: length)
     }
@@ -71,7 +73,8 @@ package final class Storing: Sendable {
         let stored = variant.stored
         store.updateHead(
             key(of: resource, service), variant: StoredResponseCoding.variantKey(stored.variance),
-            head: StoredResponseCoding.encode(stored, normalises: policy.normalisedVary), requestTime: stored.requestTime,
+            head: StoredResponseCoding.encode(stored, normalises: policy.normalisedVary),
+            requestTime: stored.requestTime,
             responseTime: stored.responseTime, expires: stored.facts.freshUntil, ifStoredAt: variant.storedAt)
     }
 

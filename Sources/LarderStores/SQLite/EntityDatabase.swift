@@ -131,7 +131,7 @@ final class EntityDatabase {
         insertEntity.bind(12, record.head)
         do {
             try insertEntity.run()
-        } catch where error.kind == .constraint {
+        } catch  where error.kind == .constraint {
             // Looking first would cost more than failing: most entities are new.
             try removeEntity(keyHash: key.hash, variantHash: variantHash)
             try insertEntity.run()
@@ -302,7 +302,7 @@ final class EntityDatabase {
             lastContentID += 1
             if blocks != nil { effects.fileBytes += content.length }
             return (lastContentID, digest)
-        } catch where error.kind == .constraint {
+        } catch  where error.kind == .constraint {
             guard let found = try findContent(digest), found.isSame, found.length == content.length else {
                 return nil
             }

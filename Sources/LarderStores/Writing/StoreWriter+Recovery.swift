@@ -22,7 +22,7 @@ extension StoreWriter {
         try createFile(core.databasePath)
         do {
             try openExisting()
-        } catch where error.kind == .corrupt {
+        } catch  where error.kind == .corrupt {
             // Still closed: nobody else has it open either.
             putAside(reason: error.message)
             try createFile(core.databasePath)
@@ -67,7 +67,7 @@ extension StoreWriter {
         do {
             // Pages that are only in the log are no loss; with all of it written back, the length must be right.
             guard try connection.checkpoint(.passive) == 0 else { return }
-        } catch where error.kind != .corrupt {
+        } catch  where error.kind != .corrupt {
             // The disk may be full, and reading can go on all the same.
             return
         }

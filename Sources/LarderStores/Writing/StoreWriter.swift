@@ -75,7 +75,7 @@ final class StoreWriter {
         checkIdentity()
         do {
             try write(batch)
-        } catch where error.kind == .corrupt {
+        } catch  where error.kind == .corrupt {
             // What was to be written is sound; it goes into the database that takes the place of this one.
             setAside(reason: error.message)
             do {
@@ -274,7 +274,7 @@ final class StoreWriter {
                 try database.connection.checkpoint(.truncate)
             }
             return mayVacuum || !removals.isEmpty
-        } catch where error.kind == .corrupt {
+        } catch  where error.kind == .corrupt {
             setAside(reason: error.message)
             return true
         } catch {

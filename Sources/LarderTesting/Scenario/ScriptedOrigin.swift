@@ -77,7 +77,8 @@ package final class ScriptedOrigin: Sendable {
             return (state.takers.remove(at: index).continuation, state.seen)
         }
         let lines = seen.suffix(5).map(\.startLine)
-        waiting?.resume(throwing: WireTimeout(description: "the origin waited in vain for a request; the last were \(lines)"))
+        waiting?.resume(
+            throwing: WireTimeout(description: "the origin waited in vain for a request; the last were \(lines)"))
     }
 
     /// Stops listening: connections are refused from now on.
@@ -91,7 +92,9 @@ package final class ScriptedOrigin: Sendable {
     }
 
     private func accepted(_ stream: ByteStream) {
-        let wire = loop.assumeIsolated { [stream = Confined(stream)] loop in Wire(stream.value, on: loop, name: "the origin") }
+        let wire = loop.assumeIsolated { [stream = Confined(stream)] loop in
+            Wire(stream.value, on: loop, name: "the origin")
+        }
         state.withLock { $0.wires.append(wire) }
         Task { [weak self] in
             while let head = try? await wire.head(), let self {
@@ -108,16 +111,19 @@ package final class ScriptedOrigin: Sendable {
             return state.script
         }
         if let reply = script?(request.head) {
-            guard (try? await request.content()) != nil, (try? await request.wire.write(reply)) != nil else { return false }
+            guard (try? await request.content()) != nil, (try? await request.wire.write(reply)) != nil else {
+                return false
+            }
             return true
         }
-        let taker = state.withLock { state in
-            if state.takers.isEmpty {
-                state.requests.append(request)
-                return nil
-            }
-            return state.takers.removeFirst().continuation
-        } as CheckedContinuation<OriginRequest, any Error>?
+        let taker =
+            state.withLock { state in
+                if state.takers.isEmpty {
+                    state.requests.append(request)
+                    return nil
+                }
+                return state.takers.removeFirst().continuation
+            } as CheckedContinuation<OriginRequest, any Error>?
         taker?.resume(returning: request)
         await request.answered()
         return (try? await request.content()) != nil

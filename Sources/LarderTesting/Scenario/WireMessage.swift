@@ -129,7 +129,9 @@ extension Wire {
             guard chunk.isEmpty else { continue }
             var trailers = [UInt8]()
             while true {
-                let line = try await wait(for: "a trailer") { $0.take(through: [0x0D, 0x0A]) ?? ($0.end == nil ? nil : []) }
+                let line = try await wait(for: "a trailer") {
+                    $0.take(through: [0x0D, 0x0A]) ?? ($0.end == nil ? nil : [])
+                }
                 trailers += line
                 if line.isEmpty { return WireMessage(head: head, content: content, cut: try await end()) }
                 if line.count == 2 { break }

@@ -366,6 +366,7 @@ struct ByteStreamTests {
         let peer = Peer(far)
         // Handing the last reference to another thread is what the compiler forbids and tasks of other loops can do.
         nonisolated(unsafe) var leaked: ByteStream? = try await run(on: loop) { loop in
+            // Used on the loop only, which the closures below do not say.
             nonisolated(unsafe) let stream = try ByteStream(adopting: near, on: loop)
             return SendableBox(stream)
         }.value

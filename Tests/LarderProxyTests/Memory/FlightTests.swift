@@ -122,7 +122,9 @@ struct FlightTests {
         let flight = flight()
         let reader = flight.read()
         flight.fail(Broken())
-        guard case .answer(.failed(let error))? = await flight.word(for: reader) else { Issue.record("no answer"); return }
+        guard case .answer(.failed(let error))? = await flight.word(for: reader) else {
+            Issue.record("no answer"); return
+        }
         #expect(error is Broken)
     }
 
@@ -208,7 +210,9 @@ struct FlightTests {
         #expect(await Self.readAll(flight, first) == "12345678.")
     }
 
-    @Test func `a spool that is given up takes those behind the window with it, and holds back the others`() async throws {
+    @Test func `a spool that is given up takes those behind the window with it, and holds back the others`()
+        async throws
+    {
         let flight = flight(window: 4, expecting: 2)
         let spool = TextSpool()
         flight.announce(Self.answer(), spool: spool)

@@ -7,7 +7,9 @@ import Testing
 @Suite("Prepared heads")
 struct PreparedHeadTests {
     func make(_ fields: Fields, status: Status = 200, length: Int64? = 3) -> String {
-        String(decoding: PreparedHead.make(status: status, fields: fields, length: length, via: "1.1 larder"), as: UTF8.self)
+        String(
+            decoding: PreparedHead.make(status: status, fields: fields, length: length, via: "1.1 larder"),
+            as: UTF8.self)
     }
 
     @Test func `fields keep their order`() {
@@ -27,7 +29,8 @@ struct PreparedHeadTests {
 
     @Test func `what belongs to another hop, and the age, is left out`() {
         let fields: Fields = [
-            "Age": "7", "Connection": "x", "Keep-Alive": "timeout=1", "Transfer-Encoding": "chunked", "Content-Length": "99",
+            "Age": "7", "Connection": "x", "Keep-Alive": "timeout=1", "Transfer-Encoding": "chunked",
+            "Content-Length": "99",
             "Upgrade": "x", "Trailer": "x", "Proxy-Connection": "x", "Date": "now",
         ]
         #expect(make(fields) == "HTTP/1.1 200 OK\r\nDate: now\r\nContent-Length: 3\r\nVia: 1.1 larder\r\n")
@@ -48,7 +51,10 @@ struct PreparedHeadTests {
         #expect(make([:], status: status, length: nil).hasPrefix("HTTP/1.1 \(status.rawValue) \(phrase)\r\n"))
     }
 
-    @Test(arguments: [(0, "0"), (7, "7"), (10, "10"), (-15, "-15"), (.max, "9223372036854775807"), (.min, "-9223372036854775808")] as [(Int64, String)])
+    @Test(
+        arguments: [
+            (0, "0"), (7, "7"), (10, "10"), (-15, "-15"), (.max, "9223372036854775807"), (.min, "-9223372036854775808"),
+        ] as [(Int64, String)])
     func `numbers are written in decimal`(number: Int64, text: String) {
         var out: [UInt8] = Array("x".utf8)
         PreparedHead.append(number: number, to: &out)

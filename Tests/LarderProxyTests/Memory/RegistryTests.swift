@@ -169,7 +169,8 @@ struct RegistryTests {
                     var generator = SystemRandomNumberGenerator()
                     for step in 0..<3000 {
                         let number = Int.random(in: 0..<600, using: &generator)
-                        let resource = registry.resource(for: key(number, hash: UInt64(number) &* 0x9E37_79B9_7F4A_7C15), make: make)
+                        let resource = registry.resource(
+                            for: key(number, hash: UInt64(number) &* 0x9E37_79B9_7F4A_7C15), make: make)
                         if step % 3 == 0 { resource.memory.touch() }
                         if step % 5 == 0 { registry.charge(resource, content: number) }
                         if step % 1000 == 999, task == 0 { registry.flushUnused { $0.key.bytes.last == 0x31 } }

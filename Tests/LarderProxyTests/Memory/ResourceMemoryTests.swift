@@ -55,7 +55,8 @@ struct ResourceMemoryTests {
 
     @Test func `a wipe ends the joining of loads and forgets failures`() {
         guard case .started(let first) = memory.join(where: { _ in true }, orStart: { flight() }) else { return }
-        memory.remember(LoadFailure(at: Timestamp(seconds: 1), retryAt: Timestamp(seconds: 2), error: ScenarioFailure("x")))
+        memory.remember(
+            LoadFailure(at: Timestamp(seconds: 1), retryAt: Timestamp(seconds: 2), error: ScenarioFailure("x")))
         memory.wipe(storeIsEmpty: true)
         #expect(memory.snapshot.failure == nil)
         #expect(memory.snapshot.isStoreRead)
@@ -77,7 +78,8 @@ struct ResourceMemoryTests {
 
     @Test func `a success forgets the failure, and a failure keeps the data`() {
         memory.land(german("da"))
-        memory.remember(LoadFailure(at: Timestamp(seconds: 1), retryAt: Timestamp(seconds: 2), error: ScenarioFailure("x")))
+        memory.remember(
+            LoadFailure(at: Timestamp(seconds: 1), retryAt: Timestamp(seconds: 2), error: ScenarioFailure("x")))
         #expect(texts == ["da"])
         #expect(memory.snapshot.failure != nil)
         memory.land(french("aussi"))

@@ -17,17 +17,32 @@ struct BrokenOriginScenarios {
     }
 
     static let cuts = [
-        Cut(name: "a length, closed inside", response: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\(fresh)\r\n\r\n01234"),
-        Cut(name: "a length, reset inside", response: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\(fresh)\r\n\r\n01234", resets: true),
-        Cut(name: "chunked, closed inside a chunk", response: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\(fresh)\r\n\r\na\r\n01234"),
-        Cut(name: "chunked, closed behind a chunk", response: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\(fresh)\r\n\r\n5\r\n01234\r\n"),
-        Cut(name: "chunked, closed inside the last chunk", response: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\(fresh)\r\n\r\n5\r\n01234\r\n0"),
-        Cut(name: "chunked, closed before the trailers end", response: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\(fresh)\r\n\r\n5\r\n01234\r\n0\r\nX-A: b\r\n"),
-        Cut(name: "chunked, bad size", response: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\(fresh)\r\n\r\n5\r\n01234\r\nzz\r\n"),
+        Cut(
+            name: "a length, closed inside", response: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\(fresh)\r\n\r\n01234"),
+        Cut(
+            name: "a length, reset inside", response: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\(fresh)\r\n\r\n01234",
+            resets: true),
+        Cut(
+            name: "chunked, closed inside a chunk",
+            response: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\(fresh)\r\n\r\na\r\n01234"),
+        Cut(
+            name: "chunked, closed behind a chunk",
+            response: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\(fresh)\r\n\r\n5\r\n01234\r\n"),
+        Cut(
+            name: "chunked, closed inside the last chunk",
+            response: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\(fresh)\r\n\r\n5\r\n01234\r\n0"),
+        Cut(
+            name: "chunked, closed before the trailers end",
+            response: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\(fresh)\r\n\r\n5\r\n01234\r\n0\r\nX-A: b\r\n"),
+        Cut(
+            name: "chunked, bad size",
+            response: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\(fresh)\r\n\r\n5\r\n01234\r\nzz\r\n"),
         Cut(name: "until close, reset", response: "HTTP/1.1 200 OK\r\n\(fresh)\r\n\r\n01234", resets: true),
     ]
 
-    @Test(arguments: cuts) func `a response that breaks off is not stored, and its client can tell`(cut: Cut) async throws {
+    @Test(arguments: cuts) func `a response that breaks off is not stored, and its client can tell`(
+        cut: Cut
+    ) async throws {
         try await Scenario.run(onDisk: true) { (scene) async throws in
             for version in ["1.1", "1.0"] {
                 let client = try await scene.client()
@@ -45,7 +60,9 @@ struct BrokenOriginScenarios {
         }
     }
 
-    @Test(arguments: cuts) func `a response that breaks off while it is passed through is not whole either`(cut: Cut) async throws {
+    @Test(arguments: cuts) func `a response that breaks off while it is passed through is not whole either`(
+        cut: Cut
+    ) async throws {
         try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
             try await client.send("DELETE \(scene.url("/a")) HTTP/1.1", "Host: x")
@@ -179,7 +196,8 @@ struct BrokenOriginScenarios {
                 let client = try await scene.client()
                 try await client.get(scene.url("/events"))
                 let request = try await scene.origin.request()
-                try await request.send("HTTP/1.1 200 OK", "Content-Type: text/event-stream", "Transfer-Encoding: chunked", line)
+                try await request.send(
+                    "HTTP/1.1 200 OK", "Content-Type: text/event-stream", "Transfer-Encoding: chunked", line)
                 let head = try await client.head()
                 #expect(head["Content-Type"] == "text/event-stream")
                 try await request.write("5\r\n01234\r\n0\r\n\r\n")

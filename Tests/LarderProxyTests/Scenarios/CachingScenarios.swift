@@ -32,7 +32,8 @@ struct CachingScenarios {
         try await Scenario.run { (scene) async throws in
             scene.origin.answer { request in
                 request["If-None-Match"] == "\"1\""
-                    ? .response(304, "ETag: \"1\"", Self.fresh, "X-Round: two") : .ok(Self.fresh, "ETag: \"1\"", content: "apples")
+                    ? .response(304, "ETag: \"1\"", Self.fresh, "X-Round: two")
+                    : .ok(Self.fresh, "ETag: \"1\"", content: "apples")
             }
             _ = try await scene.get("/a")
             scene.advance(.seconds(61))
@@ -49,7 +50,10 @@ struct CachingScenarios {
 
     @Test func `a 200 to a validation replaces what is stored`() async throws {
         try await Scenario.run { (scene) async throws in
-            scene.origin.answer { $0["If-None-Match"] == nil ? .ok(Self.fresh, "ETag: \"1\"", content: "old") : .ok(Self.fresh, "ETag: \"2\"", content: "new") }
+            scene.origin.answer {
+                $0["If-None-Match"] == nil
+                    ? .ok(Self.fresh, "ETag: \"1\"", content: "old") : .ok(Self.fresh, "ETag: \"2\"", content: "new")
+            }
             _ = try await scene.get("/a")
             scene.advance(.seconds(61))
             #expect(try await scene.get("/a").text == "new")
@@ -78,7 +82,9 @@ struct CachingScenarios {
 
     @Test func `an error of the origin is covered by stale data for as long as the origin allows`() async throws {
         try await Scenario.run { (scene) async throws in
-            scene.origin.answer { _ in .ok("Cache-Control: max-age=10, stale-if-error=100", "ETag: \"1\"", content: "apples") }
+            scene.origin.answer { _ in
+                .ok("Cache-Control: max-age=10, stale-if-error=100", "ETag: \"1\"", content: "apples")
+            }
             _ = try await scene.get("/a")
             scene.origin.answer { _ in .response(503, content: "broken") }
             scene.advance(.seconds(50))
@@ -107,7 +113,9 @@ struct CachingScenarios {
 
     @Test func `must-revalidate forbids stale data even when the origin is gone`() async throws {
         try await Scenario.run { (scene) async throws in
-            scene.origin.answer { _ in .ok("Cache-Control: max-age=10, must-revalidate", "Connection: close", content: "apples") }
+            scene.origin.answer { _ in
+                .ok("Cache-Control: max-age=10, must-revalidate", "Connection: close", content: "apples")
+            }
             _ = try await scene.get("/a")
             await scene.origin.refuse()
             scene.advance(.seconds(50))
@@ -117,7 +125,9 @@ struct CachingScenarios {
 
     @Test func `a stale response is served at once while it is validated behind it`() async throws {
         try await Scenario.run { (scene) async throws in
-            scene.origin.answer { _ in .ok("Cache-Control: max-age=10, stale-while-revalidate=100", "ETag: \"1\"", content: "old") }
+            scene.origin.answer { _ in
+                .ok("Cache-Control: max-age=10, stale-while-revalidate=100", "ETag: \"1\"", content: "old")
+            }
             _ = try await scene.get("/a")
             scene.origin.answer { _ in nil }
             scene.advance(.seconds(20))

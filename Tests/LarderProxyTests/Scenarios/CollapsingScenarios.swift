@@ -70,7 +70,9 @@ struct CollapsingScenarios {
         }
     }
 
-    @Test func `a response that is not for sharing goes to its own client, and the others ask for themselves`() async throws {
+    @Test func `a response that is not for sharing goes to its own client, and the others ask for themselves`()
+        async throws
+    {
         try await Scenario.run { (scene) async throws in
             var clients: [Wire] = []
             for number in 0..<5 {
@@ -81,7 +83,9 @@ struct CollapsingScenarios {
             let first = try await scene.origin.request()
             try await eventually("all have joined") { scene.interest(in: "/a") == 5 }
             try await first.reply("Cache-Control: no-store", content: "0")
-            for number in 1..<5 { try await scene.origin.request().reply("Cache-Control: no-store", content: "\(number)") }
+            for number in 1..<5 {
+                try await scene.origin.request().reply("Cache-Control: no-store", content: "\(number)")
+            }
             var texts: Set<String> = []
             for client in clients { texts.insert(try await client.response().text) }
             #expect(texts == ["0", "1", "2", "3", "4"])

@@ -47,7 +47,9 @@ struct GatewayScenarios {
                 let gateway = "http://localhost:\(scene.port)"
                 #expect(mounted["Location"] == "\(gateway)/api/b", "\(round)")
                 #expect(mounted["Content-Location"] == "\(gateway)/api/a?full")
-                #expect(mounted["Link"] == "<\(gateway)/api/a?page=2>; rel=\"next\", <https://elsewhere.example/x>; rel=\"help\"")
+                #expect(
+                    mounted["Link"]
+                        == "<\(gateway)/api/a?page=2>; rel=\"next\", <https://elsewhere.example/x>; rel=\"help\"")
                 let named = try await get(scene, "/a", host: "api.localhost:\(scene.port)")
                 #expect(named["Location"] == "http://api.localhost:\(scene.port)/b")
                 let forward = try await scene.get("/v1/a")
@@ -59,7 +61,11 @@ struct GatewayScenarios {
 
     @Test func `cookies are bound to the gateway`() async throws {
         try await service { (scene) async throws in
-            scene.origin.answer { _ in .ok("Set-Cookie: a=1; Domain=origin.example; Path=/v1/; Secure; HttpOnly", "Set-Cookie: b=2", "Cache-Control: no-store", content: "x") }
+            scene.origin.answer { _ in
+                .ok(
+                    "Set-Cookie: a=1; Domain=origin.example; Path=/v1/; Secure; HttpOnly", "Set-Cookie: b=2",
+                    "Cache-Control: no-store", content: "x")
+            }
             let answer = try await get(scene, "/api/a")
             #expect(answer.head[all: "Set-Cookie"] == ["a=1; Path=/api/; HttpOnly", "b=2"])
         }

@@ -16,7 +16,9 @@ struct LifeScenarios {
             scene.origin.answer { request in
                 request.target == "/large"
                     ? .ok(Self.fresh, content: large)
-                    : .ok(Self.fresh, "Vary: Accept-Language", "ETag: \"1\"", content: "small \(request["Accept-Language"] ?? "")")
+                    : .ok(
+                        Self.fresh, "Vary: Accept-Language", "ETag: \"1\"",
+                        content: "small \(request["Accept-Language"] ?? "")")
             }
             for language in ["de", "fr"] { _ = try await scene.get("/small", "Accept-Language: \(language)") }
             _ = try await scene.get("/large")
@@ -37,7 +39,11 @@ struct LifeScenarios {
 
     @Test func `a validation after a restart freshens what is on disk`() async throws {
         try await Scenario.run(onDisk: true) { (scene) async throws in
-            scene.origin.answer { $0["If-None-Match"] == nil ? .ok("Cache-Control: max-age=10", "ETag: \"1\"", content: "apples") : .response(304, "ETag: \"1\"", Self.fresh) }
+            scene.origin.answer {
+                $0["If-None-Match"] == nil
+                    ? .ok("Cache-Control: max-age=10", "ETag: \"1\"", content: "apples")
+                    : .response(304, "ETag: \"1\"", Self.fresh)
+            }
             _ = try await scene.get("/a")
             try await scene.restart()
             scene.advance(.seconds(60))
@@ -104,13 +110,17 @@ struct LifeScenarios {
 
     @Test func `a new configuration counts for the next request on the same connection`() async throws {
         try await Scenario.run {
-            $0.add("api", at: $1.url("/")) { $0.configure { $0.headers = [HeaderEdit(name: "X-Version", value: Secret("one"))] } }
+            $0.add("api", at: $1.url("/")) {
+                $0.configure { $0.headers = [HeaderEdit(name: "X-Version", value: Secret("one"))] }
+            }
         } _: { (scene) async throws in
             scene.origin.answer { .ok("Cache-Control: no-store", content: $0["X-Version"] ?? "none") }
             let client = try await scene.client()
             try await client.get(scene.url("/a"))
             #expect(try await client.response().text == "one")
-            try scene.reload { $0.services[0].configure[0].headers = [HeaderEdit(name: "X-Version", value: Secret("two"))] }
+            try scene.reload {
+                $0.services[0].configure[0].headers = [HeaderEdit(name: "X-Version", value: Secret("two"))]
+            }
             try await client.get(scene.url("/a"))
             #expect(try await client.response().text == "two")
             try scene.reload { $0.services = [] }
@@ -119,7 +129,9 @@ struct LifeScenarios {
         }
     }
 
-    @Test(arguments: [false, true]) func `a new lifetime counts for what is stored already`(afterRestart: Bool) async throws {
+    @Test(arguments: [false, true]) func `a new lifetime counts for what is stored already`(
+        afterRestart: Bool
+    ) async throws {
         try await Scenario.run(onDisk: true) {
             $0.add("api", at: $1.url("/")) { $0.configure { $0.expirationTime = Expiration(time: .seconds(600)) } }
         } _: { (scene) async throws in
@@ -149,7 +161,9 @@ struct LifeScenarios {
     }
 
     @Test func `going offline serves what there is, whatever its age, and nothing else`() async throws {
-        try await Scenario.run { $0.add("api", at: $1.url("/")) } _: { (scene) async throws in
+        try await Scenario.run {
+            $0.add("api", at: $1.url("/"))
+        } _: { (scene) async throws in
             scene.origin.answer { _ in .ok("Cache-Control: max-age=10", content: "apples") }
             _ = try await scene.get("/a")
             try scene.reload { $0.services[0].offline = true }

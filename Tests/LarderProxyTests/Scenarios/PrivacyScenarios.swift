@@ -10,14 +10,19 @@ import Testing
 struct PrivacyScenarios {
     static let fresh = "Cache-Control: max-age=600"
 
-    @Test(arguments: [false, true]) func `users of a partitioned service never see each other's data`(onDisk: Bool) async throws {
-        try await Scenario.run(onDisk: onDisk) { $0.add("api", at: $1.url("/")) { $0.privacy = .partitioned } } _: { (scene) async throws in
+    @Test(arguments: [false, true]) func `users of a partitioned service never see each other's data`(
+        onDisk: Bool
+    ) async throws {
+        try await Scenario.run(onDisk: onDisk) {
+            $0.add("api", at: $1.url("/")) { $0.privacy = .partitioned }
+        } _: { (scene) async throws in
             scene.origin.answer { .ok(Self.fresh, "ETag: \"1\"", content: "for \($0["Authorization"] ?? "nobody")") }
             for round in 0..<2 {
                 for user in ["anna", "ben", "Anna", "anna "] {
                     let answer = try await scene.get("/a", "Authorization: Bearer \(user)")
                     #expect(answer.text == "for Bearer \(user.trimmingSuffix(" "))")
-                    #expect((answer["Cache-Status"]?.hasPrefix("Larder; hit") == true) == (round == 1 || user == "anna "))
+                    #expect(
+                        (answer["Cache-Status"]?.hasPrefix("Larder; hit") == true) == (round == 1 || user == "anna "))
                 }
                 #expect(try await scene.get("/a").text == "for nobody")
             }
@@ -27,7 +32,11 @@ struct PrivacyScenarios {
 
     @Test func `a shared cache keeps nothing that was got with credentials, unless it may`() async throws {
         try await Scenario.run { (scene) async throws in
-            scene.origin.answer { .ok($0.target == "/public" ? "Cache-Control: public, max-age=600" : Self.fresh, content: $0["Authorization"] ?? "nobody") }
+            scene.origin.answer {
+                .ok(
+                    $0.target == "/public" ? "Cache-Control: public, max-age=600" : Self.fresh,
+                    content: $0["Authorization"] ?? "nobody")
+            }
             for user in ["anna", "ben"] {
                 #expect(try await scene.get("/a", "Authorization: \(user)").text == user)
             }
@@ -66,7 +75,9 @@ struct PrivacyScenarios {
     }
 
     @Test func `secrets are in no log line, whatever happens`() async throws {
-        let secrets = ["s3cret-token", "s3cret-cookie", "s3cret-query", "s3cret-configured", "s3cret-userinfo", "s3cret-field"]
+        let secrets = [
+            "s3cret-token", "s3cret-cookie", "s3cret-query", "s3cret-configured", "s3cret-userinfo", "s3cret-field",
+        ]
         try await Scenario.run(onDisk: true) { settings, origin in
             settings.log.access = true
             settings.cache.maxObject = .kibibytes(1)
@@ -79,12 +90,16 @@ struct PrivacyScenarios {
                 switch request.target.prefix(8) {
                 case "/v1/fail": "HTTP/1.1 200 OK\r\nX: s3cret-field\r\nbad line\r\n\r\n"
                 case "/v1/gone": nil
-                case "/v1/larg": "HTTP/1.1 200 OK\r\n\(Self.fresh)\r\nTransfer-Encoding: chunked\r\n\r\n1000\r\n\(String(repeating: "x", count: 4096))\r\n0\r\n\r\n"
+                case "/v1/larg":
+                    "HTTP/1.1 200 OK\r\n\(Self.fresh)\r\nTransfer-Encoding: chunked\r\n\r\n1000\r\n\(String(repeating: "x", count: 4096))\r\n0\r\n\r\n"
                 default: .ok(Self.fresh, "Set-Cookie: id=s3cret-cookie", content: "x")
                 }
             }
             let lines = ["Authorization: Bearer s3cret-token", "Cookie: id=s3cret-cookie", "X-Other: s3cret-field"]
-            for path in ["/v1/a?key=s3cret-query", "/v1/a?key=s3cret-query", "/v1/large?key=s3cret-query", "/v1/fail?key=s3cret-query", "/b?key=s3cret-query"] {
+            for path in [
+                "/v1/a?key=s3cret-query", "/v1/a?key=s3cret-query", "/v1/large?key=s3cret-query",
+                "/v1/fail?key=s3cret-query", "/b?key=s3cret-query",
+            ] {
                 let client = try await scene.client()
                 try await client.get(scene.url(path), lines)
                 _ = try await client.response()
@@ -111,7 +126,9 @@ struct PrivacyScenarios {
             _ = try await client.response()
             try await eventually("all is logged") { scene.log.values.count { $0.hasPrefix("exchange") } >= 10 }
             let log = scene.log.values.joined(separator: "\n")
-            for secret in secrets { #expect(!log.contains(secret), "\(scene.log.values.filter { $0.contains(secret) })") }
+            for secret in secrets {
+                #expect(!log.contains(secret), "\(scene.log.values.filter { $0.contains(secret) })")
+            }
         }
     }
 
@@ -127,7 +144,8 @@ struct PrivacyScenarios {
             try await eventually("all is logged") { scene.log.values.count { $0.hasPrefix("exchange") } == 3 }
             await request.close()
             let lines = scene.log.values.filter { $0.hasPrefix("exchange") }
-            #expect(lines[0].contains("outcome=miss") && lines[0].contains("bytes=6") && lines[0].contains("status=200"))
+            #expect(
+                lines[0].contains("outcome=miss") && lines[0].contains("bytes=6") && lines[0].contains("status=200"))
             #expect(lines[0].contains("url=\(scene.url("/a")) ") || lines[0].hasSuffix("url=\(scene.url("/a"))"))
             #expect(lines[1].contains("outcome=hit"))
             #expect(lines[2].contains("url=\(scene.url("/b"))"))
@@ -136,5 +154,7 @@ struct PrivacyScenarios {
 }
 
 extension String {
-    fileprivate func trimmingSuffix(_ suffix: String) -> String { hasSuffix(suffix) ? String(dropLast(suffix.count)) : self }
+    fileprivate func trimmingSuffix(_ suffix: String) -> String {
+        hasSuffix(suffix) ? String(dropLast(suffix.count)) : self
+    }
 }

@@ -30,7 +30,10 @@ struct ProtocolScenarios {
 
     @Test func `HEAD of what is not stored is passed through, and stores nothing`() async throws {
         try await Scenario.run { (scene) async throws in
-            scene.origin.answer { $0.method == "HEAD" ? "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\(Self.fresh)\r\n\r\n" : .ok(content: "apples") }
+            scene.origin.answer {
+                $0.method == "HEAD"
+                    ? "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\(Self.fresh)\r\n\r\n" : .ok(content: "apples")
+            }
             let client = try await scene.client()
             try await client.send("HEAD \(scene.url("/a")) HTTP/1.1", "Host: x")
             #expect(try await client.head()["Content-Length"] == "6")
@@ -41,7 +44,11 @@ struct ProtocolScenarios {
 
     @Test func `a HEAD that shows another representation makes the stored one stale`() async throws {
         try await Scenario.run { (scene) async throws in
-            scene.origin.answer { $0.method == "HEAD" ? "HTTP/1.1 200 OK\r\nETag: \"2\"\r\nContent-Length: 9\r\n\r\n" : .ok(Self.fresh, "ETag: \"1\"", content: "apples") }
+            scene.origin.answer {
+                $0.method == "HEAD"
+                    ? "HTTP/1.1 200 OK\r\nETag: \"2\"\r\nContent-Length: 9\r\n\r\n"
+                    : .ok(Self.fresh, "ETag: \"1\"", content: "apples")
+            }
             _ = try await scene.get("/a")
             let client = try await scene.client()
             try await client.send("HEAD \(scene.url("/a")) HTTP/1.1", "Host: x", "Cache-Control: no-cache")
@@ -68,7 +75,8 @@ struct ProtocolScenarios {
         try await Scenario.run { (scene) async throws in
             scene.origin.answer { .ok(Self.fresh, content: $0.target) }
             let client = try await scene.client()
-            let text = "GET \(scene.url("/a")) HTTP/1.1\r\nHost: x\r\n\r\nGET \(scene.url("/b")) HTTP/1.1\r\nHost: x\r\n\r\n"
+            let text =
+                "GET \(scene.url("/a")) HTTP/1.1\r\nHost: x\r\n\r\nGET \(scene.url("/b")) HTTP/1.1\r\nHost: x\r\n\r\n"
             for octet in text.utf8 { try await client.write([octet]) }
             #expect(try await client.response().text == "/a")
             #expect(try await client.response().text == "/b")
@@ -81,7 +89,8 @@ struct ProtocolScenarios {
             let client = try await scene.client()
             try await client.write(
                 "POST \(scene.url("/a")) HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n01234GET \(scene.url("/b")) HTTP/1.1\r\nHost: x\r\n\r\n"
-                    + "POST \(scene.url("/c")) HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n0\r\n\r\nGET \(scene.url("/d")) HTTP/1.1\r\nHost: x\r\n\r\n")
+                    + "POST \(scene.url("/c")) HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n0\r\n\r\nGET \(scene.url("/d")) HTTP/1.1\r\nHost: x\r\n\r\n"
+            )
             for expected in ["POST /a", "GET /b", "POST /c", "GET /d"] {
                 #expect(try await client.response().text == expected)
             }
@@ -93,7 +102,8 @@ struct ProtocolScenarios {
     @Test func `a client that waits for 100 gets it when the origin asks for the content`() async throws {
         try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
-            try await client.send("POST \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 5", "Expect: 100-continue")
+            try await client.send(
+                "POST \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 5", "Expect: 100-continue")
             let request = try await scene.origin.request()
             #expect(request["Expect"] == "100-continue")
             try await request.write("HTTP/1.1 100 Continue\r\n\r\n")
@@ -108,7 +118,8 @@ struct ProtocolScenarios {
     @Test func `a client that waits for 100 is spared sending what the origin does not want`() async throws {
         try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
-            try await client.send("POST \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 5", "Expect: 100-continue")
+            try await client.send(
+                "POST \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 5", "Expect: 100-continue")
             let request = try await scene.origin.request()
             try await request.wire.write(.response(417, content: "no"))
             request.finish()
@@ -123,7 +134,8 @@ struct ProtocolScenarios {
     @Test func `an origin that never says 100 gets the content after a moment`() async throws {
         try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
-            try await client.send("POST \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 5", "Expect: 100-continue")
+            try await client.send(
+                "POST \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 5", "Expect: 100-continue")
             let request = try await scene.origin.request()
             #expect(try await scene.lettingTimePass(.milliseconds(100)) { try await client.response() }.status == 100)
             try await client.write("01234")
@@ -139,7 +151,8 @@ struct ProtocolScenarios {
                 let client = try await scene.client()
                 try await client.send("\(method) \(scene.url("/a")) HTTP/\(version)", "Host: x")
                 let request = try await scene.origin.request()
-                try await request.write("HTTP/1.1 103 Early Hints\r\nLink: </s.css>; rel=preload\r\nConnection: x\r\n\r\n")
+                try await request.write(
+                    "HTTP/1.1 103 Early Hints\r\nLink: </s.css>; rel=preload\r\nConnection: x\r\n\r\n")
                 try await request.write("HTTP/1.1 102 Processing\r\n\r\n")
                 try await request.reply("Cache-Control: no-store", content: "apples")
                 if version == "1.1" {
@@ -157,7 +170,8 @@ struct ProtocolScenarios {
     @Test func `an early answer ends the sending, and the connection with it`() async throws {
         try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
-            try await client.send("POST \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 1000000", content: "begin")
+            try await client.send(
+                "POST \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 1000000", content: "begin")
             let request = try await scene.origin.request()
             try await request.wire.write(.response(413, content: "too much"))
             #expect(try await client.response().text == "too much")
@@ -179,7 +193,8 @@ struct ProtocolScenarios {
             let content = try await request.content()
             #expect(content.text == "01234567")
             #expect(content.trailers.map { "\($0.name): \($0.value)" } == ["X-Sum: 8"])
-            try await request.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\nX-Done: yes\r\n\r\n")
+            try await request.write(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\nX-Done: yes\r\n\r\n")
             request.finish()
             let answer = try await client.response()
             #expect(answer["Transfer-Encoding"] == "chunked")
@@ -191,7 +206,8 @@ struct ProtocolScenarios {
     @Test func `chunked content of a client that is not chunked well is the client's mistake`() async throws {
         try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
-            try await client.write("POST \(scene.url("/a")) HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n01234\r\nzz\r\n")
+            try await client.write(
+                "POST \(scene.url("/a")) HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n01234\r\nzz\r\n")
             let answer = try await client.response()
             #expect(answer.status == 400)
             #expect(try await client.end() == .closed)
@@ -215,7 +231,9 @@ struct ProtocolScenarios {
 
     @Test func `content of unknown length is stored with its length`() async throws {
         try await Scenario.run { (scene) async throws in
-            scene.origin.answer { _ in "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\(Self.fresh)\r\n\r\n5\r\n01234\r\n3\r\n567\r\n0\r\n\r\n" }
+            scene.origin.answer { _ in
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\(Self.fresh)\r\n\r\n5\r\n01234\r\n3\r\n567\r\n0\r\n\r\n"
+            }
             let first = try await scene.get("/a")
             #expect(first.text == "01234567")
             #expect(first["Content-Length"] == nil)
@@ -303,11 +321,18 @@ struct ProtocolScenarios {
 
     @Test func `fields of the hop do not cross it`() async throws {
         try await Scenario.run { (scene) async throws in
-            scene.origin.answer { _ in .ok(Self.fresh, "Connection: X-Hop, keep-alive", "X-Hop: 1", "Keep-Alive: timeout=5", "Proxy-Authenticate: Basic", "X-End: 1") }
+            scene.origin.answer { _ in
+                .ok(
+                    Self.fresh, "Connection: X-Hop, keep-alive", "X-Hop: 1", "Keep-Alive: timeout=5",
+                    "Proxy-Authenticate: Basic", "X-End: 1")
+            }
             let answer = try await scene.get(
-                "/a", "Connection: X-Mine", "X-Mine: 1", "TE: trailers", "Proxy-Connection: keep-alive", "Proxy-Authorization: Basic x", "X-Other: 1")
+                "/a", "Connection: X-Mine", "X-Mine: 1", "TE: trailers", "Proxy-Connection: keep-alive",
+                "Proxy-Authorization: Basic x", "X-Other: 1")
             let seen = scene.origin.seen[0]
-            for name in ["Connection", "X-Mine", "TE", "Proxy-Connection", "Proxy-Authorization"] { #expect(seen[name] == nil, "\(name)") }
+            for name in ["Connection", "X-Mine", "TE", "Proxy-Connection", "Proxy-Authorization"] {
+                #expect(seen[name] == nil, "\(name)")
+            }
             #expect(seen["X-Other"] == "1")
             #expect(seen["Via"]?.hasPrefix("1.1 larder-") == true)
             for name in ["X-Hop", "Keep-Alive", "Proxy-Authenticate"] { #expect(answer[name] == nil, "\(name)") }
@@ -321,11 +346,14 @@ struct ProtocolScenarios {
     @Test func `an upgrade is asked for and then passed through, octet by octet`() async throws {
         try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
-            try await client.get(scene.url("/chat"), "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: x")
+            try await client.get(
+                scene.url("/chat"), "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: x")
             let request = try await scene.origin.request()
             #expect(request["Upgrade"] == "websocket")
             #expect(request["Connection"]?.lowercased() == "upgrade")
-            try await request.write("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\nSec-WebSocket-Accept: y\r\n\r\nearly")
+            try await request.write(
+                "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\nSec-WebSocket-Accept: y\r\n\r\nearly"
+            )
             let answer = try await client.response()
             #expect(answer.status == 101)
             #expect(answer["Upgrade"] == "websocket")

@@ -23,20 +23,40 @@ struct RefusalScenarios {
         Malformed(name: "a folded line", text: "GET http://x/ HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n"),
         Malformed(name: "a bare CR", text: "GET http://x/ HTTP/1.1\r\nHost: x\r\nA: b\rc\r\n\r\n"),
         Malformed(name: "a NUL", text: "GET http://x/ HTTP/1.1\r\nHost: x\r\nA: b\0c\r\n\r\n"),
-        Malformed(name: "two lengths", text: "POST http://x/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc"),
-        Malformed(name: "a length and chunked", text: "POST http://x/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        Malformed(
+            name: "two lengths",
+            text: "POST http://x/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc"),
+        Malformed(
+            name: "a length and chunked",
+            text:
+                "POST http://x/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+        ),
         Malformed(name: "a signed length", text: "POST http://x/ HTTP/1.1\r\nHost: x\r\nContent-Length: +3\r\n\r\nabc"),
-        Malformed(name: "chunked twice", text: "POST http://x/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n"),
-        Malformed(name: "chunked from HTTP/1.0", text: "POST http://x/ HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
-        Malformed(name: "an unknown coding", text: "POST http://x/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", status: 501),
+        Malformed(
+            name: "chunked twice",
+            text: "POST http://x/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n"),
+        Malformed(
+            name: "chunked from HTTP/1.0",
+            text: "POST http://x/ HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        Malformed(
+            name: "an unknown coding",
+            text: "POST http://x/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", status: 501
+        ),
         Malformed(name: "user information", text: "GET http://me:pass@x/ HTTP/1.1\r\nHost: x\r\n\r\n"),
         Malformed(name: "another scheme", text: "GET ftp://x/ HTTP/1.1\r\nHost: x\r\n\r\n"),
         Malformed(name: "HTTP/2", text: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", status: 505),
-        Malformed(name: "a long target", text: "GET http://x/\(String(repeating: "x", count: 20_000)) HTTP/1.1\r\nHost: x\r\n\r\n", status: 414),
-        Malformed(name: "a large head", text: "GET http://x/ HTTP/1.1\r\nHost: x\r\nA: \(String(repeating: "x", count: 70_000))\r\n\r\n", status: 431),
+        Malformed(
+            name: "a long target",
+            text: "GET http://x/\(String(repeating: "x", count: 20_000)) HTTP/1.1\r\nHost: x\r\n\r\n", status: 414),
+        Malformed(
+            name: "a large head",
+            text: "GET http://x/ HTTP/1.1\r\nHost: x\r\nA: \(String(repeating: "x", count: 70_000))\r\n\r\n",
+            status: 431),
         Malformed(name: "TLS", text: "\u{16}\u{03}\u{01}\u{02}\r\n\r\n"),
     ])
-    func `what is malformed is refused with a problem, and nothing behind it is believed`(request: Malformed) async throws {
+    func `what is malformed is refused with a problem, and nothing behind it is believed`(
+        request: Malformed
+    ) async throws {
         try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
             try await client.write(request.text + "GET \(scene.url("/smuggled")) HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -161,7 +181,10 @@ struct RefusalScenarios {
         }
     }
 
-    @Test(arguments: [("application/json", "", "application/problem+json"), ("text/html", "", "text/html; charset=utf-8"), ("*/*", "curl/8", "text/plain; charset=utf-8"), ("text/plain", "", "text/plain; charset=utf-8")])
+    @Test(arguments: [
+        ("application/json", "", "application/problem+json"), ("text/html", "", "text/html; charset=utf-8"),
+        ("*/*", "curl/8", "text/plain; charset=utf-8"), ("text/plain", "", "text/plain; charset=utf-8"),
+    ])
     func `a problem is written for who asks`(accept: String, agent: String, type: String) async throws {
         try await Scenario.run { (scene) async throws in
             await scene.origin.refuse()

@@ -37,14 +37,17 @@ struct SizeScenarios {
             try await request.send("HTTP/1.1 200 OK", "Transfer-Encoding: chunked", Self.fresh)
             for start in stride(from: 0, to: content.count, by: 1 << 20) {
                 let piece = content[start..<min(start + 1 << 20, content.count)]
-                try await request.wire.write(Array("\(String(piece.count, radix: 16))\r\n".utf8) + piece + [0x0D, 0x0A])
+                try await request.wire.write(
+                    Array("\(String(piece.count, radix: 16))\r\n".utf8) + piece + [0x0D, 0x0A])
             }
             try await request.write("0\r\n\r\n")
         }
         request.finish()
     }
 
-    @Test(arguments: Way.allCases) func `32 MiB go through to a quick and to a lagging client, and are stored`(way: Way) async throws {
+    @Test(arguments: Way.allCases) func `32 MiB go through to a quick and to a lagging client, and are stored`(
+        way: Way
+    ) async throws {
         try await Scenario.run(onDisk: true) { (scene) async throws in
             let content = Self.content(32 << 20)
             let slow = try await scene.client("the lagging client", isHeld: true)
@@ -97,7 +100,8 @@ struct SizeScenarios {
 
     @Test(arguments: Way.allCases, [true, false])
     func `what is larger than maxObject goes through and is not kept`(way: Way, onDisk: Bool) async throws {
-        try await Scenario.run(onDisk: onDisk, { settings, _ in settings.cache.maxObject = .kibibytes(100) }) { (scene) async throws in
+        try await Scenario.run(onDisk: onDisk, { settings, _ in settings.cache.maxObject = .kibibytes(100) }) {
+            (scene) async throws in
             let content = Self.content(150 << 10)
             for _ in 0..<2 {
                 let client = try await scene.client()
@@ -119,7 +123,8 @@ struct SizeScenarios {
                         let client = try await scene.client("lane \(lane)")
                         for batch in 0..<50 {
                             let paths = (0..<50).map { "/\(lane)/\(batch)/\($0)" }
-                            try await client.write(paths.map { "GET \(scene.url($0)) HTTP/1.1\r\nHost: x\r\n\r\n" }.joined())
+                            try await client.write(
+                                paths.map { "GET \(scene.url($0)) HTTP/1.1\r\nHost: x\r\n\r\n" }.joined())
                             for path in paths { #expect(try await client.response().text == path + filler) }
                         }
                     }

@@ -29,7 +29,10 @@ struct WritingScenarios {
             for path in paths { _ = try await scene.get(path) }
             try await post(scene, "/a", "Location: /b", "Content-Location: \(scene.url("/c"))")
             for path in paths { _ = try await scene.get(path) }
-            #expect(paths.map { path in scene.origin.seen.count { $0.target == path && $0.method == "GET" } } == [2, 2, 2, 1])
+            #expect(
+                paths.map { path in scene.origin.seen.count { $0.target == path && $0.method == "GET" } } == [
+                    2, 2, 2, 1,
+                ])
         }
     }
 
@@ -85,13 +88,16 @@ struct WritingScenarios {
         }
     }
 
-    @Test(arguments: [10, 6 << 20]) func `an answer from before a write does not land after it`(length: Int) async throws {
+    @Test(arguments: [10, 6 << 20]) func `an answer from before a write does not land after it`(
+        length: Int
+    ) async throws {
         try await Scenario.run(onDisk: true) { (scene) async throws in
             let reader = try await scene.client("the reader")
             try await reader.get(scene.url("/a"))
             let old = try await scene.origin.request()
             let content = String(repeating: "o", count: length)
-            try await old.send("HTTP/1.1 200 OK", "Content-Length: \(length)", Self.fresh, content: String(content.dropLast()))
+            try await old.send(
+                "HTTP/1.1 200 OK", "Content-Length: \(length)", Self.fresh, content: String(content.dropLast()))
             try await reader.hasReceived(length - 1)
             try await post(scene, "/a")
             // Who comes now does not wait for the old answer.
@@ -109,13 +115,16 @@ struct WritingScenarios {
         }
     }
 
-    @Test(arguments: [10, 6 << 20]) func `an answer from before a write is not found on disk either`(length: Int) async throws {
+    @Test(arguments: [10, 6 << 20]) func `an answer from before a write is not found on disk either`(
+        length: Int
+    ) async throws {
         try await Scenario.run(onDisk: true) { (scene) async throws in
             let reader = try await scene.client("the reader")
             try await reader.get(scene.url("/a"))
             let old = try await scene.origin.request()
             let content = String(repeating: "o", count: length)
-            try await old.send("HTTP/1.1 200 OK", "Content-Length: \(length)", Self.fresh, content: String(content.dropLast()))
+            try await old.send(
+                "HTTP/1.1 200 OK", "Content-Length: \(length)", Self.fresh, content: String(content.dropLast()))
             try await reader.hasReceived(length - 1)
             try await post(scene, "/a")
             try await old.write("o")

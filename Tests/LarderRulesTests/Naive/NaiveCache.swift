@@ -182,6 +182,7 @@ struct NaiveCache {
 
     /// `no-cache` for the whole response, or for its cookie: a response that sets one is somebody's own.
     func alwaysValidates(_ response: NaiveMessage) -> Bool {
-        directives(response).isUnqualified("no-cache") || directives(response).qualified("no-cache").contains("set-cookie")
+        directives(response).isUnqualified("no-cache")
+            || directives(response).qualified("no-cache").contains("set-cookie")
     }
 }
