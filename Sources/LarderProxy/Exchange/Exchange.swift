@@ -114,7 +114,7 @@ final class Exchange {
         if framing != .none {
             content = RequestContent(
                 connection: connection, framing: framing, isContinueExpected: traits.expectsContinue,
-                timeout: context.configuration.settings.timeouts.body)
+                timeout: context.configuration.settings.timeouts.content)
         }
         switch context.configuration.router.route(
             head, from: connection.client, uri: &uri, spelling: &spelling, host: &knownHost)

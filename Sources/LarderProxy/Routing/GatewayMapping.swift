@@ -29,28 +29,47 @@ struct GatewayMapping {
         return result
     }
 
-    /// A URI reference, mapped; unchanged when no gateway path leads to it. A reference that leaves out scheme and
+    /// A URI reference, mapped; absolute when no gateway path leads to it. A reference that leaves out scheme and
     /// host still does afterwards; one that is relative to the target's path means the same below the gateway's.
     func mapped(reference: String) -> String {
         let isPath = reference.hasPrefix("/") && !reference.hasPrefix("//")
         let isAbsolute = reference.hasPrefix("//") || reference.prefix { !"/?#".contains($0) }.contains(":")
         guard isPath || isAbsolute, let uri = Invalidation.resolve(reference, against: target) else { return reference }
-        guard let mapped = isPath ? pathOnGateway(of: uri) : gatewayURL(of: uri) else { return reference }
         let fragment = reference.firstIndex(of: "#").map { String(reference[$0...]) } ?? ""
-        return mapped + fragment
+        if let mapped = isPath ? pathOnGateway(of: uri) : gatewayURL(of: uri) { return mapped + fragment }
+        // A path that is not the gateway's would lead to something else there.
+        return isPath ? uri.string + fragment : reference
     }
 
-    /// The references between angle brackets of a Link field (RFC 8288 §3); everything else stays.
+    /// The references between angle brackets of a Link field (RFC 8288 §3); everything else stays, quoted strings
+    /// with brackets in them too.
     private func mapped(link: String) -> String {
         var result = ""
         var rest = Substring(link)
-        while let open = rest.firstIndex(of: "<") {
-            let afterOpen = rest.index(after: open)
-            guard let close = rest[afterOpen...].firstIndex(of: ">") else { break }
-            result += rest[...open] + mapped(reference: String(rest[afterOpen..<close])) + ">"
-            rest = rest[rest.index(after: close)...]
+        while let mark = rest.firstIndex(where: { $0 == "<" || $0 == "\"" }) {
+            let behind = rest.index(after: mark)
+            result += rest[...mark]
+            if rest[mark] == "<" {
+                guard let close = rest[behind...].firstIndex(of: ">") else { return result + rest[behind...] }
+                result += mapped(reference: String(rest[behind..<close])) + ">"
+                rest = rest[rest.index(after: close)...]
+            } else {
+                let string = GatewayMapping.quotedString(rest[behind...])
+                result += string
+                rest = rest[string.endIndex...]
+            }
         }
         return result + rest
+    }
+
+    /// What `text` begins with up to and including the quotation mark that ends a string (RFC 9110 §5.6.4).
+    private static func quotedString(_ text: Substring) -> Substring {
+        var isEscaped = false
+        let end = text.firstIndex { character in
+            defer { isEscaped = character == "\\" && !isEscaped }
+            return character == "\"" && !isEscaped
+        }
+        return end.map { text[...$0] } ?? text
     }
 
     /// A cookie for the gateway: bound to the host that set it (the gateway), to the gateway's path, and sent
@@ -89,20 +108,18 @@ struct GatewayMapping {
         }
     }
 
-    private func gatewayURL(of uri: TargetURI) -> String? {
-        if way == .name {
-            guard service.covers(uri), let base = service.base else { return nil }
-            return "http://\(authority)\(uri.string.dropFirst(base.pathRange.upperBound - 1))"
-        }
-        return pathOnGateway(of: uri).map { "http://\(authority)\($0)" }
-    }
+    private func gatewayURL(of uri: TargetURI) -> String? { pathOnGateway(of: uri).map { "http://\(authority)\($0)" } }
 
     /// The path and query under which the gateway serves `uri`, or nil.
     private func pathOnGateway(of uri: TargetURI) -> String? {
         if way == .anyHost { return "/\(uri.scheme.text)/\(uri.authority)\(uri.pathAndQuery)" }
-        let owner = service.covers(uri) ? service : table.claiming(uri)
+        // A service's name as host leads to that service alone.
+        let owner = service.covers(uri) ? service : way == .name ? nil : table.claiming(uri)
         guard let owner, let base = owner.base else { return nil }
-        if way == .name { return String(uri.string.dropFirst(base.pathRange.upperBound - 1)) }
+        if way == .name {
+            let path = uri.string.dropFirst(base.pathRange.upperBound - 1)
+            return path.hasPrefix("/") ? String(path) : "/" + path
+        }
         return String(decoding: owner.mount, as: UTF8.self) + uri.string.dropFirst(base.pathRange.upperBound)
     }
 }

@@ -6,17 +6,18 @@ import LarderRules
 /// The octets of a `Host` field that was found to mean Larder and no service, and by which router.
 package struct KnownHost {
     private var octets: [UInt8] = []
-    private var router: ObjectIdentifier?
+    /// Held, so that no later one can be taken for it.
+    private var router: Router?
 
     package init() {}
 
     fileprivate init(_ fields: Fields, by router: Router) {
         octets = fields.withFirst(.host) { Array($0) } ?? []
-        self.router = ObjectIdentifier(router)
+        self.router = router
     }
 
     fileprivate func isPlainlyOurs(_ fields: Fields, by router: Router) -> Bool {
-        guard self.router == ObjectIdentifier(router) else { return false }
+        guard self.router === router else { return false }
         return fields.withFirst(.host) { $0.elementsEqual(octets) } ?? false
     }
 }

@@ -76,6 +76,9 @@ package struct Settings: Sendable {
         package var drain = Duration.seconds(30)
         /// How long a request to an origin outlives the last client that wanted it.
         package var abandon = Duration.milliseconds(50)
+
+        /// How long a client may pause inside the content of its request: no longer than between two requests.
+        package var content: Duration { min(body, idle) }
     }
 
     package struct Limits: Sendable {

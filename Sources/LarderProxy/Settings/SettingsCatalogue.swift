@@ -115,7 +115,8 @@ package enum SettingsCatalogue {
                 "How long a client connection is kept between requests."),
             Setting(
                 "timeouts.body", \.timeouts.body, .duration(range),
-                "How long a client may pause while it sends the content of a request."),
+                "How long a client may pause while it sends the content of a request; never longer than `timeouts.idle`."
+            ),
             Setting(
                 "timeouts.write", \.timeouts.write, .duration(range),
                 "How long a client may refuse to take what it is sent."),

@@ -8,7 +8,7 @@ package import LarderRules
 /// The form is a version, then method, range, variance, status and fields, each with its length in front. Reading
 /// trusts nothing: octets that are not exactly what writing makes are nil, which is a miss.
 package enum StoredResponseCoding {
-    private static let version: UInt8 = 1
+    private static let version: UInt8 = 2
 
     private struct Flags: OptionSet {
         let rawValue: UInt8
@@ -29,17 +29,17 @@ package enum StoredResponseCoding {
         if stored.standing == .stale { flags.insert(.stale) }
         if stored.standing == .invalid { flags.insert(.invalid) }
         out.append(flags.rawValue)
-        out.append(short: Array(stored.requestMethod.token.utf8))
+        out.append(run: Array(stored.requestMethod.token.utf8))
         out.append(optional: stored.requestedRange)
-        out.append(UInt16(stored.variance.selectors.count))
+        out.append(count: stored.variance.selectors.count)
         for selector in stored.variance.selectors {
-            out.append(short: Array(selector.name.canonical.utf8))
+            out.append(run: Array(selector.name.canonical.utf8))
             out.append(optional: selector.value)
         }
         out.append(stored.status.rawValue)
-        out.append(UInt16(stored.fields.count))
+        out.append(count: stored.fields.count)
         stored.fields.forEachLine { _, spelling, value in
-            out.append(short: Array(spelling))
+            out.append(run: Array(spelling))
             out.append(optional: Array(value))
         }
         return out.octets
@@ -49,7 +49,7 @@ package enum StoredResponseCoding {
     package static func variantKey(_ variance: Variance) -> [UInt8] {
         var out = OctetWriter()
         for selector in variance.selectors {
-            out.append(short: Array(selector.name.canonical.utf8))
+            out.append(run: Array(selector.name.canonical.utf8))
             out.append(optional: selector.normal)
         }
         return out.octets
@@ -64,7 +64,7 @@ package enum StoredResponseCoding {
             return nil
         }
         let flags = Flags(rawValue: raw)
-        guard let methodToken = reader.short(), let method = Method(String(decoding: methodToken, as: UTF8.self)),
+        guard let methodToken = reader.run(), let method = Method(String(decoding: methodToken, as: UTF8.self)),
             case .some(let range) = reader.optional(),
             let variance = variance(&reader, normalises: flags.contains(.normalised)),
             let status = reader.number(), (100...599).contains(status),
@@ -79,10 +79,10 @@ package enum StoredResponseCoding {
     }
 
     private static func variance(_ reader: inout OctetReader, normalises: Bool) -> Variance? {
-        guard let count = reader.number() else { return nil }
+        guard let count = reader.count() else { return nil }
         var selectors: [Variance.Selector] = []
         for _ in 0..<count {
-            guard let octets = reader.short(), let name = octets.withUnsafeBytes({ FieldName(bytes: $0) }),
+            guard let octets = reader.run(), let name = octets.withUnsafeBytes({ FieldName(bytes: $0) }),
                 case .some(let value) = reader.optional()
             else { return nil }
             selectors.append(Variance.Selector(name: name, value: value, normalises: normalises))
@@ -91,10 +91,10 @@ package enum StoredResponseCoding {
     }
 
     private static func fields(_ reader: inout OctetReader) -> Fields? {
-        guard let count = reader.number() else { return nil }
+        guard let count = reader.count() else { return nil }
         var fields = Fields()
         for _ in 0..<count {
-            guard let spelling = reader.short(), case .some(.some(let value)) = reader.optional() else { return nil }
+            guard let spelling = reader.run(), case .some(.some(let value)) = reader.optional() else { return nil }
             let isValid =
                 spelling.withUnsafeBytes { Token.isToken($0) }
                 && !value.contains { $0 == 0 || $0 == 0x0D || $0 == 0x0A }
@@ -114,17 +114,21 @@ private struct OctetWriter {
     mutating func append(_ byte: UInt8) { octets.append(byte) }
     mutating func append(_ number: UInt16) { withUnsafeBytes(of: number.bigEndian) { octets.append(contentsOf: $0) } }
 
-    /// A run whose length fits 16 bits.
-    mutating func append(short run: [UInt8]) {
-        append(UInt16(run.count))
+    /// A count in 32 bits: no message head comes near, whatever its limit.
+    mutating func append(count: Int) { append(UInt32(count)) }
+
+    private mutating func append(_ number: UInt32) {
+        withUnsafeBytes(of: number.bigEndian) { octets.append(contentsOf: $0) }
+    }
+
+    mutating func append(run: [UInt8]) {
+        append(count: run.count)
         octets += run
     }
 
     /// A run, or its absence.
     mutating func append(optional run: [UInt8]?) {
-        let length = run.map { UInt32($0.count) } ?? .max
-        withUnsafeBytes(of: length.bigEndian) { octets.append(contentsOf: $0) }
-        if let run { octets += run }
+        if let run { append(run: run) } else { append(UInt32.max) }
     }
 }
 
@@ -141,14 +145,16 @@ private struct OctetReader {
 
     mutating func number() -> UInt16? { take(2).map { $0.reduce(0) { $0 << 8 | UInt16($1) } } }
 
-    mutating func short() -> [UInt8]? {
-        guard let count = number() else { return nil }
+    mutating func count() -> UInt32? { take(4).map { $0.reduce(0) { $0 << 8 | UInt32($1) } } }
+
+    mutating func run() -> [UInt8]? {
+        guard let count = count() else { return nil }
         return take(Int(count)).map(Array.init)
     }
 
     /// Nil when malformed; `.some(nil)` for an absent run.
     mutating func optional() -> [UInt8]?? {
-        guard let count = take(4)?.reduce(UInt32(0), { $0 << 8 | UInt32($1) }) else { return nil }
+        guard let count = count() else { return nil }
         if count == .max { return .some(nil) }
         guard let run = take(Int(count)) else { return nil }
         return .some(Array(run))
