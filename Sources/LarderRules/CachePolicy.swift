@@ -69,15 +69,3 @@ package struct CachePolicy: Sendable, Hashable {
 
     package init() {}
 }
-
-extension CachePolicy {
-    /// The defaults of a configured service in the daemon: half a minute for data without a lifetime, one second
-    /// between retries, a day of stale data while the origin fails.
-    package static var service: CachePolicy {
-        var policy = CachePolicy()
-        policy.expirationTime = .seconds(30)
-        policy.retryTime = .seconds(1)
-        policy.staleIfError = .seconds(86_400)
-        return policy
-    }
-}

@@ -108,3 +108,15 @@ struct Row<Input: Sendable, Output: Sendable>: Sendable, CustomTestStringConvert
 }
 
 let target = try! TargetURI("http://origin.example/a")
+
+extension CachePolicy {
+    /// A service whose configuration names half a minute for data without a lifetime, one second between retries,
+    /// and a day of stale data while the origin fails.
+    static var service: CachePolicy {
+        var policy = CachePolicy()
+        policy.expirationTime = .seconds(30)
+        policy.retryTime = .seconds(1)
+        policy.staleIfError = .seconds(86_400)
+        return policy
+    }
+}

@@ -78,9 +78,10 @@ extension SettingsCatalogue {
                 "headers", \.headers, .headers, initially: "none",
                 "Fields that are set on requests to the origin; `null` removes one that an earlier block set."),
             Setting(
-                "expirationTime", \.expirationTime, .expiration(upTo10Years), initially: "`30 s`",
+                "expirationTime", \.expirationTime, .expiration(upTo10Years), initially: "as RFC 9111 says",
                 """
-                How long a response is up to date if the origin does not say. As a map, `mode` tells how the two \
+                How long a response is up to date if the origin does not say; without it, the heuristics of RFC 9111 \
+                decide. As a map, `mode` tells how the two \
                 relate: `fallback` (the origin's first), `cap` (the shorter), `floor` (the longer), `override` \
                 (always this one).
                 """),
@@ -90,8 +91,8 @@ extension SettingsCatalogue {
             Setting(
                 "retryTime", \.retryTime, .duration(upTo10Years), initially: "`1 s`",
                 """
-                How long after a failure the origin is not asked again; clients get what is stored if they may, \
-                else the error at once.
+                How long an origin that could not be reached is not asked again; clients get what is stored if \
+                they may, else the error at once.
                 """),
             Setting(
                 "staleWhileRevalidate", \.staleWhileRevalidate, .duration(upTo10Years), initially: "`0`",

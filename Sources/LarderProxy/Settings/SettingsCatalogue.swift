@@ -81,8 +81,8 @@ package enum SettingsCatalogue {
                 + "`$XDG_STATE_HOME/larder`, else in `~/.local/state/larder`",
             needsRestart: true,
             """
-            The SQLite database that holds what is stored; large content lies in files beside it. `none` stores \
-            nothing on disk.
+            Where the database lies that holds what is stored, with large content in files beside it: the \
+            directory, which is Larder's alone, or `larder.db` in it. `none` stores nothing on disk.
             """),
         Setting(
             "cache.disk", \.cache.disk, .size(.mebibytes(1), .tebibytes(1_024)), needsRestart: true,
@@ -191,8 +191,8 @@ package enum SettingsCatalogue {
         Setting(
             "tunnels.ports", \.tunnels.ports, .list(of: .ports),
             """
-            The ports that CONNECT may name. Clients on a loopback address reach loopback hosts on every port \
-            besides.
+            The ports that CONNECT may name. Clients on a loopback address reach loopback hosts on all ports from \
+            1024 besides.
             """),
     ]
 

@@ -193,3 +193,15 @@ struct AdminExplainTests {
                 responseTime: now - .seconds(5)))
     }
 }
+
+extension CachePolicy {
+    /// A service whose configuration names half a minute for data without a lifetime, one second between retries,
+    /// and a day of stale data while the origin fails.
+    fileprivate static var service: CachePolicy {
+        var policy = CachePolicy()
+        policy.expirationTime = .seconds(30)
+        policy.retryTime = .seconds(1)
+        policy.staleIfError = .seconds(86_400)
+        return policy
+    }
+}
