@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+
+@main
+struct Program {
+    private var runs = 9
+    private var filter = ""
+    private var isJSON = false
+    private var isList = false
+
+    static func main() async throws {
+        guard let program = Program(CommandLine.arguments.dropFirst()) else {
+            print("usage: LarderBenchmarks [--filter TEXT] [--runs N] [--json] [--list]")
+            exit(2)
+        }
+        try await program.run()
+    }
+
+    /// Reads the options; nil when they are not understood.
+    private init?(_ arguments: ArraySlice<String>) {
+        var rest = arguments
+        while let option = rest.popFirst() {
+            switch option {
+            case "--json": isJSON = true
+            case "--list": isList = true
+            case "--filter":
+                guard let text = rest.popFirst() else { return nil }
+                filter = text
+            case "--runs":
+                guard let number = rest.popFirst().flatMap({ Int($0) }), number > 0 else { return nil }
+                runs = number
+            default: return nil
+            }
+        }
+    }
+
+    private func run() async throws {
+        let all = try Benchmark.heads + Benchmark.memory + Benchmark.rules + Benchmark.patterns + Benchmark.store
+        let chosen = all.filter { filter.isEmpty || $0.name.contains(filter) }
+        if isList { return chosen.forEach { print($0.name) } }
+        if isJSON { print("[") }
+        if !isJSON { print("nanoseconds per operation               median      lowest     highest") }
+        for (index, benchmark) in chosen.enumerated() {
+            let measured = try await benchmark.measure(runs: runs)
+            print(isJSON ? measured.json + (index == chosen.count - 1 ? "" : ",") : measured.line)
+        }
+        if isJSON { print("]") }
+    }
+}
