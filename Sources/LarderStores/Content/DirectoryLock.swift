@@ -14,7 +14,7 @@ final class DirectoryLock: Sendable {
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             let code = errno
             let owner = Self.read(descriptor)
-            close(descriptor)
+            // The descriptor is closed with this object, which goes although it is never handed out.
             guard code == EWOULDBLOCK else {
                 throw StoreError(
                     code: .unusableDirectory,
