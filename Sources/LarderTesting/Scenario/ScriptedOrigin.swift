@@ -19,16 +19,18 @@ package final class ScriptedOrigin: Sendable {
 
     private let state = Lock(State())
     private let loop: EventLoop
-    package let port: UInt16
+    private let holder: PortHolder
+    package var port: UInt16 { holder.address.port }
 
-    private init(loop: EventLoop, port: UInt16) {
+    private init(loop: EventLoop, holder: PortHolder) {
         self.loop = loop
-        self.port = port
+        self.holder = holder
     }
 
     static func start(on loop: EventLoop) async throws -> ScriptedOrigin {
-        let socket = try ListeningSocket.tcp(.loopback(port: 0))[0]
-        let origin = ScriptedOrigin(loop: loop, port: socket.address.port)
+        let holder = try PortHolder()
+        let socket = try holder.listen()
+        let origin = ScriptedOrigin(loop: loop, holder: holder)
         try await loop.perform { loop in
             let listener = try Listener(socket, on: loop) { [unowned origin] stream in origin.accepted(stream) }
             let confined = Confined(listener)
