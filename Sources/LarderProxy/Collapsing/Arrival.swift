@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderRules
+import LarderUpstream
+
+/// A response that came for a load, and what is to become of it: decided once, from its head.
+struct Arrival {
+    /// When the request was sent and when the head of the response was there (RFC 9111 §4.2.3).
+    struct Times {
+        var request: Timestamp
+        var response: Timestamp
+    }
+
+    /// The head without what ended at this hop; always with a `Date`.
+    let head: ResponseHead
+    /// Octets of content, if they are known beforehand.
+    let length: Int64?
+    let times: Times
+    /// How long what is kept may stay; nil when nothing is kept.
+    let durability: StorabilityDecision.Durability?
+    private let launch: FlightLaunch
+
+    init(_ response: UpstreamResponse, _ times: Times, for launch: FlightLaunch) {
+        var head = response.head
+        HopByHop.strip(&head.fields, for: .forwardResponse)
+        if !head.fields.contains(.date) { head.fields[.date] = launch.context.dateText() }
+        self.head = head
+        self.times = times
+        self.launch = launch
+        length = response.contentLength
+        let storability = Storability.decide(
+            request: launch.clientHead, target: launch.uri, response: head, policy: launch.policy,
+            responseTime: times.response)
+        if case .store(_, let durability) = storability, launch.context.proxy.mayKeep(length), head.status != 206 {
+            self.durability = durability
+        } else {
+            durability = nil
+        }
+    }
+
+    var isKept: Bool { durability != nil }
+
+    /// The response as it is kept.
+    func storedResponse() -> StoredResponse {
+        StoredResponse(
+            head, to: launch.clientHead, requestTime: times.request, responseTime: times.response,
+            contentLength: length, policy: launch.policy)
+    }
+
+    /// Why it is not kept, for who asks later.
+    var unstored: UnstoredResponse {
+        UnstoredResponse(
+            head, at: times.response,
+            conditions: Storability.conditions(
+                request: launch.clientHead, target: launch.uri, response: head, policy: launch.policy,
+                responseTime: times.response))
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderRules
+import LarderUpstream
+
+/// Loads that ask whether what is stored is still good (RFC 9111 §4.3).
+extension FlightRunner {
+    /// A 304 to our own conditional request freshens what it is about. When it is about nothing we have, the
+    /// request is sent again without conditions (B-03).
+    func settle(_ variant: Variant, by response: UpstreamResponse, _ times: Arrival.Times) async throws {
+        while try await response.nextChunk() != nil {}
+        let memory = launch.resource.memory
+        let variants = memory.snapshot.variants
+        guard let validated = variants.firstIndex(where: { $0 === variant }) else {
+            return try await loadUnconditionally()
+        }
+        let match = Validation.match(
+            response.head.fields, request: launch.clientHead.fields, candidates: variants.map(\.stored),
+            validated: validated)
+        guard case .update(let indexes, _) = match else { return try await loadUnconditionally() }
+        var answer: Variant?
+        for index in indexes {
+            if let fresh = freshen(variants[index], with: response.head, times), index == validated || answer == nil {
+                answer = fresh
+            }
+        }
+        guard let answer else { return try await loadUnconditionally() }
+        flight.announce(.settled(answer))
+        flight.finish(trailers: Fields())
+    }
+
+    /// The variant with the fields of the 304, in memory and store; nil when it could not be replaced.
+    private func freshen(_ variant: Variant, with response: ResponseHead, _ times: Arrival.Times) -> Variant? {
+        let memory = launch.resource.memory
+        let decision = Freshening.freshen(
+            variant.stored, with: response, to: launch.clientHead, requestTime: times.request,
+            responseTime: times.response, policy: launch.policy)
+        switch decision {
+        case .updated(let stored):
+            let fresh = variant.with(stored, via: context.configuration.via)
+            guard memory.replace(variant, by: fresh) else { return nil }
+            context.proxy.storing?.update(fresh, of: launch.resource, service: launch.service, policy: launch.policy)
+            return fresh
+        case .discard(let stored, _):
+            memory.removeVariants { $0 === variant }
+            context.proxy.storing?.remove(variant, of: launch.resource, service: launch.service)
+            return variant.with(stored, via: context.configuration.via)
+        case .stale, .untouched:
+            return nil
+        }
+    }
+
+    private func loadUnconditionally() async throws {
+        var request = launch.request
+        for name in [FieldName.ifNoneMatch, .ifModifiedSince, .ifRange] { request.fields.remove(name) }
+        try await load(request, validating: nil)
+    }
+}
