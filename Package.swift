@@ -36,8 +36,21 @@ let package = Package(
         .target(
             name: "CSQLite",
             linkerSettings: [.linkedLibrary("sqlite3")]),
+        .target(
+            name: "CZlib",
+            linkerSettings: [.linkedLibrary("z")]),
+        .target(
+            name: "CBrotli",
+            linkerSettings: [.linkedLibrary("brotlidec"), .linkedLibrary("brotlienc")]),
+        .target(
+            name: "CZstd",
+            linkerSettings: [.linkedLibrary("zstd")]),
 
         .target(name: "LarderHTTP", swiftSettings: swiftSettings),
+        .target(
+            name: "LarderCodings",
+            dependencies: ["CZlib", "CBrotli", "CZstd"],
+            swiftSettings: swiftSettings),
         .target(
             name: "LarderRules",
             dependencies: [
@@ -101,6 +114,7 @@ let package = Package(
             ],
             swiftSettings: swiftSettings),
         .testTarget(name: "LarderHTTPTests", dependencies: ["LarderHTTP"], swiftSettings: swiftSettings),
+        .testTarget(name: "LarderCodingsTests", dependencies: ["LarderCodings"], swiftSettings: swiftSettings),
         .testTarget(
             name: "LarderRulesTests",
             dependencies: [

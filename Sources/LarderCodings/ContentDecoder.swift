@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Undoes a content coding part by part.
+///
+/// Give it the parts in their order, then call `finish()`, which tells whether that was all of it. What it threw
+/// once, it throws again whatever comes after. It belongs to one thread at a time.
+package final class ContentDecoder {
+    package let coding: ContentCoding
+    /// How many octets may come out. Work stops at the first one beyond.
+    package let limit: Int
+    /// How many octets have come out.
+    package private(set) var produced = 0
+    private let engine: any DecodingEngine
+    private let room = Room()
+    private var failure: CodingError?
+
+    init(_ coding: ContentCoding, limit: Int) throws(CodingError) {
+        self.coding = coding
+        self.limit = max(0, limit)
+        let engine: (any DecodingEngine)? =
+            switch coding {
+            case .gzip: ZlibDecoding(.gzip)
+            case .deflate: ZlibDecoding(.deflate)
+            case .br: BrotliDecoding()
+            case .zstd: ZstdDecoding()
+            }
+        guard let engine else { throw CodingError(coding, .unavailable) }
+        self.engine = engine
+    }
+
+    /// Decodes a part and appends what comes of it to `output`.
+    package func decode(_ octets: [UInt8], into output: inout [UInt8]) throws(CodingError) {
+        octets.withUnsafeBytes { run($0, into: &output) }
+        if let failure { throw failure }
+    }
+
+    /// Decodes a part and appends what comes of it to `output`.
+    package func decode(_ octets: UnsafeRawBufferPointer, into output: inout [UInt8]) throws(CodingError) {
+        run(octets, into: &output)
+        if let failure { throw failure }
+    }
+
+    /// Says that there are no more parts. Throws when the coding does not end here.
+    package func finish() throws(CodingError) {
+        if failure == nil, !engine.isAtEnd { failure = CodingError(coding, .truncated) }
+        if let failure { throw failure }
+    }
+
+    private func run(_ input: UnsafeRawBufferPointer, into output: inout [UInt8]) {
+        var rest = input
+        var isFull = true
+        while failure == nil, !rest.isEmpty || isFull {
+            // One octet of room beyond the limit tells content that just fits from content that does not.
+            let target = room.first(min(Room.size - 1, limit - produced) + 1)
+            let step = engine.step(rest, into: target)
+            rest = UnsafeRawBufferPointer(rebasing: rest[step.consumed...])
+            isFull = step.produced == target.count
+            let allowed = min(step.produced, limit - produced)
+            output.append(contentsOf: target[..<allowed])
+            produced += allowed
+            if allowed < step.produced {
+                failure = CodingError(coding, .tooLarge(limit: limit))
+            } else if let problem = step.problem {
+                failure = CodingError(coding, problem)
+            }
+        }
+    }
+}
+
+/// What a library made of a piece of input and some room for output.
+struct CodingStep {
+    var consumed = 0
+    var produced = 0
+    var problem: CodingError.Problem?
+}
+
+/// A library that undoes a coding.
+protocol DecodingEngine: AnyObject {
+    /// Takes input and fills `room`, as far as either goes; does at least something when there is input.
+    func step(_ input: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer) -> CodingStep
+    /// Whether the coded content may end here.
+    var isAtEnd: Bool { get }
+}
+
+/// Where a library puts what it makes, before it is appended to what the caller has.
+final class Room {
+    static let size = 32_768
+    let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: Room.size, alignment: 16)
+
+    deinit { bytes.deallocate() }
+
+    func first(_ count: Int) -> UnsafeMutableRawBufferPointer {
+        UnsafeMutableRawBufferPointer(rebasing: bytes[..<count])
+    }
+}

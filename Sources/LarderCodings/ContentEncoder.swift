@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Applies a content coding part by part.
+///
+/// Give it the parts in their order, then call `finish(into:)` once. What is appended to `output` may lag behind
+/// what was put in; `flush(into:)` makes a decoder at the other end see all of it. It belongs to one thread at a
+/// time.
+package final class ContentEncoder {
+    package let coding: ContentCoding
+    private let engine: any EncodingEngine
+    private let room = Room()
+
+    init(_ coding: ContentCoding, level: Int) throws(CodingError) {
+        self.coding = coding
+        let level = Int32(min(max(level, coding.levels.lowerBound), coding.levels.upperBound))
+        let engine: (any EncodingEngine)? =
+            switch coding {
+            case .gzip: ZlibEncoding(.gzip, level: level)
+            case .deflate: ZlibEncoding(.deflate, level: level)
+            case .br: BrotliEncoding(level: level)
+            case .zstd: ZstdEncoding(level: level)
+            }
+        guard let engine else { throw CodingError(coding, .unavailable) }
+        self.engine = engine
+    }
+
+    /// Encodes a part and appends what is ready to `output`.
+    package func encode(_ octets: [UInt8], into output: inout [UInt8]) throws(CodingError) {
+        try fail(octets.withUnsafeBytes { run($0, .goOn, into: &output) })
+    }
+
+    /// Encodes a part and appends what is ready to `output`.
+    package func encode(_ octets: UnsafeRawBufferPointer, into output: inout [UInt8]) throws(CodingError) {
+        try fail(run(octets, .goOn, into: &output))
+    }
+
+    /// Appends all that has been put in so far. Each call costs some of the saving.
+    package func flush(into output: inout [UInt8]) throws(CodingError) {
+        try fail(run(UnsafeRawBufferPointer(start: nil, count: 0), .flush, into: &output))
+    }
+
+    /// Appends what is left, and the end of the coding.
+    package func finish(into output: inout [UInt8]) throws(CodingError) {
+        try fail(run(UnsafeRawBufferPointer(start: nil, count: 0), .finish, into: &output))
+    }
+
+    private func run(
+        _ input: UnsafeRawBufferPointer, _ operation: EncodingOperation, into output: inout [UInt8]
+    ) -> CodingError.Problem? {
+        var rest = input
+        var isFull = true
+        while !rest.isEmpty || isFull {
+            let step = engine.step(rest, operation, into: room.bytes)
+            output.append(contentsOf: room.bytes[..<step.produced])
+            if let problem = step.problem { return problem }
+            rest = UnsafeRawBufferPointer(rebasing: rest[step.consumed...])
+            isFull = step.produced == Room.size
+        }
+        return nil
+    }
+
+    private func fail(_ problem: CodingError.Problem?) throws(CodingError) {
+        if let problem { throw CodingError(coding, problem) }
+    }
+}
+
+/// What an encoder is to bring out.
+enum EncodingOperation {
+    /// What is ready.
+    case goOn
+    /// All of the input so far.
+    case flush
+    /// All of it, and the end.
+    case finish
+}
+
+/// A library that applies a coding.
+protocol EncodingEngine: AnyObject {
+    /// Takes input and fills `room`, as far as either goes. Room that is left means that the operation is done.
+    func step(
+        _ input: UnsafeRawBufferPointer, _ operation: EncodingOperation, into room: UnsafeMutableRawBufferPointer
+    ) -> CodingStep
+}
