@@ -71,10 +71,7 @@ package struct AdminPages: OwnPages {
                 return OwnResponse(json: await StatusReport(of: proxy).json)
             },
             "/-/explain": .reading { request, proxy in
-                let parameters = try AdminParameters(request, known: ["url", "header"], repeatable: ["header"])
-                let subject = try proxy.subject(of: parameters.required("url"))
-                let situation = await Situation(subject, fields: try parameters.fields("header"), in: proxy)
-                let explanation = Explanation(situation)
+                let explanation = try await Explanation(of: request, proxy)
                 let accept = request.fields[.accept]?.lowercased() ?? ""
                 if accept.contains("text/plain"), !accept.contains("json") {
                     return OwnResponse(text: explanation.text)

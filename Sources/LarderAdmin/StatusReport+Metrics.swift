@@ -3,6 +3,7 @@
 import LarderHTTP
 import LarderIO
 import LarderProxy
+import LarderRules
 import LarderStores
 import LarderUpstream
 
@@ -27,6 +28,7 @@ extension StatusReport {
         text.counter(
             "larder_requests", "Requests by what became of them.",
             LoopCounters.Kind.allCases.map { ([("outcome", "\($0)")], Double(count($0))) })
+        writeReasons(&text)
         text.histogram(
             "larder_request_duration_seconds",
             "From the request head to the last octet of the response, without Larder's own pages and tunnels.",
@@ -42,6 +44,26 @@ extension StatusReport {
             sum(.connectionsRefused))
         text.counter("larder_malformed_requests", "Requests that were not HTTP/1.1.", sum(.malformedRequests))
         text.gauge("larder_tunnels_open", "Tunnels.", openTunnels)
+    }
+
+    /// Why things came out as they did, in the words of `Cache-Status` and `Proxy-Status`.
+    private func writeReasons(_ text: inout MetricsText) {
+        typealias Reason = LoopCounters.Reason
+        func samples(_ words: [(reason: Reason, word: String)]) -> [(labels: MetricsText.Labels, value: Double)] {
+            words.map { ([("reason", $0.word)], Double(count($0.reason))) }
+        }
+        text.counter(
+            "larder_forwarded_requests", "Requests that went toward an origin, by why (RFC 9211).",
+            samples(ForwardReason.allCases.map { (.forwarded($0), $0.rawValue) }))
+        text.counter(
+            "larder_stale_responses", "Stale responses that were used, by why.",
+            samples(StaleReason.allCases.map { (.stale($0), $0.rawValue) }))
+        text.counter(
+            "larder_unstored_responses", "Responses that were not stored, by the condition that failed.",
+            samples(UnstoredReason.all.map { (.unstored($0), $0.word) }))
+        text.counter(
+            "larder_problems", "Answers that Larder made itself because something was wrong, by what (RFC 9209).",
+            samples(ProxyStatus.ErrorType.allCases.map { (.problem($0), $0.rawValue) }))
     }
 
     /// One bucket for each power of two from 4 µs to a minute.

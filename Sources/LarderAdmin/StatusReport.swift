@@ -30,6 +30,7 @@ struct StatusReport: Sendable {
     /// Exchanges by what became of them.
     var requests: [LoopCounters.Kind: UInt64]
     var amounts: [LoopCounters.Amount: UInt64]
+    var reasons: [LoopCounters.Reason: UInt64]
     /// Exchanges by their duration, on `LatencyScale`.
     var latencies: [UInt64]
     /// In nanoseconds.
@@ -53,6 +54,7 @@ struct StatusReport: Sendable {
         phase = proxy.phase
         requests = LoopCounters.Kind.allCases.reduce(into: [:]) { $0[$1] = proxy.total($1) }
         amounts = LoopCounters.Amount.allCases.reduce(into: [:]) { $0[$1] = proxy.total($1) }
+        reasons = LoopCounters.Reason.all.reduce(into: [:]) { $0[$1] = proxy.total($1) }
         let counts = proxy.counters.map { $0.latencies() }
         latencies = (0..<LatencyScale.buckets).map { bucket in counts.reduce(0) { $0 + $1[bucket] } }
         latencySum = proxy.counters.reduce(0) { $0 + $1.latencySum }
@@ -74,6 +76,7 @@ struct StatusReport: Sendable {
     }
 
     func count(_ kind: LoopCounters.Kind) -> UInt64 { requests[kind] ?? 0 }
+    func count(_ reason: LoopCounters.Reason) -> UInt64 { reasons[reason] ?? 0 }
     func sum(_ amount: LoopCounters.Amount) -> UInt64 { amounts[amount] ?? 0 }
 
     /// The share of cacheable requests that no upstream had to answer in full; 0 before there were any.

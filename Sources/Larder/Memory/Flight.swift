@@ -71,6 +71,7 @@ package final class Flight: Sendable {
     }
 
     private let state: Lock<State>
+    private let refusal = Lock<UnstoredReason?>(nil)
     /// The request as it goes upstream, and whose `Vary` fields decide who may share the answer.
     package let request: RequestHead
     package let startedAt: Timestamp
@@ -95,6 +96,12 @@ package final class Flight: Sendable {
         state.expected = expecting
         self.state = Lock(state)
     }
+
+    /// Why the response is not stored; known when it is announced.
+    package var unstoredReason: UnstoredReason? { refusal.withLock { $0 } }
+
+    /// Says why the response that is about to be announced is not stored.
+    package func isNotStored(because reason: UnstoredReason) { refusal.withLock { $0 = reason } }
 
     // MARK: Reading
 

@@ -9,6 +9,8 @@ package struct UnstoredResponse: Sendable {
     package let status: Status
     /// How each condition for storing it came out; all passed when it was too large.
     package let conditions: [Storability.Condition]
+    /// The first condition that failed, or what else kept it out.
+    package let reason: UnstoredReason
     /// What the response said about caching: `Name: value`, cut where they are long.
     package let fields: [String]
 
@@ -16,12 +18,16 @@ package struct UnstoredResponse: Sendable {
         at = now
         status = response.status
         self.conditions = conditions
+        reason =
+            conditions.first { !$0.passed }.map { .condition($0.condition) }
+            ?? (response.status == 206 ? .part : .tooLarge)
         fields = UnstoredResponse.telling.compactMap { name in
             response.fields[name].map { "\(name): \($0.prefix(200))" }
         }
     }
 
     private static let telling: [FieldName] = [
-        .cacheControl, .cdnCacheControl, .surrogateControl, .pragma, .expires, .vary, .contentRange,
+        .cacheControl, .cdnCacheControl, .surrogateControl, .pragma, .age, .expires, .vary, .contentRange,
+        .contentLength,
     ]
 }

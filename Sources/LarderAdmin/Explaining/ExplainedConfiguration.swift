@@ -4,26 +4,34 @@ import Larder
 import LarderHTTP
 import LarderProxy
 
-/// Which blocks of configuration apply to a resource, and what each of them changes.
+/// Which blocks of configuration apply to a resource, and what each of them changes, and from what.
 enum ExplainedConfiguration {
     static func blocks(_ situation: Situation) -> [Explanation.Block] {
+        // What nobody described has no configuration.
+        guard situation.service.base != nil else { return [] }
         let set = situation.service.service.configurationSet
         let url = ResourceURL(situation.uri)
         var configuration = set.defaults
-        return set.entries.filter { ($0.methods?.contains(.get) ?? true) && $0.matches(url) }.map { entry in
+        return set.entries.filter {
+            ($0.methods?.contains(situation.isRead ? .get : situation.method) ?? true) && $0.matches(url)
+        }
+        .map { entry in
             let before = facts(of: configuration)
             entry.apply(&configuration)
             let after = facts(of: configuration)
-            let changes = after.filter { fact in before.first { $0.name == fact.name }?.value != fact.value }
-            return Explanation.Block(title: entry.description, changes: changes.map { "\($0.name): \($0.value)" })
+            let changes = after.compactMap { fact -> String? in
+                let old = before.first { $0.name == fact.name }?.value
+                guard old != fact.value else { return nil }
+                return "\(fact.name): \(fact.value)" + (old.map { " (was \($0))" } ?? "")
+            }
+            return Explanation.Block(title: entry.description, changes: changes)
         }
     }
 
     /// What a configuration says, in the words of the configuration file.
     private static func facts(of configuration: Configuration) -> [(name: String, value: String)] {
         var facts: [(name: String, value: String)] = [
-            ("expirationTime", UnitText.write(configuration.expirationTime)),
-            ("mode", configuration.expirationMode.rawValue),
+            ("expirationTime", expiration(configuration)),
             ("retryTime", UnitText.write(configuration.retryTime)),
             ("staleWhileRevalidate", UnitText.write(configuration.staleWhileRevalidate)),
             ("staleIfError", UnitText.write(configuration.staleIfError)),
@@ -44,4 +52,15 @@ enum ExplainedConfiguration {
         return facts
     }
 
+    /// The time with how it goes together with what the origin says; the time alone has no meaning.
+    private static func expiration(_ configuration: Configuration) -> String {
+        let time = UnitText.write(configuration.expirationTime)
+        return switch configuration.expirationMode {
+        case .heuristic: "as RFC 9111 says"
+        case .fallback: "\(time) where the origin names none"
+        case .cap: "\(time) at most"
+        case .floor: "\(time) at least"
+        case .override: "\(time) whatever the origin says"
+        }
+    }
 }

@@ -17,14 +17,27 @@ struct ExplainedDecision {
         let service = situation.service.name
         let wishes = CacheControl.Request(situation.request.fields)
         let time = ExplainedFreshness.roughly
+        let isClaimed = situation.service.base != nil
         let longer =
-            "To keep it longer than the origin says: `expirationTime: { time: …, mode: floor }` in a configure block."
+            !isClaimed
+            ? "To keep it longer than the origin says: describe the origin as a service, with `expirationTime`."
+            : "To keep it longer than the origin says: `expirationTime: { time: …, mode: floor }` in a configure block."
+        let configured = "To keep it for another time: change `expirationTime` in the configure block that sets it."
         let askNow = "To have the origin asked now: `larder invalidate URL`, or send `Cache-Control: no-cache`."
 
         if !situation.service.allows(situation.uri) {
             (word, reason, cacheStatus) = ("refuse", "host-not-allowed", nil)
             outcome = "It would be refused with 403: the host is not one of the service's."
             advice = ["Add the host to `allowHosts` of `\(service)`."]
+            return
+        }
+        guard situation.isRead else {
+            (word, reason, cacheStatus) = ("forward", "method", CacheStatus(.forward(.method)).member())
+            let isSafe = situation.method.isSafe
+            outcome =
+                "It would be passed to the origin, and the answer back."
+                + (isSafe ? "" : " If that succeeds, what is stored for this URL is not used any more.")
+            advice = isSafe ? [] : ["`larder invalidate URL` has the next request ask the origin without a write."]
             return
         }
         guard situation.configuration.caches else {
@@ -72,7 +85,10 @@ struct ExplainedDecision {
             (word, reason) = ("answer", "fresh")
             outcome =
                 "It would be answered from the cache: the stored response is fresh for another \(time(selection.ttl))."
-            advice = [askNow, longer]
+                + ExplainedDecision.form(situation, selection)
+            let isOverridden =
+                situation.variants[selection.index].stored.facts.lifetime.source == .expirationTime
+            advice = [askNow, isOverridden ? configured : longer]
         case .answerStale(let selection, let why):
             (word, reason) = ("answer-stale", why.rawValue)
             let over = time(.zero - selection.ttl)
@@ -117,7 +133,8 @@ struct ExplainedDecision {
                     + loading
                 advice = [
                     longer,
-                    "To answer at once and ask in the background: `staleWhileRevalidate: …` in a configure block.",
+                    "To answer at once and ask in the background: `staleWhileRevalidate: …` in a configure block"
+                        + (isClaimed ? "." : " of a service."),
                 ]
             }
         case .forward(let why, let fallback):
@@ -135,6 +152,22 @@ struct ExplainedDecision {
         }
     }
 
+    /// What of the stored response is sent, if it is not all of it (RFC 9110 §13.2, §14.2).
+    private static func form(_ situation: Situation, _ selection: ReuseDecision.Selection) -> String {
+        let stored = situation.variants[selection.index].stored
+        if case .notModified(let field) = Preconditions.evaluate(situation.request, against: stored) {
+            return " The client has it already, as \(field) says, and gets 304."
+        }
+        switch Ranges.evaluate(situation.request, against: stored) {
+        case .whole(.notAsked): return ""
+        case .whole(let why): return " It gets the whole and not a range (\(why.rawValue))."
+        case .single(let range, let length):
+            return " It gets octets \(range.first) to \(range.last)\(length.map { " of \($0)" } ?? ""), as 206."
+        case .multiple(let ranges, _): return " It gets \(ranges.count) ranges in one 206."
+        case .unsatisfiable(let length): return " It gets 416: there are \(length) octets only."
+        }
+    }
+
     private static func forwarded(
         _ situation: Situation, _ why: ForwardReason, fallback: ReuseDecision.Selection?, wishes: CacheControl.Request,
         loading: String
@@ -142,16 +175,10 @@ struct ExplainedDecision {
         switch why {
         case .uriMiss:
             if let unstored = situation.unstored {
-                let failed = unstored.conditions.first { !$0.passed }
-                let advice = failed.map { ExplainedStorage.remedy($0.condition, service: situation.service.name) }
                 return (
-                    "The origin would be asked: its last response, at \(TimeText.iso(unstored.at)), was not stored"
-                        + (failed.map { " (\($0.condition.rawValue))" }
-                            ?? " because of its size or because it is a part") + "." + loading,
-                    [
-                        advice
-                            ?? "Raise `cache.maxObject`, or have it fit into a sixteenth of `cache.memory` where there is no disk."
-                    ]
+                    "The origin would be asked: its last response, at \(TimeText.iso(unstored.at)), was not stored "
+                        + "(\(unstored.reason.word))." + loading,
+                    [ExplainedStorage.remedy(unstored.reason, service: situation.service.name)]
                 )
             }
             return (
@@ -172,6 +199,13 @@ struct ExplainedDecision {
                 [ExplainedStorage.remedy(.authorization, service: situation.service.name)]
             )
         case .request:
+            let conditions = [FieldName.ifMatch, .ifUnmodifiedSince].filter(situation.request.fields.contains)
+            if let condition = conditions.first {
+                return (
+                    "The origin would be asked: only it can tell whether \(condition) holds." + loading,
+                    ["Leave `\(condition)` out of the request to be answered from the cache."]
+                )
+            }
             return (
                 "The origin would be asked, and for all of it: the request demands it." + loading,
                 ["Leave `Cache-Control` and `Pragma` out of the request to be answered from the cache."]
@@ -180,7 +214,7 @@ struct ExplainedDecision {
             let over = fallback.map { ExplainedFreshness.roughly(.zero - $0.ttl) } ?? ""
             return (
                 "The origin would be asked for all of it: the stored response is no longer fresh"
-                    + (fallback.map { $0.ttl < .zero ? " (since \(over))" : "" } ?? "") + " and has no validator."
+                    + (fallback.map { $0.ttl < .zero ? " (for \(over) now)" : "" } ?? "") + " and has no validator."
                     + loading,
                 [
                     "To keep it longer than the origin says: `expirationTime: { time: …, mode: floor }` in a configure block."

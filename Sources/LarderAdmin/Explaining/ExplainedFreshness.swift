@@ -14,12 +14,12 @@ enum ExplainedFreshness {
         let age = Age.currentAge(of: stored, at: situation.now)
         let remaining = facts.lifetime.duration - age
         var list = [
-            fact("lifetime", facts.lifetime.duration, source(facts.lifetime)),
-            fact("age on receipt", facts.correctedInitialAge, receipt(stored)),
+            fact("lifetime", facts.lifetime.duration, source(stored, situation.policy)),
+            fact("age on receipt", facts.correctedInitialAge, receipt(stored, situation.policy)),
             fact(
                 "time here", max(.zero, situation.now - stored.responseTime),
                 "since \(TimeText.iso(stored.responseTime))"),
-            age >= .foreverInRFC9111
+            situation.now < facts.usableFrom
                 ? Fact(name: "age now", value: "unknown", note: "the clock stands before the receipt of the response")
                 : fact("age now", age, "age on receipt + time here"),
             fact("left", remaining, "lifetime - age now"),
@@ -44,12 +44,33 @@ enum ExplainedFreshness {
         return list
     }
 
-    private static func source(_ lifetime: Freshness.Lifetime) -> String {
-        lifetime.source.words + (lifetime.isInvalid ? ", which cannot be read and so counts as over" : "")
+    /// Where the lifetime comes from, with the numbers it was made of.
+    private static func source(_ stored: StoredResponse, _ policy: CachePolicy) -> String {
+        let lifetime = stored.facts.lifetime
+        if lifetime.isInvalid { return "\(lifetime.source.words), which cannot be read and so counts as over" }
+        let explicit = Freshness.explicit(
+            stored.fields, stored.facts.directives, date: stored.facts.date, responseTime: stored.responseTime,
+            policy: policy)
+        let origin =
+            explicit.map { "the origin's \($0.source.words) is \(text($0.duration))" } ?? "the origin names none"
+        switch lifetime.source {
+        case .expires: return "Expires - Date"
+        case .heuristic:
+            let since = stored.facts.lastModified.map { text(stored.facts.date - $0) } ?? "0 s"
+            return "the origin names none: \(Int((policy.heuristicFraction * 100).rounded())) % of the \(since) "
+                + "between Last-Modified and Date, at most \(text(policy.heuristicMaximum))"
+        case .expirationTime:
+            return "expirationTime of the configuration, mode \(policy.expirationMode.rawValue): \(origin)"
+        case .none: return "neither the origin nor the configuration names one, and nothing to guess it from"
+        case .sMaxage, .maxAge, .retryTime: return lifetime.source.words
+        }
     }
 
     /// RFC 9111 §4.2.3, up to the corrected initial age.
-    private static func receipt(_ stored: StoredResponse) -> String {
+    private static func receipt(_ stored: StoredResponse, _ policy: CachePolicy) -> String {
+        if policy.expirationMode == .override, policy.expirationTime != nil {
+            return "mode override counts from receipt"
+        }
         let apparent = max(.zero, Timestamp(seconds: stored.responseTime.seconds) - stored.facts.date)
         let delay = max(.zero, stored.responseTime - stored.requestTime)
         return "the larger of \(text(apparent)) since its Date, and Age \(text(Age.ageValue(stored.fields))) + "
@@ -89,6 +110,7 @@ enum ExplainedFreshness {
 
     /// To the millisecond, in the unit that reads best.
     static func text(_ duration: Duration) -> String {
+        if duration >= .foreverInRFC9111 { return "68 years or more" }
         let milliseconds = duration.wholeNanoseconds / 1_000_000
         let (seconds, rest) = milliseconds.quotientAndRemainder(dividingBy: 1_000)
         if milliseconds == 0 { return "0 s" }

@@ -10,6 +10,7 @@ enum ExplainedStorage {
     /// About the stored response if there is one, else about the last one that was not stored; before there was any,
     /// about the request, which some conditions depend on alone.
     static func conditions(_ situation: Situation, selected: Int?) -> (subject: String, [Explanation.Condition]) {
+        guard situation.isRead else { return ("nothing is kept of the answer to \(situation.method)", []) }
         guard situation.configuration.caches else { return ("nothing is kept: `cache: none`", []) }
         if let selected {
             let stored = situation.variants[selected].stored
@@ -17,13 +18,15 @@ enum ExplainedStorage {
             let conditions = judge(situation, response, stored.responseTime)
             return (
                 "if the origin answered this request as it did then",
-                conditions.map { condition($0, situation, response) }
+                conditions.filter { isOfConcern($0, stored.status) }.map { condition($0, situation, response) }
             )
         }
         if let unstored = situation.unstored {
             let subject =
                 "the last response, \(unstored.status.rawValue) at \(TimeText.iso(unstored.at)), which was not stored"
-            return (subject, unstored.conditions.map { condition($0, unstored) })
+            let conditions = unstored.conditions.filter { isOfConcern($0, unstored.status) }
+                .map { condition($0, unstored, situation.policy) }
+            return (subject, conditions + size(unstored))
         }
         let response = ResponseHead(status: 200)
         let conditions = judge(situation, response, situation.now).filter { requestAlone.contains($0.condition) }
@@ -33,6 +36,22 @@ enum ExplainedStorage {
     private static let requestAlone: Set<StorageCondition> = [
         .method, .requestNoStore, .authorization, .requestContent, .unkeyedField,
     ]
+
+    /// What is about parts has no place beside a whole.
+    private static func isOfConcern(_ outcome: Storability.Condition, _ status: Status) -> Bool {
+        outcome.condition != .contentRange || status == 206
+    }
+
+    /// The last condition, which is none of RFC 9111's.
+    private static func size(_ unstored: UnstoredResponse) -> [Explanation.Condition] {
+        guard unstored.reason == .tooLarge else { return [] }
+        return [
+            Explanation.Condition(
+                name: unstored.reason.word, isMet: false,
+                field: unstored.fields.first { $0.lowercased().hasPrefix("content-length:") },
+                meaning: "it is not larger than what is kept")
+        ]
+    }
 
     private static func judge(
         _ situation: Situation, _ response: ResponseHead, _ responseTime: Timestamp
@@ -51,17 +70,19 @@ enum ExplainedStorage {
             return value.map { "\(name): \(ShownFields.value($0, of: name))" } ?? "\(name)"
         }
         return Explanation.Condition(
-            name: outcome.condition.rawValue, isMet: outcome.passed, field: field, meaning: meaning(outcome.condition))
+            name: outcome.condition.rawValue, isMet: outcome.passed, field: field,
+            meaning: meaning(outcome.condition, situation.policy))
     }
 
     private static func condition(
-        _ outcome: Storability.Condition, _ unstored: UnstoredResponse
+        _ outcome: Storability.Condition, _ unstored: UnstoredResponse, _ policy: CachePolicy
     ) -> Explanation.Condition {
         let field = shownField(outcome).map { name in
             unstored.fields.first { $0.lowercased().hasPrefix("\(name):".lowercased()) } ?? "\(name)"
         }
         return Explanation.Condition(
-            name: outcome.condition.rawValue, isMet: outcome.passed, field: field, meaning: meaning(outcome.condition))
+            name: outcome.condition.rawValue, isMet: outcome.passed, field: field,
+            meaning: meaning(outcome.condition, policy))
     }
 
     /// The field responsible: for what failed, and for what a field made hold.
@@ -70,7 +91,7 @@ enum ExplainedStorage {
     }
 
     /// What must hold.
-    static func meaning(_ condition: StorageCondition) -> String {
+    static func meaning(_ condition: StorageCondition, _ policy: CachePolicy = CachePolicy()) -> String {
         switch condition {
         case .method: "responses to the method can be used again"
         case .status: "the status is final and does not depend on more than the URL"
@@ -83,8 +104,20 @@ enum ExplainedStorage {
         case .unkeyedField: "nor did a field the configuration is wary of"
         case .contentRange: "a part says which part it is"
         case .vary: "a later request can be told to match"
-        case .setCookie: "no cookie keeps it out"
+        case .setCookie:
+            policy.setCookie == .withheld && policy.role == .shared
+                ? "a cookie goes to the client that asked, and is not kept" : "no cookie keeps it out"
         case .cacheable: "it has a lifetime, or its status or a directive makes it cacheable"
+        }
+    }
+
+    /// What to do so that the response is stored the next time.
+    static func remedy(_ reason: UnstoredReason, service: String) -> String {
+        switch reason {
+        case .condition(let condition): remedy(condition, service: service)
+        case .tooLarge:
+            "Raise `cache.maxObject`; without a disk, content has to fit into a sixteenth of `cache.memory` besides."
+        case .part: "Only a part was asked for; `larder load URL` brings all of it."
         }
     }
 
@@ -103,7 +136,10 @@ enum ExplainedStorage {
         case .vary:
             "The origin says that every request may get something else (Vary: *). Only the origin can change that."
         case .status: "A response with this status is for its own request only."
-        case .method, .mustUnderstand, .requestContent, .unkeyedField, .contentRange, .setCookie:
+        case .mustUnderstand:
+            "The origin says must-understand with a status whose rules for caching are not known here. Only the origin can change that."
+        case .setCookie: "Have the origin leave Set-Cookie out of responses that many may share."
+        case .method, .requestContent, .unkeyedField, .contentRange:
             "Its condition is: \(meaning(condition))."
         }
     }

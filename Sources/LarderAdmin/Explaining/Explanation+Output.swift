@@ -5,6 +5,7 @@ import Larder
 extension Explanation {
     var json: JSONValue {
         var object: JSONObject = [
+            "method": .string(method.token),
             "url": .string(url),
             "outcome": .string(outcome),
             "decision": .string(decision.word),
@@ -28,6 +29,7 @@ extension Explanation {
                     ]
                 }),
         ]
+        object["notes"] = .strings(notes)
         object["toChangeThat"] = .strings(advice)
         return .object(object)
     }
@@ -44,28 +46,30 @@ extension Explanation {
 
     /// The same for people.
     var text: String {
-        var text = "GET \(Explanation.printable(url))\n"
+        var text = "\(method) \(Explanation.printable(url))\n"
         for field in fields { text += "    \(Explanation.printable(field))\n" }
         text += "\n\(outcome)\n"
         if let cacheStatus { text += "Cache-Status: \(cacheStatus)\n" }
         if !advice.isEmpty {
             text += "\nTo change that\n" + advice.map { "  - \(Explanation.printable($0))\n" }.joined()
         }
-        text += Explanation.section("Service", service)
-        text += "\nConfiguration\n"
+        if !notes.isEmpty {
+            text += "\nRead with care\n" + notes.map { "  - \(Explanation.printable($0))\n" }.joined()
+        }
+        if !service.isEmpty { text += Explanation.section("Service", service) }
+        if !service.isEmpty { text += "\nConfiguration\n" + (blocks.isEmpty ? "  none\n" : "") }
         for (index, block) in blocks.enumerated() {
             let changes = block.changes.isEmpty ? "changes nothing" : block.changes.joined(separator: "; ")
             text += "  \(index + 1). \(Explanation.printable("\(block.title): \(changes)"))\n"
         }
-        text += Explanation.section("Key", key)
-        text += "\nStored\n"
-        if candidates.isEmpty { text += "  nothing\n" }
+        if !key.isEmpty { text += Explanation.section("Key", key) + "\nStored\n" }
+        if candidates.isEmpty, !key.isEmpty { text += "  nothing\n" }
         for candidate in candidates {
             text += "  \(candidate.isChosen ? "*" : "-") \(Explanation.printable(candidate.text))\n"
             text += "    \(candidate.isChosen ? "chosen" : "not chosen"): \(Explanation.printable(candidate.why))\n"
         }
         if !freshness.isEmpty { text += Explanation.section("Freshness", freshness) }
-        text += "\nStorage: \(storageSubject)\n"
+        if !storageSubject.isEmpty { text += "\nStorage: \(storageSubject)\n" }
         let width = storage.map(\.name.count).max() ?? 0
         for condition in storage {
             let gap = String(repeating: " ", count: width - condition.name.count)

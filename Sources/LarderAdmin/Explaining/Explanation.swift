@@ -38,6 +38,7 @@ struct Explanation: Sendable {
         var meaning: String
     }
 
+    var method = LarderHTTP.Method.get
     var url: String
     var fields: [String]
     /// What would happen, in a sentence.
@@ -52,6 +53,8 @@ struct Explanation: Sendable {
     var candidates: [Candidate]
     /// The arithmetic of age and lifetime; empty when nothing is stored that matches.
     var freshness: [Fact]
+    /// What is contradictory, malformed or absurd, and how it was read.
+    var notes: [String]
     /// What the conditions below are about.
     var storageSubject: String
     var storage: [Condition]
@@ -66,8 +69,10 @@ extension Explanation {
         let caches = situation.configuration.caches
         let decision = Reuse.decide(
             request: situation.request, candidates: candidates, policy: policy, now: situation.now)
-        let selected = Reuse.select(situation.request, candidates, policy: policy)
+        let selected =
+            situation.isRead && caches ? Reuse.select(situation.request, candidates, policy: policy) : nil
         let verdict = ExplainedDecision(situation, decision, selected: selected)
+        method = situation.method
         url = situation.url
         fields = ShownFields.lines(situation.request.fields).filter { !$0.lowercased().hasPrefix("host:") }
         outcome = verdict.outcome
@@ -76,8 +81,9 @@ extension Explanation {
         service = Explanation.service(situation)
         blocks = ExplainedConfiguration.blocks(situation)
         key = Explanation.key(situation)
-        self.candidates = caches ? ExplainedCandidates.list(situation, selected: selected) : []
+        self.candidates = caches && situation.isRead ? ExplainedCandidates.list(situation, selected: selected) : []
         freshness = selected.map { ExplainedFreshness.facts(candidates[$0], situation) } ?? []
+        notes = ExplainedNotes.list(situation, selected: selected)
         (storageSubject, storage) = ExplainedStorage.conditions(situation, selected: selected)
         advice = verdict.advice
     }
@@ -87,13 +93,31 @@ extension Explanation {
         guard let base = service.base else {
             return [
                 Fact(name: "name", value: service.name, note: "no service claims this URL, so RFC 9111 alone decides")
-            ]
+            ] + way(situation)
         }
         return [
             Fact(name: "name", value: service.name),
             Fact(name: "baseURL", value: base.string),
             Fact(name: "mount", value: service.settings.effectiveMount),
-            Fact(name: "privacy", value: service.settings.privacy.rawValue),
+            Fact(name: "privacy", value: service.settings.privacy.rawValue, note: privacy(service.settings.privacy)),
+        ] + way(situation)
+    }
+
+    private static func privacy(_ privacy: ServicePrivacy) -> String {
+        switch privacy {
+        case .shared: "one cache for everyone"
+        case .partitioned: "a cache for each set of credentials"
+        case .private: "one user, whose private responses are kept too"
+        }
+    }
+
+    /// A forward proxy sees of https only where it goes.
+    private static func way(_ situation: Situation) -> [Fact] {
+        guard situation.way == .forward, situation.uri.scheme == .https else { return [] }
+        return [
+            Fact(
+                name: "way", value: "not through CONNECT",
+                note: "clients that tunnel https are opaque to the cache; the gateway's paths are not")
         ]
     }
 

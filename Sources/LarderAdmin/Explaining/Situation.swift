@@ -12,7 +12,7 @@ struct Situation: Sendable {
     var uri: TargetURI
     /// The URL as it is forwarded and stored.
     var url: String
-    /// The request that is imagined, a GET.
+    /// The request that is imagined.
     var request: RequestHead
     var partition: Larder.Partition
     /// Newest first.
@@ -24,13 +24,14 @@ struct Situation: Sendable {
     var now: Timestamp
 
     init(
-        service: RoutedService, way: Way, uri: TargetURI, url: String? = nil, fields: Fields = Fields(), now: Timestamp
+        service: RoutedService, way: Way, uri: TargetURI, url: String? = nil, method: LarderHTTP.Method = .get,
+        fields: Fields = Fields(), now: Timestamp
     ) {
         self.service = service
         self.way = way
         self.uri = uri
         self.url = url ?? uri.string
-        var head = RequestHead(method: .get, target: uri.pathAndQuery, fields: fields)
+        var head = RequestHead(method: method, target: uri.pathAndQuery, fields: fields)
         head.fields[.host] = uri.authority
         request = head
         partition = service.partition(of: head.fields)
@@ -38,10 +39,10 @@ struct Situation: Sendable {
     }
 
     /// Looks into memory and store, changes neither, and asks nobody else.
-    init(_ subject: ResourceSubject, fields: Fields, in proxy: Proxy) async {
+    init(_ subject: ResourceSubject, method: LarderHTTP.Method, fields: Fields, in proxy: Proxy) async {
         self.init(
-            service: subject.service, way: subject.way, uri: subject.uri, url: subject.url, fields: fields,
-            now: proxy.now)
+            service: subject.service, way: subject.way, uri: subject.uri, url: subject.url, method: method,
+            fields: fields, now: proxy.now)
         let key = subject.key(in: partition)
         let memory = proxy.registry.resource(for: key)?.memory
         if let memory {
@@ -57,6 +58,10 @@ struct Situation: Sendable {
         }
     }
 
-    var configuration: EffectiveConfiguration { service.configuration(for: uri, method: .get) }
+    var method: LarderHTTP.Method { request.method }
+    /// Whether the cache has a say at all.
+    var isRead: Bool { method == .get || method == .head }
+    /// Blocks for one method only may say something else of others.
+    var configuration: EffectiveConfiguration { service.configuration(for: uri, method: isRead ? .get : method) }
     var policy: CachePolicy { configuration.policy }
 }

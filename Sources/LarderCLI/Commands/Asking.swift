@@ -19,10 +19,19 @@ struct StatusCommand: ParsableCommand {
 struct Explain: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Say why a URL is or is not answered from the cache.",
-        discussion: "Which service and blocks apply, what is stored, and until when.")
+        discussion: """
+            Which service and blocks apply, what is stored, until when, and what to change to get another outcome. \
+            Fields are tried without asking the origin: larder explain -H 'Cache-Control: no-cache' URL. For a host \
+            and port, as example.com:443, it is about the tunnel that CONNECT would open.
+            """)
 
     @Argument(help: ArgumentHelp("The URL.", valueName: "url"))
     var url: String
+
+    @Option(
+        name: [.customShort("X"), .customLong("method")],
+        help: ArgumentHelp("The method of the request (default: GET).", valueName: "method"))
+    var method: String?
 
     @Option(
         name: [.customShort("H"), .customLong("header")],
@@ -38,7 +47,8 @@ struct Explain: ParsableCommand {
     }
 
     func run() throws {
-        try client.performInWords("/-/explain", [("url", url)] + headers.map { ("header", $0) })
+        let method = method.map { [("method", $0)] } ?? []
+        try client.performInWords("/-/explain", [("url", url)] + method + headers.map { ("header", $0) })
     }
 }
 

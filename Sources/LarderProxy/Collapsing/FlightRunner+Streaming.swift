@@ -11,7 +11,10 @@ import LarderUpstream
 extension FlightRunner {
     /// Lets a response through that is not kept.
     func pass(_ response: UpstreamResponse, _ arrival: Arrival) async throws {
-        launch.resource.memory.unstored = arrival.unstored
+        let unstored = arrival.unstored
+        launch.resource.memory.unstored = unstored
+        flight.isNotStored(because: unstored.reason)
+        context.counters.count(.unstored(unstored.reason))
         flight.announce(.response(arrival.head, length: arrival.length, stored: nil))
         try await stream(response, into: nil, keepsInMemory: false)
         flight.finish(trailers: response.trailers)

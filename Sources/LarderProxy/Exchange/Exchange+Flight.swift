@@ -76,9 +76,9 @@ extension Exchange {
             }
             if let fallback, try await serveStale(fallback, .status(response.status), status, retrieval) { return true }
             record.kind = isLeader ? .miss : .collapsed
-            try await relay(
-                flight, reader, response, length, status.answered(response.status).stored(isLeader && stored != nil),
-                retrieval)
+            var status = status.answered(response.status).stored(isLeader && stored != nil)
+            status.detail = flight.unstoredReason?.word
+            try await relay(flight, reader, response, length, status, retrieval)
             return true
         }
     }

@@ -173,6 +173,7 @@ final class Exchange {
     private func end() {
         record.duration = context.loop.time.monotonic() - record.startedAt
         context.counters.count(record.kind, latency: record.duration)
+        context.counters.countReasons(of: record)
         context.counters.add(.sent, Int(record.contentSent))
         if context.configuration.settings.log.access { context.proxy.accessLog.write(record, head: head, uri: uri) }
     }

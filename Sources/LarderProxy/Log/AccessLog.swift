@@ -18,7 +18,8 @@ struct AccessLog: Sendable {
             metadata: [
                 "method": "\(head.method)", "url": "\(subject)", "status": "\(record.status)",
                 "service": "\(record.service)",
-                "outcome": "\(record.kind)", "cache": "\(record.cacheStatus?.member() ?? "-")",
+                "outcome": "\(record.kind)", "reason": "\(record.reason)",
+                "cache": "\(record.cacheStatus?.member() ?? "-")",
                 "bytes": "\(record.contentSent)", "microseconds": "\(record.duration / 1000)",
                 "problem": "\(record.problem?.title ?? "-")",
             ])

@@ -29,7 +29,8 @@ package final class LoopCounters: Sendable {
     // Each cell is atomic; the pointer never changes.
     private nonisolated(unsafe) let cells: UnsafeMutablePointer<Atomic<UInt64>>
     private static let histogram = Kind.allCases.count + Amount.allCases.count
-    private static let cellCount = histogram + LatencyScale.buckets + 1
+    private static let reasons = histogram + LatencyScale.buckets + 1
+    private static let cellCount = reasons + Reason.all.count
 
     package init() {
         cells = .allocate(capacity: LoopCounters.cellCount)
@@ -54,6 +55,9 @@ package final class LoopCounters: Sendable {
         add(UInt64(value), to: Kind.allCases.count + amount.rawValue)
     }
 
+    /// Counts the reason at `place` of `Reason.all`.
+    func addReason(at place: Int) { add(1, to: LoopCounters.reasons + place) }
+
     /// One writer, so a load and a store are enough.
     @inline(__always)
     private func add(_ value: UInt64, to cell: Int) {
@@ -67,6 +71,7 @@ package final class LoopCounters: Sendable {
     package func value(_ amount: Amount) -> UInt64 {
         cells[Kind.allCases.count + amount.rawValue].load(ordering: .relaxed)
     }
+    func reason(at place: Int) -> UInt64 { cells[LoopCounters.reasons + place].load(ordering: .relaxed) }
     package func latencies() -> [UInt64] {
         (0..<LatencyScale.buckets).map { cells[LoopCounters.histogram + $0].load(ordering: .relaxed) }
     }

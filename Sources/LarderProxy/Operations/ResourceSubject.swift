@@ -80,3 +80,19 @@ extension Problem {
             advice: "Name an origin's URL, as https://example.com/a, or a path of the gateway, as /service/a.")
     }
 }
+
+extension Proxy {
+    /// The authority that CONNECT to `target` from this machine would lead to, or why it is refused.
+    package func tunnel(to target: String) -> Result<String, Problem> {
+        var head = RequestHead(method: .connect, target: String(target.prefix(1024)))
+        head.fields[.host] = "localhost"
+        var (uri, spelling, host) = (TargetURI(), [UInt8](), KnownHost())
+        let client = Router.Client(isLoopback: true, localHost: "localhost", localPort: 0)
+        switch configuration.router.route(head, from: client, uri: &uri, spelling: &spelling, host: &host) {
+        case .tunnel(let authority): return .success("\(authority.host):\(authority.port)")
+        case .refused(let problem): return .failure(problem)
+        case .resource, .larder, .capabilities:
+            return .failure(.noSubject("‘\(target.prefix(200))’ is no host and port"))
+        }
+    }
+}

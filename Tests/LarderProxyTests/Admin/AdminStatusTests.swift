@@ -63,6 +63,25 @@ struct AdminStatusTests {
         }
     }
 
+    @Test func `metrics say why, in words that are a closed list`() async throws {
+        try await AdminFixture.run { daemon throws in
+            for path in ["/api/a", "/api/a", "/api/no-store", "/api/no-store"] { _ = try daemon.get(path) }
+            #expect(try daemon.get("/api/no-store")["Cache-Status"]?.hasSuffix("; detail=no-store") == true)
+            _ = try daemon.get("/api/b", "Cache-Control: only-if-cached")
+            let text = try daemon.get("/-/metrics").content
+            for line in [
+                "larder_forwarded_requests_total{reason=\"uri-miss\"} 4",
+                "larder_forwarded_requests_total{reason=\"vary-miss\"} 0",
+                "larder_unstored_responses_total{reason=\"no-store\"} 3",
+                "larder_unstored_responses_total{reason=\"too-large\"} 0",
+                "larder_stale_responses_total{reason=\"stale-if-error\"} 0",
+                "larder_problems_total{reason=\"proxy_configuration_error\"} 0",
+            ] { #expect(text.contains(line + "\n"), "\(line)") }
+            #expect(
+                text.split(separator: "\n").count { $0.hasPrefix("larder_problems_total{") && $0.hasSuffix(" 1") } == 1)
+        }
+    }
+
     /// Each family has its help and type before its samples, once; a histogram's buckets grow up to its count.
     private func checkMetrics(_ text: String) throws {
         var types: [String: String] = [:]

@@ -147,7 +147,8 @@ struct PrivacyScenarios {
             #expect(
                 lines[0].contains("outcome=miss") && lines[0].contains("bytes=6") && lines[0].contains("status=200"))
             #expect(lines[0].contains("url=\(scene.url("/a")) ") || lines[0].hasSuffix("url=\(scene.url("/a"))"))
-            #expect(lines[1].contains("outcome=hit"))
+            #expect(lines[0].contains("reason=uri-miss"))
+            #expect(lines[1].contains("outcome=hit") && lines[1].contains("reason=fresh"))
             #expect(lines[2].contains("url=\(scene.url("/b"))"))
         }
     }

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderRules
+
+/// What is odd about the request and the stored response, each with the section that says how it is read.
+enum ExplainedNotes {
+    static func list(_ situation: Situation, selected: Int?) -> [String] {
+        var notes = ReadingNote.notes(onRequest: situation.request.fields).map { line($0, "the request's ") }
+        if let selected {
+            let stored = situation.variants[selected].stored
+            notes += ReadingNote.notes(
+                onResponse: stored.fields, receivedAt: stored.responseTime, policy: situation.policy
+            ).map { line($0, "") }
+        } else if let unstored = situation.unstored, situation.isRead {
+            notes += ReadingNote.notes(
+                onResponse: unstored.head, receivedAt: unstored.at, policy: situation.policy
+            ).map { line($0, "") }
+        }
+        return notes
+    }
+
+    private static func line(_ note: ReadingNote, _ whose: String) -> String {
+        "\(whose)\(note.field) \(note.text) (\(note.source))"
+    }
+}
+
+extension UnstoredResponse {
+    /// The fields that are remembered, as they came.
+    fileprivate var head: Fields {
+        var head = Fields()
+        for line in fields {
+            guard let colon = line.firstIndex(of: ":"), let name = FieldName(String(line[..<colon])) else { continue }
+            head.append(name, String(line[colon...].dropFirst(2)))
+        }
+        return head
+    }
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderProxy
+import LarderRules
+
+extension Explanation {
+    /// What `/-/explain?url=…&method=…&header=…` asks for. Nobody upstream hears of it.
+    init(of request: OwnRequest, _ proxy: Proxy) async throws(Problem) {
+        let parameters = try AdminParameters(request, known: ["url", "method", "header"], repeatable: ["header"])
+        let url = try parameters.required("url")
+        let fields = try parameters.fields("header")
+        let token = parameters.text("method")
+        guard let method = token.map({ LarderHTTP.Method($0) }) ?? .get else {
+            throw .badParameter(
+                "‘\((token ?? "").prefix(60))’ is no method.", advice: "Use one like GET, HEAD or DELETE.")
+        }
+        if method == .connect || (token == nil && Explanation.isAuthority(url)) {
+            self.init(tunnelTo: url, proxy.tunnel(to: url))
+            return
+        }
+        let subject = try proxy.subject(of: url)
+        self.init(await Situation(subject, method: method, fields: fields, in: proxy))
+    }
+
+    /// `host:port` and nothing else, as CONNECT names it.
+    private static func isAuthority(_ text: String) -> Bool {
+        guard let colon = text.lastIndex(of: ":"), !text.contains("/"), !text.contains("?") else { return false }
+        let port = text[text.index(after: colon)...]
+        return !port.isEmpty && port.utf8.allSatisfy(ASCII.isDigit)
+    }
+
+    /// What CONNECT to `target` would come to.
+    init(tunnelTo target: String, _ route: Result<String, Problem>) {
+        method = .connect
+        fields = []
+        cacheStatus = nil
+        (service, blocks, key, candidates, freshness, notes, storage) = ([], [], [], [], [], [], [])
+        storageSubject = "nothing passes that could be kept"
+        switch route {
+        case .success(let authority):
+            url = authority
+            decision = ("tunnel", nil)
+            outcome =
+                "It would be a tunnel to \(authority): what passes is between client and origin, mostly encrypted, and "
+                + "the cache sees none of it."
+            advice = [
+                "To have it cached: send requests to the gateway, as http://localhost:3128/https/\(authority)/…, or "
+                    + "describe the origin as a service."
+            ]
+        case .failure(let problem):
+            url = target
+            decision = ("refuse", problem.proxyError.rawValue)
+            outcome = "It would be refused with \(problem.status): \(problem.detail)"
+            advice = [problem.advice]
+        }
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderRules
+
+extension LoopCounters {
+    /// Why something came out as it did, in the words of the decision itself. The list is closed: what clients and
+    /// origins send never makes another label.
+    package enum Reason: Sendable, Hashable {
+        /// Why a request went toward the origin.
+        case forwarded(ForwardReason)
+        /// Why a stale response was used.
+        case stale(StaleReason)
+        /// Why a response was not stored.
+        case unstored(UnstoredReason)
+        /// Why Larder answered itself.
+        case problem(ProxyStatus.ErrorType)
+
+        package static let all: [Reason] =
+            ForwardReason.allCases.map(Reason.forwarded) + StaleReason.allCases.map(Reason.stale)
+            + UnstoredReason.all.map(Reason.unstored) + ProxyStatus.ErrorType.allCases.map(Reason.problem)
+
+        fileprivate static let places = Dictionary(
+            uniqueKeysWithValues: all.enumerated().map { ($0.element, $0.offset) })
+    }
+
+    package func count(_ reason: Reason) {
+        if let place = Reason.places[reason] { addReason(at: place) }
+    }
+
+    package func value(_ reason: Reason) -> UInt64 { Reason.places[reason].map { self.reason(at: $0) } ?? 0 }
+
+    /// Counts why the exchange of `record` came out as it did. A fresh hit has no reason, and costs nothing.
+    func countReasons(of record: ExchangeRecord) {
+        if let problem = record.problem { count(.problem(problem.proxyError)) }
+        guard let status = record.cacheStatus else { return }
+        if case .forward(let reason, _, _, _) = status.outcome { count(.forwarded(reason)) }
+        if let detail = status.detail, let reason = StaleReason(rawValue: detail) { count(.stale(reason)) }
+    }
+}
+
+extension ExchangeRecord {
+    /// Why the exchange came out as it did, in one word: what went wrong, why the origin was asked, why a stale
+    /// response was used, or `fresh`.
+    var reason: String {
+        if let problem { return problem.proxyError.rawValue }
+        guard let cacheStatus else { return "-" }
+        if let detail = cacheStatus.detail, StaleReason(rawValue: detail) != nil { return detail }
+        switch cacheStatus.outcome {
+        case .hit: return cacheStatus.detail ?? "fresh"
+        case .forward(let reason, _, _, _): return reason.rawValue
+        }
+    }
+}
+
+extension Proxy {
+    package func total(_ reason: LoopCounters.Reason) -> UInt64 { counters.reduce(0) { $0 + $1.value(reason) } }
+}

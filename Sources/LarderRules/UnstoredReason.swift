@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why a response was not stored; the words are used in `detail`, logs, metrics and explanations.
+package enum UnstoredReason: Sendable, Hashable {
+    /// A condition of RFC 9111 §3 that failed, the first of them.
+    case condition(StorageCondition)
+    /// It may be stored, but is larger than what is kept.
+    case tooLarge
+    /// It may be stored, but is a part that cannot be kept.
+    case part
+
+    package var word: String {
+        switch self {
+        case .condition(let condition): condition.rawValue
+        case .tooLarge: "too-large"
+        case .part: "part"
+        }
+    }
+
+    package static let all: [UnstoredReason] =
+        StorageCondition.allCases.map(UnstoredReason.condition) + [
+            .tooLarge, .part,
+        ]
+}
