@@ -6,7 +6,8 @@ import LarderRules
 
 /// Who may look, and who may change something (product: the status endpoints).
 ///
-/// Looking is open to whoever can connect and names this machine as the host. Changing needs the Unix socket, whose
+/// Looking is open to whoever is on this machine, or connects to a listener that is the admin surface's own, and names
+/// this machine as the host: what clients here had fetched is not for others to read about. Changing needs the Unix socket, whose
 /// permissions say who may, or the admin token. A browser on behalf of another site gets neither; all it may do is
 /// follow a link to the first page, which that site cannot look into.
 struct AdminGuard {
@@ -20,6 +21,13 @@ struct AdminGuard {
 
     func judge(_ request: OwnRequest) -> Verdict {
         if request.isOverSocket { return .allowed }
+        guard mayLook(request) else {
+            return .refused(
+                Problem(
+                    status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
+                    detail: "Larder's own pages are for clients on this machine.",
+                    advice: "Add an address to `admin.listen` in Larder's configuration and ask there."))
+        }
         guard namesThisMachine(request) else {
             return .refused(
                 Problem(
@@ -45,6 +53,11 @@ struct AdminGuard {
             return .refused(problem)
         }
         return .allowed
+    }
+
+    /// Whether Larder is ready is no secret from those it serves.
+    private func mayLook(_ request: OwnRequest) -> Bool {
+        request.isLoopback || request.adminHost != nil || request.path == "/-/ready"
     }
 
     private func changes(_ request: OwnRequest) -> Bool { !request.method.isSafe }

@@ -57,6 +57,10 @@ final class LoopContext {
         listeners.append(listener)
     }
 
+    func adopt(_ descriptor: Int32, from peer: SocketAddress) throws {
+        accept(try loop.adoptHere(descriptor, peer: peer), isAdminOnly: false)
+    }
+
     /// Serves an accepted connection, unless there are too many.
     func accept(_ stream: ByteStream, isAdminOnly: Bool) {
         guard configuration.allows(stream.peerAddress) else { return turnAway(stream, .clientNotAllowed) }

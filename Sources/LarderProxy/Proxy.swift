@@ -238,6 +238,11 @@ package final class Proxy: Sendable {
         return socket.address
     }
 
+    /// Serves a connection that was accepted elsewhere, of a client at `peer`: so tests have clients in other networks.
+    package func serve(_ descriptor: Int32, from peer: SocketAddress) async throws {
+        try await anyContext().perform { try $0.adopt(descriptor, from: peer) }
+    }
+
     private static var processorCount: Int { max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
 
     // MARK: Limits

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import LarderHTTP
+import LarderIO
 
 /// Scheme, host and port: what connections are pooled by and statistics are kept for.
 package struct Origin: Hashable, Sendable {
@@ -19,6 +20,10 @@ package struct Origin: Hashable, Sendable {
 
     /// `host:port`, as CONNECT names it.
     package var authority: String { "\(host):\(port)" }
+
+    /// Whether the rules allow the address that the origin is named by, if it is: behind a parent, which chooses the
+    /// addresses of names, there is nothing else to ask about.
+    func allowsLiteral(_ allows: (SocketAddress) -> Bool) -> Bool { SocketAddress.allowsLiteral(host, port, allows) }
 
     /// What the certificate must be for: the host, an IPv6 address without its brackets.
     var serverName: String { host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host }
@@ -47,4 +52,11 @@ package struct ParentAddress: Hashable, Sendable {
 extension ParentAddress: CustomStringConvertible {
     /// Without the credentials, so it may be logged.
     package var description: String { "the parent proxy \(host):\(port)" }
+}
+
+extension SocketAddress {
+    /// Whether `host` is a name, or an address that the rules allow.
+    static func allowsLiteral(_ host: String, _ port: UInt16, _ allows: (SocketAddress) -> Bool) -> Bool {
+        SocketAddress(host: host, port: port).map(allows) ?? true
+    }
 }

@@ -173,8 +173,10 @@ final class OriginPool {
         guard let connection = connections[number], connection.isClean, connection.tls === settings.tls else {
             return .broken
         }
-        // Behind a parent, the parent chooses the address.
-        return request.parent != nil || request.allowsAddress(connection.stream.peerAddress) ? .fit : .forbidden
+        let isAllowed =
+            request.parent != nil
+            ? origin.allowsLiteral(request.allowsAddress) : request.allowsAddress(connection.stream.peerAddress)
+        return isAllowed ? .fit : .forbidden
     }
 
     private var limits: OriginPoolStateMachine.Limits { settings.poolLimits }

@@ -27,6 +27,7 @@ final class UpstreamDialer {
         let deadline = deadline(settings)
         let stream: ByteStream
         if let parent {
+            guard origin.allowsLiteral(allows) else { throw .prohibited("\(origin)") }
             stream = try await connect(to: parent, settings)
             if origin.scheme == .https {
                 try await tunnel(to: origin.authority, on: stream, parent, settings, deadline)
@@ -56,6 +57,9 @@ final class UpstreamDialer {
             return try await reach("\(authority)") { () throws(IOError) in
                 try await connect(authority.host, authority.port, settings.connectTimeout, allows)
             }
+        }
+        guard SocketAddress.allowsLiteral(authority.host, authority.port, allows) else {
+            throw .prohibited("\(authority)")
         }
         let stream = try await connect(to: parent, settings)
         try await tunnel(to: "\(authority)", on: stream, parent, settings, deadline)

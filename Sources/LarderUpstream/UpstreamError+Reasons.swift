@@ -33,10 +33,7 @@ extension UpstreamError {
         case .unreachable:
             (.destinationUnavailable, "There is no way to \(place).", "Check the network.")
         case .permissionDenied:
-            (
-                .destinationProhibited, "The address of \(place) is one that this client may not reach.",
-                "Clients on this machine may; others need the host to be a service's."
-            )
+            (prohibited(place).code, prohibited(place).detail, prohibited(place).advice)
         case .certificateInvalid:
             (
                 .tlsCertificate, "\(place): \(error.detail)",
@@ -52,6 +49,13 @@ extension UpstreamError {
         default:
             (.destinationUnavailable, "\(place): \(error)", "Check the network.")
         }
+    }
+
+    /// The rules about addresses forbid the place.
+    static func prohibited(_ place: String) -> UpstreamError {
+        UpstreamError(
+            .destinationProhibited, "The address of \(place) is one that this client may not reach.",
+            advice: "Clients on this machine may; others need a service whose base URL has the address, or https.")
     }
 
     /// A failure while the request was sent or the response read.

@@ -34,7 +34,7 @@ struct Situation: Sendable {
         var head = RequestHead(method: method, target: uri.pathAndQuery, fields: fields)
         head.fields[.host] = uri.authority
         request = head
-        partition = service.partition(of: head.fields)
+        partition = service.partition(of: head.fields, from: .machine)
         self.now = now
     }
 

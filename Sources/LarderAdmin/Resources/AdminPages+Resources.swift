@@ -102,7 +102,7 @@ extension AdminPages {
         let outcome: LoadOutcome
         do {
             outcome = try await proxy.load(
-                subject, fields: fields, onlyIfNeeded: onlyIfNeeded, isLoopbackClient: request.isLoopback)
+                subject, fields: fields, onlyIfNeeded: onlyIfNeeded, from: Reach(isLoopback: request.isLoopback))
         } catch let problem as Problem {
             throw problem
         } catch {

@@ -37,6 +37,18 @@ extension EventLoop {
         return try listener.value.get()
     }
 
+    /// A stream over a connected socket, which the stream closes from then on.
+    package nonisolated func adoptHere(_ descriptor: Int32, peer: SocketAddress) throws(IOError) -> ByteStream {
+        let stream: Confined<Result<ByteStream, IOError>> = assumeIsolated { loop in
+            do throws(IOError) {
+                return Confined(.success(try ByteStream(adopting: descriptor, on: loop, peer: peer)))
+            } catch {
+                return Confined(.failure(error))
+            }
+        }
+        return try stream.value.get()
+    }
+
     /// `spawnHere`: starts a task that runs up to its first suspension before this returns.
     package nonisolated func startHere(_ body: @escaping () async -> Void) {
         let body = Confined(body)

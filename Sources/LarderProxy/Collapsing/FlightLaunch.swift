@@ -33,7 +33,7 @@ struct FlightLaunch {
         clientHead = exchange.head
         validating = variant
         self.isBackground = isBackground
-        allowsAddress = exchange.allowsAddress
+        allowsAddress = service.allowedAddresses(for: uri, from: exchange.reach)
         isJoinable = !exchange.traits.has(.conditional) && !exchange.traits.has(.authorization)
         var head = ForwardedRequest(
             uri: uri, way: retrieval.way, via: context.configuration.via, configuration: retrieval.configuration,

@@ -13,22 +13,6 @@ extension Exchange {
         return "for=\(client);proto=http\(host)"
     }
 
-    /// Which addresses this client may be connected to, judged on the very address that is then dialled.
-    ///
-    /// Clients on this machine may reach whatever the machine reaches, but for addresses that no origin has. For
-    /// others Larder must not be a way into this machine or its network.
-    var allowsAddress: (SocketAddress) -> Bool {
-        Exchange.allowedAddresses(isLoopbackClient: connection.client.isLoopback)
-    }
-
-    static func allowedAddresses(isLoopbackClient: Bool) -> (SocketAddress) -> Bool {
-        { address in
-            if address.isUnspecified || address.isMulticast || address.isBroadcast || address.isLinkLocal
-                || address.isMetadata
-            {
-                return false
-            }
-            return isLoopbackClient || !(address.isLoopback || address.isPrivate)
-        }
-    }
+    /// Where this client stands.
+    var reach: Reach { Reach(isLoopback: connection.client.isLoopback) }
 }

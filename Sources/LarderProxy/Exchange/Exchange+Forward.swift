@@ -44,8 +44,8 @@ extension Exchange {
         }
         context.counters.add(.upstreamRequests)
         var request = UpstreamRequest(
-            origin: Origin(uri), head: forwarded, parent: service.parent(uri), allowsAddress: allowsAddress,
-            abort: abort)
+            origin: Origin(uri), head: forwarded, parent: service.parent(uri),
+            allowsAddress: service.allowedAddresses(for: uri, from: reach), abort: abort)
         if let content {
             request.content = .stream(
                 content.framing, next: { try await content.next() }, trailers: { content.trailers })

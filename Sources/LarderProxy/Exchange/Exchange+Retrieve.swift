@@ -20,7 +20,7 @@ struct Retrieval {
 extension Exchange {
     /// Answers a GET or HEAD from what is stored, or from upstream, as the rules decide.
     func retrieve(_ service: RoutedService, _ way: Way) async throws {
-        let partition = service.partition(of: head.fields)
+        let partition = service.partition(of: head.fields, from: reach)
         key.set(service: service.number, partition: partition, url: uri, spelling: spelling)
         let registry = context.proxy.registry
         let resource =

@@ -21,16 +21,16 @@ extension Proxy {
     ///
     /// - Parameters:
     ///   - onlyIfNeeded: nothing is asked while what is stored is up to date.
-    ///   - isLoopbackClient: whose addresses may be dialled.
+    ///   - reach: whose rules about addresses apply, and whose resource is loaded.
     package func load(
-        _ subject: ResourceSubject, fields: Fields, onlyIfNeeded: Bool, isLoopbackClient: Bool
+        _ subject: ResourceSubject, fields: Fields, onlyIfNeeded: Bool, from reach: Reach
     ) async throws -> LoadOutcome {
         var head = RequestHead(method: .get, target: subject.uri.pathAndQuery, fields: fields)
         head.fields[.host] = subject.uri.authority
         let request = head
         return try await anyContext().run { context in
             try await OperatorLoad(
-                subject: subject, head: request, context: context, isLoopbackClient: isLoopbackClient
+                subject: subject, head: request, context: context, reach: reach
             )
             .run(onlyIfNeeded: onlyIfNeeded)
         }
@@ -42,11 +42,11 @@ private struct OperatorLoad {
     let subject: ResourceSubject
     let head: RequestHead
     let context: LoopContext
-    let isLoopbackClient: Bool
+    let reach: Reach
 
     func run(onlyIfNeeded: Bool) async throws -> LoadOutcome {
         let service = subject.service
-        let partition = service.partition(of: head.fields)
+        let partition = service.partition(of: head.fields, from: reach)
         let registry = context.proxy.registry
         let resource = registry.resource(for: subject.key(in: partition)) { key in
             service.makeResource(key: key, partition: partition, url: subject.uri)
@@ -70,7 +70,7 @@ private struct OperatorLoad {
         let launch = FlightLaunch(
             subject, resource: resource, head: head, configuration: configuration,
             validating: selected.flatMap { $0.stored.facts.hasValidator ? $0 : nil }, context: context,
-            isLoopbackClient: isLoopbackClient)
+            reach: reach)
         switch resource.memory.join(where: { $0.isJoinable && launch.isJoinable }, orStart: { launch.makeFlight() }) {
         case .joined(let flight): return try await outcome(of: flight)
         case .started(let flight):
@@ -113,7 +113,7 @@ private struct OperatorLoad {
 extension FlightLaunch {
     fileprivate init(
         _ subject: ResourceSubject, resource: Resource, head: RequestHead, configuration: EffectiveConfiguration,
-        validating variant: Variant?, context: LoopContext, isLoopbackClient: Bool
+        validating variant: Variant?, context: LoopContext, reach: Reach
     ) {
         self.context = context
         service = subject.service
@@ -124,7 +124,7 @@ extension FlightLaunch {
         validating = variant
         isBackground = false
         isJoinable = !RequestTraits(of: head).has(.conditional) && !RequestTraits(of: head).has(.authorization)
-        allowsAddress = Exchange.allowedAddresses(isLoopbackClient: isLoopbackClient)
+        allowsAddress = subject.service.allowedAddresses(for: subject.uri, from: reach)
         var request = ForwardedRequest(
             uri: subject.uri, way: subject.way, via: context.configuration.via, configuration: configuration,
             spelling: subject.spelling

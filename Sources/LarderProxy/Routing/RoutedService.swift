@@ -21,6 +21,12 @@ package final class RoutedService: Sendable {
     private let targets: [FieldName]
     private let identities: IdentityDigest
     private let partitions: PartitionSet
+    /// Whether the configuration leaves no doubt which place the service is at, so that clients elsewhere may be
+    /// connected to it even inside this machine or its network, and share what is stored with those on this machine.
+    ///
+    /// Either the base URL has the address itself or a name of this machine's, or the origin proves by its certificate
+    /// that it is meant. Behind any other name there may be another address tomorrow, chosen by who serves the name.
+    package let namesItsPlace: Bool
 
     package var name: String { settings.name }
 
@@ -40,6 +46,9 @@ package final class RoutedService: Sendable {
         self.partitions = partitions
         self.parent = parent
         base = service.baseURL
+        namesItsPlace = service.baseURL.map { base in
+            base.scheme == .https || Router.isLoopbackName(base.host) || SocketAddress(host: base.host, port: 0) != nil
+        } ?? false
         mount = service.baseURL == nil ? [] : Array(settings.effectiveMount.utf8)
     }
 
@@ -63,10 +72,25 @@ package final class RoutedService: Sendable {
             || settings.allowHosts.contains { $0.matches(host: uri.host, port: uri.port) }
     }
 
+    /// Which addresses a client may be connected to for `uri`.
+    func allowedAddresses(for uri: TargetURI, from reach: Reach) -> (SocketAddress) -> Bool {
+        // Of the hosts the configuration lists besides, only the base URL's is named beyond doubt.
+        let isNamed = reach == .network && namesItsPlace && base.map { uri.hasSameOrigin(as: $0) } ?? false
+        return { reach.allows($0, isNamed: isNamed) }
+    }
+
     // MARK: Partitions
 
-    /// Whose Resource a request is about (T-03).
-    package func partition(of fields: Fields) -> Larder.Partition {
+    /// Whose Resource a request is about (T-03), and whether it may have come from inside this machine or its network.
+    package func partition(of fields: Fields, from reach: Reach) -> Larder.Partition {
+        let own = partition(of: fields)
+        guard reach == .network, !namesItsPlace else { return own }
+        let partition = own.acrossNetwork
+        if own != .shared { partitions.insert(partition) }
+        return partition
+    }
+
+    private func partition(of fields: Fields) -> Larder.Partition {
         guard settings.privacy == .partitioned,
             case .identity(let identity) = Privacy.decide(.partitioned, Privacy.Inputs(), request: fields).partition
         else { return .shared }
@@ -113,7 +137,7 @@ package final class RoutedService: Sendable {
 
 /// The partitions of a service that have been seen, so that a write reaches what every one of them has stored.
 package final class PartitionSet: Sendable {
-    private let partitions = Lock<Set<Larder.Partition>>([.shared])
+    private let partitions = Lock<Set<Larder.Partition>>([.shared, .network])
     private static let limit = 10_000
 
     package init() {}

@@ -20,9 +20,10 @@ extension Exchange {
         let origin = try TargetURI("https://\(authority)/")
         let parent = context.configuration.router.table.unclaimed.parent(origin)
         let upstream: ByteStream
+        let reach = reach
         do {
             upstream = try await context.upstream.connectTunnel(
-                to: authority, parent: parent, abort: abort, allows: allowsAddress)
+                to: authority, parent: parent, abort: abort, allows: { reach.allows($0) })
         } catch {
             stream.onPeerClosed = nil
             if abort.isAborted { throw ClientGone() }

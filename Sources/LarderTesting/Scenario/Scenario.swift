@@ -104,6 +104,14 @@ package final class Scenario: Sendable {
         try await connect(to: state.withLock { $0.address }, name, isHeld: isHeld)
     }
 
+    /// A new client that the daemon sees at another address than its own.
+    package func client(from peer: SocketAddress) async throws -> Wire {
+        let door = try Door()
+        let wire = try await connect(to: door.address, "the client at \(peer.host)")
+        try await proxy.serve(try door.accept(), from: peer)
+        return wire
+    }
+
     /// A connection to somewhere else than the proxy.
     package func connect(to address: SocketAddress, _ name: String, isHeld: Bool = false) async throws -> Wire {
         guard let loop = Scenario.loop else { throw ScenarioFailure("the scenarios' loop did not start") }
