@@ -46,9 +46,11 @@ package final class RoutedService: Sendable {
         self.partitions = partitions
         self.parent = parent
         base = service.baseURL
-        namesItsPlace = service.baseURL.map { base in
-            base.scheme == .https || Router.isLoopbackName(base.host) || SocketAddress(host: base.host, port: 0) != nil
-        } ?? false
+        namesItsPlace =
+            service.baseURL.map { base in
+                base.scheme == .https || Router.isLoopbackName(base.host)
+                    || SocketAddress(host: base.host, port: 0) != nil
+            } ?? false
         mount = service.baseURL == nil ? [] : Array(settings.effectiveMount.utf8)
     }
 

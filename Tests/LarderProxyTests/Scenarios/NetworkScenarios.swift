@@ -105,10 +105,13 @@ struct NetworkScenarios {
     }
 
     @Test func `a service whose base URL has the address serves the network, from the same store`() async throws {
-        try await Scenario.run(onDisk: true, { settings, origin in
-            allowing(&settings)
-            settings.add("own", at: origin.url("/"))
-        }) { (scene) async throws in
+        try await Scenario.run(
+            onDisk: true,
+            { settings, origin in
+                allowing(&settings)
+                settings.add("own", at: origin.url("/"))
+            }
+        ) { (scene) async throws in
             scene.origin.answer(Self.answer)
             #expect(try await get(scene, "/a").text == "secret")
             let here = try await scene.get("/a")
