@@ -124,6 +124,9 @@ package final class Daemon: Sendable {
         upstream.silenceTimeout = settings.timeouts.upstream
         upstream.idleTimeout = settings.timeouts.upstreamIdle
         upstream.restTime = settings.timeouts.upstreamRest
+        upstream.breaker.failures = settings.upstream.breaker.failures
+        upstream.breaker.longest = settings.upstream.breaker.openFor.wholeNanoseconds
+        upstream.retryAfterLimit = settings.upstream.retryAfterLimit
         upstream.connectionLimit = settings.limits.upstreamConnections
         return ProxyConfiguration(settings: settings, router: router, pseudonym: pseudonym, upstreamSettings: upstream)
     }

@@ -40,15 +40,10 @@ extension StatusReport {
             "services": .array(services.map(json(of:))),
             "upstream": [
                 "requests": .integer(sum(.upstreamRequests)), "errors": .integer(sum(.upstreamErrors)),
+                "held": .integer(sum(.upstreamHeld)),
             ],
             "upstreams": .array(
-                busiestUpstreams(limit: 100).map { line in
-                    [
-                        "origin": .string(line.origin), "active": .integer(line.active), "idle": .integer(line.idle),
-                        "waiting": .integer(line.waiting), "requests": .integer(line.requests),
-                        "failures": .integer(line.failures), "lastError": line.lastError.map { .string($0) } ?? .null,
-                    ]
-                }),
+                busiestUpstreams(limit: 100).map(json(of:))),
             "process": [
                 "residentBytes": process.residentBytes.map { .integer($0) } ?? .null,
                 "processorSeconds": .decimal(process.processorSeconds, places: 2),
@@ -63,10 +58,14 @@ extension StatusReport {
         ]
     }
 
-    /// The origins with most requests, so that a scan over many hosts does not make an endless answer.
+    /// The origins in trouble and those with most requests, so that a scan over many hosts does not make an endless answer.
     func busiestUpstreams(limit: Int) -> [UpstreamStatistics] {
         guard upstreams.count > limit else { return upstreams }
-        return Array(upstreams.sorted { ($1.requests, $0.origin) < ($0.requests, $1.origin) }.prefix(limit))
+        func isBefore(_ a: UpstreamStatistics, _ b: UpstreamStatistics) -> Bool {
+            let (troubled, other) = (troubledOrigins[a.origin] != nil, troubledOrigins[b.origin] != nil)
+            return troubled != other ? troubled : (b.requests, a.origin) < (a.requests, b.origin)
+        }
+        return Array(upstreams.sorted(by: isBefore).prefix(limit))
     }
 
     private var phaseText: String {

@@ -99,6 +99,7 @@ extension StatusReport {
     private func writeUpstreams(_ text: inout MetricsText) {
         text.counter("larder_upstream_requests", "Requests sent to origins.", sum(.upstreamRequests))
         text.counter("larder_upstream_errors", "Requests to origins that failed.", sum(.upstreamErrors))
+        writeTroubledOrigins(&text)
         let lines = busiestUpstreams(limit: 100)
         text.gauge(
             "larder_upstream_connections", "Connections to the busiest origins.",

@@ -44,6 +44,8 @@ struct StatusReport: Sendable {
     var addresses, adminAddresses: [String]
     var services: [ServiceLine]
     var upstreams: [UpstreamStatistics]
+    /// Those of them that are not all well.
+    var troubledOrigins: [String: OriginReport]
     var loops: [LoopLine]
     var process: ProcessUsage
 
@@ -72,7 +74,11 @@ struct StatusReport: Sendable {
         }
         loops = proxy.loopStatistics.enumerated().map { LoopLine(name: "larder-\($0)", statistics: $1) }
         process = ProcessUsage()
+        troubledOrigins = Dictionary(proxy.originReports().map { ($0.origin, $0) }) { first, _ in first }
         upstreams = await proxy.upstreamStatistics()
+        // An origin in trouble is told of even if no loop has to do with it any more.
+        let known = Set(upstreams.map(\.origin))
+        upstreams += troubledOrigins.keys.filter { !known.contains($0) }.sorted().map { UpstreamStatistics(origin: $0) }
     }
 
     func count(_ kind: LoopCounters.Kind) -> UInt64 { requests[kind] ?? 0 }

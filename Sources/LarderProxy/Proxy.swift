@@ -20,6 +20,8 @@ package final class Proxy: Sendable {
     /// What answers requests addressed to Larder itself.
     package let pages: any OwnPages
     let accessLog: AccessLog
+    /// What every loop knows about origins in trouble.
+    package let origins: OriginWatch
     let time: any TimeSource
 
     private let loops: [EventLoop]
@@ -56,6 +58,7 @@ package final class Proxy: Sendable {
         self.time = time
         startedAt = Timestamp(nanoseconds: time.now())
         accessLog = AccessLog(logger: logger)
+        origins = OriginWatch { $0.log(to: logger) }
         let count = settings.threads ?? Self.processorCount
         var loops: [EventLoop] = []
         for number in 0..<count { loops.append(try EventLoop(name: "larder-\(number)", time: time)) }

@@ -44,8 +44,8 @@ extension Proxy {
                 inbound.content = .stream(
                     .length(UInt64(body.count)), next: { pending.take() }, trailers: { Fields() })
             }
-            context.counters.add(.upstreamRequests)
-            let response = try await context.upstream.send(inbound)
+            inbound.isDescribed = service.base != nil
+            let response = try await context.send(inbound)
             var content: [UInt8] = []
             while let chunk = try await response.nextChunk() {
                 chunk.withBytes { content.append(contentsOf: $0) }

@@ -9,6 +9,8 @@ package struct CacheStatus: Sendable, Hashable {
         case hit
         /// Went toward the origin. `collapsed` is nil when no other request was waited for.
         case forward(ForwardReason, status: Status? = nil, stored: Bool = false, collapsed: Bool? = nil)
+        /// Neither: nothing stored could answer, and the origin is left alone for a reason that `detail` names.
+        case held
     }
 
     package var outcome: Outcome
@@ -40,6 +42,7 @@ package struct CacheStatus: Sendable, Hashable {
         var text = StructuredText.tokenOrString(name)
         switch outcome {
         case .hit: text += "; hit"
+        case .held: break
         case .forward(let reason, let status, let stored, let collapsed):
             text += "; fwd=\(reason.rawValue)"
             if let status { text += "; fwd-status=\(status.rawValue)" }

@@ -32,6 +32,8 @@ package struct UpstreamError: Error, Sendable {
         package static let protocolError = Code("http_protocol_error")
         package static let tlsProtocol = Code("tls_protocol_error")
         package static let tlsCertificate = Code("tls_certificate_error")
+        /// The origin would refuse it: a quota is used up.
+        package static let requestDenied = Code("http_request_denied", status: 429)
         package static let internalError = Code("proxy_internal_error")
         package static let configurationError = Code("proxy_configuration_error")
         /// Not in the RFC: the request was given up on our side, so nobody waits for an answer.
@@ -48,6 +50,8 @@ package struct UpstreamError: Error, Sendable {
     package let mayRetry: Bool
     /// What led to it: an `IOError`, a `ParseError`, or nil.
     package let cause: (any Error)?
+    /// Set when the request was not sent because its origin is left alone for now.
+    package var hold: OriginHold?
 
     package var status: Status { code.status }
 

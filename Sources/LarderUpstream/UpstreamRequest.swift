@@ -30,6 +30,10 @@ package struct UpstreamRequest {
     package var parent: ParentAddress?
     /// Which addresses may be connected to. Asked about pooled connections as well as about new ones.
     package var allowsAddress: (SocketAddress) -> Bool
+    /// Whether it is for a resource of a service, so that what its origin answers says something about the others.
+    package var isDescribed = true
+    /// Whether its client wants the origin asked even if that has failed lately.
+    package var insists = false
     package var onInterim: (ResponseHead) async throws -> Void = { _ in }
     package let abort: UpstreamAbort
 

@@ -23,6 +23,10 @@ package struct UpstreamSettings: Sendable {
     package var idleLimit = 64
     /// Requests that wait for a connection to one origin.
     package var waiterLimit = 1024
+    /// When an origin that fails is left alone.
+    package var breaker = BreakerLimits()
+    /// The longest that an origin is left alone because it asked for it.
+    package var retryAfterLimit = Duration.seconds(3_600)
     package var parseLimits = ParseLimits()
     package var tls: TLSClientContext
 
@@ -41,6 +45,16 @@ package struct UpstreamStatistics: Sendable {
     package let active, idle, waiting: Int
     package let requests, failures: UInt64
     package let lastError: String?
+
+    package init(
+        origin: String, active: Int = 0, idle: Int = 0, waiting: Int = 0, requests: UInt64 = 0, failures: UInt64 = 0,
+        lastError: String? = nil
+    ) {
+        self.origin = origin
+        (self.active, self.idle, self.waiting) = (active, idle, waiting)
+        (self.requests, self.failures) = (requests, failures)
+        self.lastError = lastError
+    }
 
     /// What two loops know about the same origin.
     package func adding(_ other: UpstreamStatistics) -> UpstreamStatistics {

@@ -53,6 +53,11 @@ struct ExplainedDecision {
         case .validate, .forward: goesForward = true
         case .answer, .answerStale, .refuse: goesForward = false
         }
+        if goesForward, let hold = situation.hold {
+            word = "wait"
+            (reason, outcome, cacheStatus, advice) = ExplainedHold.explain(hold, situation, selected: selected)
+            return
+        }
         if goesForward, let failure = situation.failure, situation.now < failure.retryAt,
             !situation.request.fields.contains(.cacheControl), !situation.request.fields.contains(.pragma)
         {

@@ -4,6 +4,7 @@ import Larder
 import LarderHTTP
 import LarderProxy
 import LarderRules
+import LarderUpstream
 
 /// Everything an explanation depends on, as it was at one moment: a value, so that explaining is a function.
 struct Situation: Sendable {
@@ -20,6 +21,8 @@ struct Situation: Sendable {
     var isInMemory = false
     var failure: LoadFailure?
     var isLoading = false
+    /// Why the origin would not be asked at the moment.
+    var hold: OriginHold?
     var unstored: UnstoredResponse?
     var now: Timestamp
 
@@ -43,6 +46,7 @@ struct Situation: Sendable {
         self.init(
             service: subject.service, way: subject.way, uri: subject.uri, url: subject.url, method: method,
             fields: fields, now: proxy.now)
+        hold = proxy.hold(on: subject, fields: fields)
         let key = subject.key(in: partition)
         let memory = proxy.registry.resource(for: key)?.memory
         if let memory {

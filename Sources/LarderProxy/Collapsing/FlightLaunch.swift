@@ -21,6 +21,8 @@ struct FlightLaunch {
     let isBackground: Bool
     /// Whether others may read along: not when the request asks for what only its client can use.
     let isJoinable: Bool
+    /// Whether whoever asks wants the origin asked even if that has failed lately.
+    var insists = false
     /// Which addresses the client may reach.
     let allowsAddress: (SocketAddress) -> Bool
 
@@ -34,6 +36,7 @@ struct FlightLaunch {
         validating = variant
         self.isBackground = isBackground
         allowsAddress = service.allowedAddresses(for: uri, from: exchange.reach)
+        insists = !isBackground && CacheControl.Request(exchange.head.fields).insists
         isJoinable = !exchange.traits.has(.conditional) && !exchange.traits.has(.authorization)
         var head = ForwardedRequest(
             uri: uri, way: retrieval.way, via: context.configuration.via, configuration: retrieval.configuration,

@@ -31,7 +31,7 @@ final class FlightRunner {
         do {
             try await load(launch.request, validating: launch.validating)
         } catch {
-            context.counters.add(.upstreamErrors)
+            if (error as? UpstreamError)?.hold == nil { context.counters.add(.upstreamErrors) }
             if !abort.isAborted { remember(error) }
             flight.fail(error)
         }
@@ -57,12 +57,13 @@ final class FlightRunner {
 
     func load(_ request: RequestHead, validating variant: Variant?) async throws {
         let requestTime = context.now()
-        context.counters.add(.upstreamRequests)
         var inbound = UpstreamRequest(
             origin: Origin(launch.uri), head: request, parent: launch.service.parent(launch.uri),
             allowsAddress: launch.allowsAddress, abort: abort)
+        inbound.isDescribed = launch.service.base != nil
+        inbound.insists = launch.insists
         inbound.onInterim = { [flight] in flight.announce(interim: $0) }
-        let response = try await context.upstream.send(inbound)
+        let response = try await context.send(inbound)
         let times = Arrival.Times(request: requestTime, response: context.now())
         if response.head.status == 304, let variant {
             return try await settle(variant, by: response, times)
@@ -74,7 +75,10 @@ final class FlightRunner {
     private func remember(_ error: any Error) {
         let now = context.now()
         // An origin that answered badly once may answer well the next time.
-        guard launch.policy.retryTime > .zero, (error as? UpstreamError)?.isUnreachable == true else { return }
+        guard launch.policy.retryTime > .zero, let reason = error as? UpstreamError, reason.isUnreachable,
+            // Who is held back has not asked, and the hold is remembered for all.
+            reason.hold == nil
+        else { return }
         launch.resource.memory.remember(
             LoadFailure(at: now, retryAt: now + launch.policy.retryTime, error: error))
     }

@@ -150,6 +150,11 @@ extension Exchange {
     private func serveFailure(
         _ error: any Error, _ fallback: Variant?, _ status: CacheStatus, _ retrieval: Retrieval
     ) async throws -> Bool {
+        if let hold = (error as? UpstreamError)?.hold {
+            if let fallback, try await serveHeld(fallback, hold, retrieval) { return true }
+            record.cacheStatus = CacheStatus(.held, detail: hold.reason.rawValue)
+            throw Problem(upstream: error, place: uri.authority)
+        }
         if let fallback, try await serveStale(fallback, .disconnected, status, retrieval) { return true }
         record.cacheStatus = status
         throw Problem(upstream: error, place: uri.authority)

@@ -20,10 +20,10 @@ extension Exchange {
         defer { stream.onPeerClosed = nil }
         let response: UpstreamResponse
         do {
-            response = try await context.upstream.send(upstreamRequest(service, way, abort))
+            response = try await context.send(upstreamRequest(service, way, abort))
         } catch {
             if abort.isAborted { throw ClientGone() }
-            if error is UpstreamError { context.counters.add(.upstreamErrors) }
+            if let error = error as? UpstreamError { noteFailure(error, reason) }
             throw error
         }
         if response.head.status == 101 { return try await upgrade(response) }
@@ -42,10 +42,11 @@ extension Exchange {
             forwarded.fields[.connection] = "upgrade"
             forwarded.fields[.upgrade] = head.fields[.upgrade]
         }
-        context.counters.add(.upstreamRequests)
         var request = UpstreamRequest(
             origin: Origin(uri), head: forwarded, parent: service.parent(uri),
             allowsAddress: service.allowedAddresses(for: uri, from: reach), abort: abort)
+        request.isDescribed = service.base != nil
+        request.insists = CacheControl.Request(head.fields).insists
         if let content {
             request.content = .stream(
                 content.framing, next: { try await content.next() }, trailers: { content.trailers })

@@ -115,5 +115,6 @@ extension Problem {
             status: error.status, title: error.status.phrase,
             proxyError: ProxyStatus.ErrorType(rawValue: error.code.description) ?? .proxyInternalError,
             detail: error.detail, advice: error.advice)
+        if let hold = error.hold { fields[.retryAfter] = String(hold.seconds) }
     }
 }

@@ -21,6 +21,8 @@ package final class LoopCounters: Sendable {
         case connectionsAccepted, connectionsClosed, connectionsRefused
         /// Requests sent upstream.
         case upstreamRequests, upstreamErrors
+        /// Requests that were not sent because their origin is left alone.
+        case upstreamHeld
         /// Octets that went through tunnels, both ways.
         case tunnelled
         case malformedRequests

@@ -67,11 +67,13 @@ private struct OperatorLoad {
         let selected = Reuse.select(head, snapshot.candidates, policy: configuration.policy).map {
             snapshot.variants[$0]
         }
-        let launch = FlightLaunch(
+        var launch = FlightLaunch(
             subject, resource: resource, head: head, configuration: configuration,
             validating: selected.flatMap { $0.stored.facts.hasValidator ? $0 : nil }, context: context,
             reach: reach)
-        switch resource.memory.join(where: { $0.isJoinable && launch.isJoinable }, orStart: { launch.makeFlight() }) {
+        launch.insists = !onlyIfNeeded
+        let isJoinable = launch.isJoinable
+        switch resource.memory.join(where: { $0.isJoinable && isJoinable }, orStart: { launch.makeFlight() }) {
         case .joined(let flight): return try await outcome(of: flight)
         case .started(let flight):
             launch.run(flight)

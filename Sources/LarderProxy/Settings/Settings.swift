@@ -112,6 +112,17 @@ package struct Settings: Sendable {
         package var noProxy: [HostPattern] = []
         /// What `parent: environment` means in this process; filled in by `SettingsLoader`.
         package var environment = EnvironmentProxies()
+        package var breaker = Breaker()
+        /// The longest that an origin is left alone because it asked for it.
+        package var retryAfterLimit = Duration.seconds(3_600)
+    }
+
+    /// When an origin that fails is left alone.
+    package struct Breaker: Sendable {
+        /// Failures in a row; 0 asks it each time.
+        package var failures = 5
+        /// The longest time between two attempts to find out whether it works again.
+        package var openFor = Duration.seconds(10)
     }
 
     package struct Tunnels: Sendable {

@@ -189,6 +189,27 @@ package enum SettingsCatalogue {
             "upstream.noProxy", \.upstream.noProxy, .list(of: .host),
             "Hosts that are reached directly in any case. Loopback hosts always are."),
         Setting(
+            "upstream.breaker.failures", \.upstream.breaker.failures, .integer(0...1_000),
+            """
+            How often in a row an origin may fail before it is left alone. What counts is an origin that cannot be \
+            reached and, for services, a 502, 503 or 504, silence or no answer at all, from one URL once only. `0` \
+            asks it each time.
+            """),
+        Setting(
+            "upstream.breaker.openFor", \.upstream.breaker.openFor,
+            .duration(.milliseconds(10)...Duration.seconds(3_600)),
+            """
+            How long an origin that fails is left alone at most. One request then finds out whether it works again; \
+            before the first, it waits 1 s, and after each that fails twice as long, up to this.
+            """),
+        Setting(
+            "upstream.retryAfterLimit", \.upstream.retryAfterLimit, .duration(.zero...Duration.seconds(86_400)),
+            """
+            How long an origin is left alone at most when it asks for that by `Retry-After` or the fields of rate \
+            limits. A service that answers 503 is left alone by all clients, one that answers 429 by those with the \
+            same credentials. `0` leaves it to the clients.
+            """),
+        Setting(
             "tunnels.ports", \.tunnels.ports, .list(of: .ports),
             """
             The ports that CONNECT may name. Clients on a loopback address reach loopback hosts on all ports from \

@@ -114,7 +114,12 @@ struct SettingsCatalogueTests {
           upstreamConnections: 2
           tunnels: 3
         log: { level: debug, access: true, format: json }
-        upstream: { caFile: /etc/ca.pem, parent: "http://proxy.test:3128", noProxy: ["*.corp.test"] }
+        upstream:
+          caFile: /etc/ca.pem
+          parent: "http://proxy.test:3128"
+          noProxy: ["*.corp.test"]
+          breaker: { failures: 7, openFor: 1 min }
+          retryAfterLimit: 2 h
         tunnels: { ports: [443, 8000-8099] }
         access: { allow: [192.0.2.0/24, "fd00::/8"] }
         gateway: { anyHost: false, hosts: [larder.test] }

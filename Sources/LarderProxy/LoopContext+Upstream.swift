@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+import LarderIO
+import LarderRules
+import LarderUpstream
+import Logging
+
+extension LoopContext {
+    /// Sends a request inbound, unless its origin is left alone for now: what any client has learnt about an origin
+    /// counts for all of them, on every loop.
+    ///
+    /// - Throws: `UpstreamError`, with `hold` set when nothing was sent; else what `UpstreamPool.send` throws.
+    func send(_ request: UpstreamRequest) async throws -> UpstreamResponse {
+        let settings = configuration.upstreamSettings
+        let (origins, limits, time) = (proxy.origins, settings.breaker, loop.time)
+        let ticket: OriginWatch.Ticket
+        do throws(UpstreamError) {
+            ticket = try origins.admit(request, limits: limits, now: time.monotonic())
+        } catch {
+            counters.add(.upstreamHeld)
+            throw error
+        }
+        counters.add(.upstreamRequests)
+        do {
+            let response = try await upstream.send(request)
+            let pause = RetryAfter.pause(response.head, now: now()).map { min($0, settings.retryAfterLimit) }
+            origins.answered(
+                request, status: response.head.status, pause: pause == .zero ? nil : pause, ticket: ticket,
+                limits: limits, now: time.monotonic())
+            return response
+        } catch {
+            let reason = request.abort.isAborted ? nil : error as? UpstreamError
+            origins.failed(request, error: reason, ticket: ticket, limits: limits, now: time.monotonic())
+            throw error
+        }
+    }
+}
+
+extension OriginWatch.Event {
+    /// The line for the log: once for each change, however many requests it concerns.
+    func log(to logger: Logger) {
+        switch self {
+        case .stopped(let origin, let error):
+            logger.warning(
+                "an origin fails and is left alone until it recovers",
+                metadata: ["origin": "\(origin)", "error": "\(error)"])
+        case .recovered(let origin): logger.notice("an origin works again", metadata: ["origin": "\(origin)"])
+        case .paused(let origin, let pause, let status):
+            logger.warning(
+                "an origin asks to be left alone",
+                metadata: ["origin": "\(origin)", "status": "\(status)", "seconds": "\(pause.wholeSeconds)"])
+        case .networkLost(let error): logger.warning("no origin can be reached", metadata: ["error": "\(error)"])
+        case .networkBack: logger.notice("origins can be reached again")
+        }
+    }
+}

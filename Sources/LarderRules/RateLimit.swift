@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+import RawStructuredFieldValues
+
+extension RetryAfter {
+    /// How long a response asks its client not to send another request; nil when it does not.
+    ///
+    /// Only refusals count: 429 (RFC 6585 §4), 503 (RFC 9110 §15.6.4), and the 403 that some APIs answer in place of
+    /// 429. A successful response that says that nothing is left does not: an API may count different things
+    /// apart, and what is left of one says nothing about the others.
+    package static func pause(_ response: ResponseHead, now: Timestamp) -> Duration? {
+        let fields = response.fields
+        let pause: Duration?
+        switch response.status.rawValue {
+        case 503: pause = delay(fields, now: now)
+        // Retry-After takes precedence over the fields of quotas (draft-ietf-httpapi-ratelimit-headers).
+        case 403, 429: pause = delay(fields, now: now) ?? RateLimit.exhausted(fields, now: now)
+        default: return nil
+        }
+        return pause.flatMap { $0 > .zero ? $0 : nil }
+    }
+}
+
+/// What responses say about quotas of requests, in the forms that are in use.
+package enum RateLimit {
+    /// How long a quota that is used up stays so; nil when none is, or when it is not told.
+    package static func exhausted(_ fields: Fields, now: Timestamp) -> Duration? {
+        structured(fields) ?? plain(fields, "RateLimit-Remaining", "RateLimit-Reset", now: now)
+            ?? plain(fields, "X-RateLimit-Remaining", "X-RateLimit-Reset", now: now)
+    }
+
+    /// `RateLimit: "default";r=0;t=30`, a List of quotas of which the last to recover counts; or, as an earlier draft
+    /// had it, the Dictionary `RateLimit: limit=100, remaining=0, reset=30`.
+    private static func structured(_ fields: Fields) -> Duration? {
+        guard let value = fields[rateLimit] else { return nil }
+        var list = StructuredFieldValueParser(Array(value.utf8))
+        if let quotas = try? list.parseListFieldValue() {
+            let waits = quotas.compactMap { quota -> Int64? in
+                guard case .item(let item) = quota, integer(item.rfc9651Parameters["r"]) == 0 else { return nil }
+                return integer(item.rfc9651Parameters["t"])
+            }
+            if let longest = waits.max() { return seconds(longest) }
+        }
+        var dictionary = StructuredFieldValueParser(Array(value.utf8))
+        guard let quota = try? dictionary.parseDictionaryFieldValue(), case .item(let left)? = quota["remaining"],
+            integer(left.rfc9651BareItem) == 0, case .item(let reset)? = quota["reset"]
+        else { return nil }
+        return integer(reset.rfc9651BareItem).flatMap { seconds($0) }
+    }
+
+    /// Two numbers in fields of their own. The reset is a number of seconds, or a Unix time where it could be nothing
+    /// else.
+    private static func plain(
+        _ fields: Fields, _ remaining: FieldName, _ reset: FieldName, now: Timestamp
+    ) -> Duration? {
+        guard number(fields, remaining) == 0, let reset = number(fields, reset) else { return nil }
+        return reset < 1_000_000_000 ? seconds(reset) : (Timestamp(seconds: reset) - now).clampedToRFC9111()
+    }
+
+    private static func number(_ fields: Fields, _ name: FieldName) -> Int64? {
+        guard fields.count(of: name) == 1, case .seconds(let value)?? = fields.withFirst(name, { DeltaSeconds($0) })
+        else { return nil }
+        return value
+    }
+
+    private static func integer(_ item: RFC9651BareItem?) -> Int64? {
+        if case .integer(let value)? = item { value } else { nil }
+    }
+
+    private static func seconds(_ value: Int64) -> Duration? {
+        value < 0 ? nil : .seconds(min(value, DeltaSeconds.infinity))
+    }
+
+    private static let rateLimit: FieldName = "RateLimit"
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Decides whether something that keeps failing is asked at all: closed while it works, open once it has failed too
+/// often in a row, and half open while one request, the probe, finds out whether it works again.
+///
+/// Nobody waits for a probe: others are told at once that they are held back. Instants are monotonic nanoseconds.
+struct Circuit: Equatable {
+    enum State: Equatable {
+        /// Leads to `open` when the run of failures is long enough.
+        case closed(Run)
+        /// Nothing passes before `until`; the first request after it becomes the probe.
+        case open(until: Int64, openings: Int)
+        /// A probe is under way since `since`. Leads to `closed` or back to `open`. A probe that is silent for longer
+        /// than the circuit would have been open is joined by another.
+        case halfOpen(probe: Int, since: Int64, openings: Int)
+    }
+
+    /// Failures in a row.
+    struct Run: Equatable {
+        var count = 0
+        var lastAt: Int64 = 0
+        /// What has failed whose failures count once each.
+        var subjects: Set<Int> = []
+    }
+
+    enum Verdict: Equatable {
+        case pass
+        case probe(Int)
+        case held(until: Int64)
+    }
+
+    enum Change: Equatable {
+        case opened
+        case closed
+    }
+
+    private(set) var state = State.closed(Run())
+    private var lastProbe = 0
+
+    /// Whether there is nothing to remember.
+    var isPristine: Bool { state == .closed(Run()) }
+    var isClosed: Bool { if case .closed = state { true } else { false } }
+
+    /// Failures in a row, while it is closed.
+    var failures: Int { if case .closed(let run) = state { run.count } else { 0 } }
+
+    /// Until when nothing passes, as it stands; nil when a request would pass, if only as a probe.
+    func heldUntil(now: Int64, limits: BreakerLimits) -> Int64? {
+        switch state {
+        case .closed: nil
+        case .open(let until, _): now < until ? until : nil
+        case .halfOpen(_, let since, let openings):
+            now < since + limits.interval(openings) ? since + limits.interval(openings) : nil
+        }
+    }
+
+    /// Judges a request. One that `insists` does not wait for its time to probe.
+    mutating func admit(insists: Bool, now: Int64, limits: BreakerLimits) -> Verdict {
+        // Switched off while it was open.
+        guard limits.failures > 0 else { return .pass }
+        let openings: Int
+        switch state {
+        case .closed: return .pass
+        case .open(let until, let count):
+            guard now >= until || insists else { return .held(until: until) }
+            openings = count
+        case .halfOpen(_, _, let count):
+            if let until = heldUntil(now: now, limits: limits) { return .held(until: until) }
+            openings = count
+        }
+        lastProbe += 1
+        state = .halfOpen(probe: lastProbe, since: now, openings: openings)
+        return .probe(lastProbe)
+    }
+
+    /// A request failed. Failures of the same `subject` count once in a row, those without one each time.
+    mutating func failed(subject: Int?, probe: Int?, now: Int64, limits: BreakerLimits) -> Change? {
+        switch state {
+        case .closed(var run):
+            if now - run.lastAt > limits.window { run = Run() }
+            run.lastAt = now
+            if let subject, !run.subjects.insert(subject).inserted {
+                state = .closed(run)
+                return nil
+            }
+            run.count += 1
+            guard limits.failures > 0, run.count >= limits.failures else {
+                state = .closed(run)
+                return nil
+            }
+            state = .open(until: now + limits.interval(0), openings: 0)
+            return .opened
+        case .open:
+            // It was sent before the others had failed, and says nothing new.
+            return nil
+        case .halfOpen(let current, _, let openings):
+            guard probe == current else { return nil }
+            let next = min(openings + 1, 30)
+            state = .open(until: now + limits.interval(next), openings: next)
+            return nil
+        }
+    }
+
+    /// A request was answered: whoever answers works, even if the request was sent before the circuit opened.
+    mutating func answered() -> Change? {
+        defer { state = .closed(Run()) }
+        return isClosed ? nil : .closed
+    }
+
+    /// A probe was given up without having found out anything: the next request is one.
+    mutating func withdrawn(probe: Int?, now: Int64) {
+        guard case .halfOpen(let current, _, let openings) = state, probe == current else { return }
+        state = .open(until: now, openings: openings)
+    }
+}
+
+/// When circuits open, and for how long.
+package struct BreakerLimits: Sendable, Equatable {
+    /// Failures in a row that open a circuit; 0 never opens one.
+    package var failures = 5
+    /// Failures further apart than this are not in a row, in nanoseconds.
+    package var window: Int64 = 60_000_000_000
+    /// How long a circuit is open at first, in nanoseconds. Each failed probe doubles it.
+    package var shortest: Int64 = 1_000_000_000
+    /// The most it becomes, in nanoseconds.
+    package var longest: Int64 = 10_000_000_000
+
+    package init() {}
+
+    /// How long a circuit is open that has been opened again `openings` times.
+    func interval(_ openings: Int) -> Int64 {
+        let (doubled, overflow) = shortest.multipliedReportingOverflow(by: 1 << min(openings, 30))
+        return max(1, min(overflow ? .max : doubled, longest))
+    }
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+import LarderIO
+import Synchronization
+
+/// What all loops and clients know together about the origins that are not all well: which are left alone, and until
+/// when. Origins without trouble are not in it, and while there are no others, asking costs one atomic load.
+///
+/// It is asked on the way upstream only. A shard's lock is held for a look into a dictionary.
+package final class OriginWatch: Sendable {
+    struct Key: Hashable {
+        let origin: Origin
+        let parent: ParentAddress?
+    }
+
+    /// What `admit` gives out and `answered` or `failed` takes back.
+    package struct Ticket: Sendable {
+        var probe: Int?
+    }
+
+    /// What is worth a line in the log.
+    package enum Event: Sendable, Equatable {
+        /// The origin failed too often in a row and is left alone.
+        case stopped(Origin, error: String)
+        case recovered(Origin)
+        /// The origin asked to be left alone.
+        case paused(Origin, for: Duration, status: Status)
+        /// No origin at all can be reached, or they can again.
+        case networkLost(error: String)
+        case networkBack
+    }
+
+    /// How many origins are remembered at most.
+    static let limit = 1024
+    private static let shardCount = 16
+
+    private let shards: [Lock<[Key: OriginHealth]>]
+    private let noted = Atomic<Int>(0)
+    private let network = Lock(Circuit())
+    private let isNetworkDoubtful = Atomic<Bool>(false)
+    private let notify: @Sendable (Event) -> Void
+
+    package init(notify: @escaping @Sendable (Event) -> Void = { _ in }) {
+        shards = (0..<Self.shardCount).map { _ in Lock([:]) }
+        self.notify = notify
+    }
+
+    // MARK: On the way upstream
+
+    /// Lets a request through, or throws why it is held back.
+    package func admit(
+        _ request: UpstreamRequest, limits: BreakerLimits, now: Int64
+    ) throws(UpstreamError) -> Ticket {
+        guard noted.load(ordering: .relaxed) > 0 else { return Ticket() }
+        let ask = OriginHealth.Ask(request)
+        let verdict = change(request) { health -> (OriginHealth.Verdict, UpstreamError?)? in
+            guard health != nil else { return nil }
+            return (health!.admit(ask, now: now, limits: limits), health!.lastError)
+        }
+        switch verdict?.0 {
+        case .pass, nil: return Ticket()
+        case .probe(let number): return Ticket(probe: number)
+        case .paused, .open:
+            throw .held(Self.hold(verdict!.0, now: now)!, from: request.origin, last: verdict!.1)
+        }
+    }
+
+    /// A final response has begun.
+    ///
+    /// - Parameter pause: how long the origin asks to be left alone.
+    package func answered(
+        _ request: UpstreamRequest, status: Status, pause: Duration?, ticket: Ticket, limits: BreakerLimits, now: Int64
+    ) {
+        if isNetworkDoubtful.load(ordering: .relaxed) { networkAnswered(request.origin) }
+        let isTrouble = pause == nil && (status == 502 || status == 503 || status == 504)
+        guard isTrouble || pause != nil || noted.load(ordering: .relaxed) > 0 else { return }
+        if isTrouble {
+            return note(
+                .troubled, request, ticket, limits, now, error: .answered(status, by: request.origin),
+                creates: request.isDescribed)
+        }
+        note(.answered, request, ticket, limits, now, error: nil, creates: false)
+        guard let pause else { return }
+        let ask = OriginHealth.Ask(request)
+        let until = now.advanced(by: pause)
+        let isNew = change(request, creatingAt: now) { health in
+            health?.paused(ask, status: status, until: until, now: now) ?? false
+        }
+        if isNew { notify(.paused(request.origin, for: pause, status: status)) }
+    }
+
+    /// The request came to nothing; `error` is nil when that is not the origin's doing.
+    package func failed(
+        _ request: UpstreamRequest, error: UpstreamError?, ticket: Ticket, limits: BreakerLimits, now: Int64
+    ) {
+        let outcome = error?.outcome ?? .unknown
+        if outcome == .unreachable, let error { networkFailed(request.origin, error, now: now) }
+        guard outcome == .unreachable || outcome == .troubled || noted.load(ordering: .relaxed) > 0 else { return }
+        note(
+            outcome, request, ticket, limits, now, error: error,
+            creates: outcome == .unreachable || (outcome == .troubled && request.isDescribed))
+    }
+
+    private func note(
+        _ outcome: OriginHealth.Outcome, _ request: UpstreamRequest, _ ticket: Ticket, _ limits: BreakerLimits,
+        _ now: Int64, error: UpstreamError?, creates: Bool
+    ) {
+        let ask = OriginHealth.Ask(request)
+        let changed = change(request, creatingAt: creates ? now : nil) { health -> Circuit.Change? in
+            guard health != nil else { return nil }
+            if let error, outcome == .unreachable || outcome == .troubled { health!.lastError = error }
+            let changed = health!.ended(outcome, ask, probe: ticket.probe, now: now, limits: limits)
+            if health!.isForgettable(now: now) { health = nil }
+            return changed
+        }
+        switch changed {
+        case .opened: notify(.stopped(request.origin, error: error.map { "\($0)" } ?? "-"))
+        case .closed: notify(.recovered(request.origin))
+        case nil: break
+        }
+    }
+
+    // MARK: Looking
+
+    /// Why a request would be held back at the moment; nil when it would be let through, if only to find out.
+    package func hold(on request: UpstreamRequest, limits: BreakerLimits, now: Int64) -> OriginHold? {
+        guard noted.load(ordering: .relaxed) > 0 else { return nil }
+        let ask = OriginHealth.Ask(request)
+        return change(request) { health in
+            health.flatMap { Self.hold($0.verdict(on: ask, now: now, limits: limits), now: now) }
+        }
+    }
+
+    /// Whether the origin's circuit is not closed, or no origin can be reached.
+    package func isOutOfReach(_ origin: Origin, parent: ParentAddress?) -> Bool {
+        if isNetworkLost, !origin.isLoopback { return true }
+        guard noted.load(ordering: .relaxed) > 0 else { return false }
+        let key = Key(origin: origin, parent: parent)
+        return shard(of: key).withLock { $0[key].map { !$0.circuit.isClosed } ?? false }
+    }
+
+    /// Whether no origin can be reached at the moment.
+    package var isNetworkLost: Bool {
+        isNetworkDoubtful.load(ordering: .relaxed) && network.withLock { !$0.isClosed }
+    }
+
+    /// Every origin that is not all well, in the order of their names.
+    package func report(limits: BreakerLimits, now: Int64) -> [OriginReport] {
+        var lines: [OriginReport] = []
+        for shard in shards {
+            lines += shard.withLock { healths in
+                healths.compactMap { key, health in
+                    health.isForgettable(now: now)
+                        ? nil : OriginReport(origin: "\(key.origin)", health, limits: limits, now: now)
+                }
+            }
+        }
+        return lines.sorted { $0.origin < $1.origin }
+    }
+
+    private static func hold(_ verdict: OriginHealth.Verdict, now: Int64) -> OriginHold? {
+        switch verdict {
+        case .pass, .probe: nil
+        case .paused(let pause):
+            OriginHold(reason: .retryAfter, remaining: .nanoseconds(pause.until - now), status: pause.status)
+        case .open(let until):
+            OriginHold(reason: .circuitOpen, remaining: .nanoseconds(max(0, until - now)))
+        }
+    }
+
+    // MARK: The network
+
+    /// Three different origins in a row that cannot be reached are no accident.
+    private static let networkLimits: BreakerLimits = {
+        var limits = BreakerLimits()
+        limits.failures = 3
+        return limits
+    }()
+
+    private func networkFailed(_ origin: Origin, _ error: UpstreamError, now: Int64) {
+        // Who refuses has been reached.
+        guard !origin.isLoopback,
+            [.dnsError, .dnsTimeout, .destinationUnavailable, .connectionTimeout].contains(error.code)
+        else { return }
+        let changed = network.withLock {
+            $0.failed(subject: origin.hashValue, probe: nil, now: now, limits: Self.networkLimits)
+        }
+        isNetworkDoubtful.store(true, ordering: .relaxed)
+        if changed == .opened { notify(.networkLost(error: "\(error)")) }
+    }
+
+    private func networkAnswered(_ origin: Origin) {
+        guard !origin.isLoopback else { return }
+        let changed = network.withLock { circuit in
+            isNetworkDoubtful.store(false, ordering: .relaxed)
+            return circuit.answered()
+        }
+        if changed == .closed { notify(.networkBack) }
+    }
+
+    /// Whether a request is due that finds out whether the network is back. Whoever is told so sends one.
+    package func isNetworkProbeDue(now: Int64) -> Bool {
+        network.withLock { circuit in
+            if case .probe = circuit.admit(insists: false, now: now, limits: Self.networkLimits) { return true }
+            return circuit.isClosed
+        }
+    }
+
+    // MARK: The table
+
+    private func shard(of key: Key) -> Lock<[Key: OriginHealth]> {
+        shards[Int(UInt(bitPattern: key.hashValue) % UInt(Self.shardCount))]
+    }
+
+    /// Changes what is known about the origin of a request; what becomes nil is forgotten.
+    private func change<Result>(
+        _ request: UpstreamRequest, creatingAt now: Int64? = nil, _ body: (inout OriginHealth?) -> Result
+    ) -> Result {
+        let key = Key(origin: request.origin, parent: request.parent)
+        return shard(of: key).withLock { healths in
+            let before = healths.count
+            defer { if healths.count != before { noted.add(healths.count - before, ordering: .relaxed) } }
+            var health = healths[key]
+            if health == nil, let now, Self.makeRoom(in: &healths, now: now) { health = OriginHealth() }
+            let result = body(&health)
+            healths[key] = health
+            return result
+        }
+    }
+
+    /// Forgets what matters least when a shard is full; false when everything in it matters.
+    private static func makeRoom(in healths: inout [Key: OriginHealth], now: Int64) -> Bool {
+        guard healths.count >= limit / shardCount else { return true }
+        let idle = healths.filter { $0.value.circuit.isClosed && $0.value.pausedUntil(now: now) == nil }
+        guard let oldest = idle.min(by: { $0.value.lastAt < $1.value.lastAt }) else { return false }
+        healths[oldest.key] = nil
+        return true
+    }
+}
+
+/// What the status says about an origin that is not all well.
+package struct OriginReport: Sendable, Equatable {
+    /// The raw values are the words of `/-/status`.
+    package enum State: String, Sendable {
+        case closed
+        case open
+        case halfOpen
+        /// It asked to be left alone.
+        case paused
+    }
+
+    package let origin: String
+    package let state: State
+    /// How long nothing is sent yet because it failed too often.
+    package let openFor: Duration?
+    /// How long nothing, or nothing of some clients, is sent yet because it asked for it.
+    package let pausedFor: Duration?
+    package let consecutiveFailures: Int
+    package let lastError: String?
+
+    init(origin: String, _ health: OriginHealth, limits: BreakerLimits, now: Int64) {
+        self.origin = origin
+        pausedFor = health.pausedUntil(now: now).map { .nanoseconds($0 - now) }
+        openFor = health.circuit.heldUntil(now: now, limits: limits).map { .nanoseconds($0 - now) }
+        consecutiveFailures = health.circuit.failures
+        lastError = health.lastError.map { "\($0)" }
+        state =
+            switch health.circuit.state {
+            case .closed: pausedFor == nil ? .closed : .paused
+            case .open: .open
+            case .halfOpen: .halfOpen
+            }
+    }
+}
+
+extension OriginHealth.Ask {
+    /// What tells quotas apart: whoever pays for them presents one of these.
+    private static let credentialFields: [FieldName] = [.authorization, .cookie, "X-Api-Key", "Api-Key"]
+
+    init(_ request: UpstreamRequest) {
+        var hasher = Hasher()
+        for name in Self.credentialFields {
+            request.head.fields.forEach(name) { hasher.combine(bytes: $0) }
+            hasher.combine(0 as UInt8)
+        }
+        credentials = hasher.finalize()
+        resource = request.head.target.hashValue
+        isDescribed = request.isDescribed
+        insists = request.insists
+    }
+}
+
+extension Origin {
+    /// Whether it is on this machine, so that it says nothing about the network.
+    var isLoopback: Bool {
+        host == "localhost" || host.hasSuffix(".localhost") || host.hasPrefix("127.") || host == "[::1]"
+    }
+}
+
+extension Int64 {
+    /// This instant moved by `duration`, saturated.
+    fileprivate func advanced(by duration: Duration) -> Int64 {
+        let (sum, overflow) = addingReportingOverflow(duration.wholeNanoseconds)
+        return overflow ? .max : sum
+    }
+}

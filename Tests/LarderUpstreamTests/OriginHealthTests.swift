@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+import Testing
+
+@testable import LarderUpstream
+
+@Suite("T-06: which origins are left alone")
+struct OriginHealthTests {
+    static let second: Int64 = 1_000_000_000
+    static let limits: BreakerLimits = {
+        var limits = BreakerLimits()
+        limits.failures = 3
+        return limits
+    }()
+
+    /// What happens to a circuit, and what comes of it.
+    enum Event: Sendable {
+        case fail(Int?, probe: Int? = nil)
+        case answer
+        case admit
+        case insist
+        case withdraw(Int)
+        /// Seconds pass.
+        case pass(Double)
+    }
+
+    struct Case: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        var events: [Event]
+        var verdict: String
+
+        init(_ name: String, _ events: [Event], _ verdict: String) {
+            (testDescription, self.events, self.verdict) = (name, events, verdict)
+        }
+    }
+
+    static let opened: [Event] = [.fail(nil), .fail(nil), .fail(nil)]
+
+    @Test(arguments: [
+        Case("nothing happened", [], "pass"),
+        Case("two failures", [.fail(nil), .fail(nil)], "pass"),
+        Case("three failures", opened, "held 1.0"),
+        Case("three failures of one resource", [.fail(7), .fail(7), .fail(7)], "pass"),
+        Case("failures of three resources", [.fail(7), .fail(8), .fail(9)], "held 1.0"),
+        Case("both kinds together", [.fail(7), .fail(7), .fail(nil), .fail(nil)], "held 1.0"),
+        Case("an answer between", [.fail(nil), .fail(nil), .answer, .fail(nil), .fail(nil)], "pass"),
+        Case("too long between", [.fail(nil), .fail(nil), .pass(61), .fail(nil)], "pass"),
+        Case("just in time", [.fail(nil), .pass(59), .fail(nil), .pass(59), .fail(nil)], "held 1.0"),
+        Case("its time is not up", opened + [.pass(0.5)], "held 0.5"),
+        Case("its time is up", opened + [.pass(1)], "probe"),
+        Case("one probe at a time", opened + [.pass(1), .admit], "held 1.0"),
+        Case("a silent probe is joined", opened + [.pass(1), .admit, .pass(1)], "probe"),
+        Case("the probe fails", opened + [.pass(1), .admit, .fail(nil, probe: 1)], "held 2.0"),
+        Case("the probe's resource fails again", opened + [.pass(1), .admit, .fail(7, probe: 1)], "held 2.0"),
+        Case(
+            "two probes fail",
+            opened + [.pass(1), .admit, .fail(nil, probe: 1), .pass(2), .admit, .fail(nil, probe: 2)], "held 4.0"),
+        Case(
+            "five probes fail",
+            opened + (1...5).flatMap { [.pass(10), .admit, .fail(nil, probe: $0)] }, "held 10.0"),
+        Case("the probe is answered", opened + [.pass(1), .admit, .answer], "pass"),
+        Case("a probe that was given up", opened + [.pass(1), .admit, .withdraw(1)], "probe"),
+        Case("a late failure after opening", opened + [.pass(0.5), .fail(nil)], "held 0.5"),
+        Case("a late answer after opening", opened + [.answer], "pass"),
+        Case("a late failure during the probe", opened + [.pass(1), .admit, .fail(nil)], "held 1.0"),
+        Case(
+            "an old probe's failure", opened + [.pass(1), .admit, .pass(1), .admit, .fail(nil, probe: 1)], "held 1.0"),
+        Case("who insists does not wait", opened + [.insist], "held 1.0"),
+        Case("after it closed, it counts from the beginning", opened + [.answer, .fail(nil), .fail(nil)], "pass"),
+        Case("after it closed, it opens shortly", opened + [.pass(1), .admit, .answer] + opened, "held 1.0"),
+    ])
+    func `a circuit opens, waits, probes and closes`(case: Case) {
+        var circuit = Circuit()
+        var now: Int64 = 1_000 * Self.second
+        for event in `case`.events {
+            switch event {
+            case .fail(let subject, let probe):
+                _ = circuit.failed(subject: subject, probe: probe, now: now, limits: Self.limits)
+            case .answer: _ = circuit.answered()
+            case .admit: _ = circuit.admit(insists: false, now: now, limits: Self.limits)
+            case .insist:
+                let verdict = circuit.admit(insists: true, now: now, limits: Self.limits)
+                #expect(verdict == .probe(1))
+            case .withdraw(let probe): circuit.withdrawn(probe: probe, now: now)
+            case .pass(let seconds): now += Int64(seconds * Double(Self.second))
+            }
+        }
+        let shown = circuit.heldUntil(now: now, limits: Self.limits)
+        let verdict = circuit.admit(insists: false, now: now, limits: Self.limits)
+        switch verdict {
+        case .pass: #expect(`case`.verdict == "pass")
+        case .probe: #expect(`case`.verdict == "probe")
+        case .held(let until):
+            #expect(`case`.verdict == "held \(Double(until - now) / Double(Self.second))")
+            #expect(shown == until)
+        }
+        if case .held = verdict {} else { #expect(shown == nil) }
+    }
+
+    @Test func `a circuit that is switched off lets everything through, and none opens`() {
+        var off = Self.limits
+        off.failures = 0
+        var circuit = Circuit()
+        for _ in 0..<100 { _ = circuit.failed(subject: nil, probe: nil, now: 0, limits: off) }
+        #expect(circuit.isClosed)
+        var open = Circuit()
+        for _ in 0..<3 { _ = open.failed(subject: nil, probe: nil, now: 0, limits: Self.limits) }
+        #expect(!open.isClosed)
+        let verdict = open.admit(insists: false, now: 0, limits: off)
+        #expect(verdict == .pass)
+    }
+
+    // MARK: Who is asked to wait
+
+    static let anna = OriginHealth.Ask(credentials: 1, resource: 10)
+    static let annaElsewhere = OriginHealth.Ask(credentials: 1, resource: 11)
+    static let ben = OriginHealth.Ask(credentials: 2, resource: 10)
+
+    @Test(arguments: [
+        (503, true, true, true), (429, true, true, false), (403, true, true, false),
+    ])
+    func `an unavailable service is left alone by all, a quota by those whose it is`(
+        status: Int, anna: Bool, annaElsewhere: Bool, ben: Bool
+    ) {
+        var health = OriginHealth()
+        let status = Status(status)
+        let result1 = health.paused(Self.anna, status: status, until: 100, now: 0)
+        #expect(result1)
+        for (ask, waits) in [(Self.anna, anna), (Self.annaElsewhere, annaElsewhere), (Self.ben, ben)] {
+            let expected: OriginHealth.Verdict =
+                waits ? .paused(OriginHealth.Pause(until: 100, status: status)) : .pass
+            #expect(health.verdict(on: ask, now: 99, limits: Self.limits) == expected)
+            let result2 = health.admit(ask, now: 99, limits: Self.limits)
+            #expect(result2 == expected)
+            let result3 = health.admit(ask, now: 100, limits: Self.limits)
+            #expect(result3 == .pass)
+        }
+        #expect(!health.isForgettable(now: 99))
+        #expect(health.isForgettable(now: 100))
+    }
+
+    @Test func `where nobody described a service, only the same request waits`() {
+        var health = OriginHealth()
+        func unclaimed(_ credentials: Int, _ resource: Int) -> OriginHealth.Ask {
+            OriginHealth.Ask(credentials: credentials, resource: resource, isDescribed: false)
+        }
+        _ = health.paused(unclaimed(1, 10), status: 503, until: 100, now: 0)
+        let result4 = health.admit(unclaimed(1, 10), now: 1, limits: Self.limits)
+        #expect(result4 != .pass)
+        let result5 = health.admit(unclaimed(1, 11), now: 1, limits: Self.limits)
+        #expect(result5 == .pass)
+        let result6 = health.admit(unclaimed(2, 10), now: 1, limits: Self.limits)
+        #expect(result6 == .pass)
+        // And a bad answer is an answer.
+        for resource in 0..<9 {
+            _ = health.ended(.troubled, unclaimed(1, resource), probe: nil, now: 1, limits: Self.limits)
+        }
+        let result7 = health.admit(unclaimed(1, 12), now: 1, limits: Self.limits)
+        #expect(result7 == .pass)
+    }
+
+    @Test func `what is asked for first is news, and a shorter word does not shorten it`() {
+        var health = OriginHealth()
+        let result8 = health.paused(Self.anna, status: 503, until: 100, now: 0)
+        #expect(result8)
+        let result9 = health.paused(Self.ben, status: 503, until: 50, now: 0)
+        #expect(!result9)
+        #expect(health.pausedUntil(now: 0) == 100)
+        let result10 = health.paused(Self.ben, status: 503, until: 300, now: 200)
+        #expect(result10)
+    }
+
+    @Test func `the number of those who wait is bounded`() {
+        var health = OriginHealth()
+        for number in 1...1000 {
+            _ = health.paused(
+                OriginHealth.Ask(credentials: number, resource: 0), status: 429, until: Int64(number), now: 0)
+        }
+        #expect(health.pauses.count == OriginHealth.pauseLimit)
+        #expect(health.pausedUntil(now: 0) == 1000)
+    }
+
+    @Test(arguments: [
+        (UpstreamError.Code.connectionRefused, OriginHealth.Outcome.unreachable), (.dnsError, .unreachable),
+        (.dnsTimeout, .unreachable), (.connectionTimeout, .unreachable), (.tlsCertificate, .unreachable),
+        (.destinationUnavailable, .unreachable), (.responseTimeout, .troubled), (.connectionTerminated, .troubled),
+        (.protocolError, .answered), (.responseIncomplete, .answered), (.readTimeout, .answered),
+        (.aborted, .unknown), (.connectionLimit, .unknown), (.destinationProhibited, .unknown),
+        (.internalError, .unknown),
+    ])
+    func `failures count by what they say about the origin`(code: UpstreamError.Code, outcome: OriginHealth.Outcome) {
+        #expect(UpstreamError(code, "").outcome == outcome)
+    }
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+import LarderTesting
+import Testing
+
+@testable import LarderUpstream
+
+@Suite("T-06: what all clients know of origins")
+struct OriginWatchTests {
+    /// A watch with a clock of its own.
+    struct Bench {
+        let events = Recorder<OriginWatch.Event>()
+        let watch: OriginWatch
+        var now: Int64 = 1_000_000_000_000
+        var limits = BreakerLimits()
+
+        init() {
+            let events = events
+            watch = OriginWatch { events.add($0) }
+            limits.failures = 2
+        }
+
+        func request(_ host: String = "api.example", _ target: String = "/a", key: String? = nil) -> UpstreamRequest {
+            var head = RequestHead(method: .get, target: target)
+            if let key { head.fields[.authorization] = key }
+            return UpstreamRequest(origin: Origin(scheme: .https, host: host, port: 443), head: head)
+        }
+
+        func admit(_ request: UpstreamRequest) -> Result<OriginWatch.Ticket, UpstreamError> {
+            do throws(UpstreamError) {
+                return .success(try watch.admit(request, limits: limits, now: now))
+            } catch {
+                return .failure(error)
+            }
+        }
+
+        func error(_ request: UpstreamRequest) -> UpstreamError? {
+            if case .failure(let error) = admit(request) { error } else { nil }
+        }
+
+        func fail(_ request: UpstreamRequest, _ code: UpstreamError.Code = .connectionRefused) {
+            guard case .success(let ticket) = admit(request) else { return }
+            watch.failed(request, error: UpstreamError(code, "No."), ticket: ticket, limits: limits, now: now)
+        }
+
+        func answer(_ request: UpstreamRequest, _ status: Status = 200, pause: Duration? = nil) {
+            guard case .success(let ticket) = admit(request) else { return }
+            watch.answered(request, status: status, pause: pause, ticket: ticket, limits: limits, now: now)
+        }
+
+        var report: [OriginReport] { watch.report(limits: limits, now: now) }
+    }
+
+    @Test func `an origin that fails is left alone with the error it failed with, and others are not`() {
+        var bench = Bench()
+        bench.fail(bench.request())
+        #expect(bench.report.first?.consecutiveFailures == 1)
+        #expect(bench.error(bench.request()) == nil)
+        bench.fail(bench.request())
+        let held = bench.error(bench.request("api.example", "/other"))
+        #expect(held?.code == .connectionRefused)
+        #expect(held?.hold == OriginHold(reason: .circuitOpen, remaining: .seconds(1)))
+        #expect(bench.error(bench.request("other.example")) == nil)
+        #expect(bench.report.map(\.state) == [.open])
+        bench.now += 1_000_000_000
+        #expect(bench.watch.hold(on: bench.request(), limits: bench.limits, now: bench.now) == nil)
+        bench.answer(bench.request())
+        #expect(bench.report.isEmpty)
+        #expect(bench.error(bench.request()) == nil)
+        let origin = bench.request().origin
+        #expect(
+            bench.events.values == [.stopped(origin, error: "connection_refused: No."), .recovered(origin)])
+    }
+
+    @Test func `one who insists is let through, and alone`() {
+        let bench = Bench()
+        for _ in 0..<2 { bench.fail(bench.request()) }
+        var insisting = bench.request()
+        insisting.insists = true
+        #expect(bench.error(insisting) == nil)
+        #expect(bench.error(insisting)?.hold?.reason == .circuitOpen)
+    }
+
+    @Test func `what one client was told counts for all who share the quota, and is told once`() {
+        var bench = Bench()
+        bench.answer(bench.request(key: "anna"), 429, pause: .seconds(30))
+        for target in ["/a", "/b"] {
+            let held = bench.error(bench.request("api.example", target, key: "anna"))
+            #expect(held?.status == 429)
+            #expect(held?.hold?.seconds == 30)
+        }
+        #expect(bench.error(bench.request(key: "ben")) == nil)
+        bench.answer(bench.request(key: "ben"), 503, pause: .seconds(60))
+        #expect(bench.error(bench.request(key: "carl"))?.status == 503)
+        #expect(bench.report.map(\.state) == [.paused])
+        #expect(bench.report.first?.pausedFor == .seconds(60))
+        #expect(bench.events.values.count == 2)
+        bench.now += 60_000_000_000
+        #expect(bench.report.isEmpty)
+        bench.answer(bench.request(key: "carl"))
+        #expect(bench.error(bench.request(key: "anna")) == nil)
+    }
+
+    @Test func `gateway errors of one URL stop nothing, those of several do`() {
+        let bench = Bench()
+        for _ in 0..<9 { bench.answer(bench.request(), 502) }
+        #expect(bench.error(bench.request("api.example", "/b")) == nil)
+        bench.answer(bench.request("api.example", "/b"), 504)
+        #expect(bench.error(bench.request("api.example", "/c"))?.status == 503)
+        #expect(bench.report.first?.lastError == "destination_unavailable: https://api.example answered 504.")
+    }
+
+    @Test func `other errors of the origin are answers`() {
+        let bench = Bench()
+        for number in 0..<9 { bench.answer(bench.request("api.example", "/\(number)"), 500) }
+        #expect(bench.report.isEmpty)
+    }
+
+    @Test func `a malformed answer blocks nobody`() {
+        let bench = Bench()
+        for number in 0..<9 { bench.fail(bench.request("api.example", "/\(number)"), .protocolError) }
+        #expect(bench.report.isEmpty)
+        #expect(bench.error(bench.request()) == nil)
+    }
+
+    @Test func `the network is lost when several origins in a row cannot be reached, until one answers`() {
+        let bench = Bench()
+        for host in ["a.example", "a.example", "a.example", "localhost", "b.example"] {
+            bench.fail(bench.request(host), .dnsError)
+        }
+        #expect(!bench.watch.isNetworkLost)
+        bench.fail(bench.request("c.example"), .connectionRefused)
+        #expect(!bench.watch.isNetworkLost)
+        bench.fail(bench.request("c.example"), .connectionTimeout)
+        #expect(bench.watch.isNetworkLost)
+        #expect(bench.watch.isOutOfReach(Origin(scheme: .https, host: "d.example", port: 443), parent: nil))
+        #expect(!bench.watch.isOutOfReach(Origin(scheme: .http, host: "127.0.0.1", port: 80), parent: nil))
+        bench.answer(bench.request("localhost"))
+        #expect(bench.watch.isNetworkLost)
+        bench.answer(bench.request("d.example"))
+        #expect(!bench.watch.isNetworkLost)
+        #expect(bench.events.values.last == .networkBack)
+    }
+
+    @Test func `however many origins fail, a bounded number is remembered, those left alone first`() {
+        let bench = Bench()
+        let stopped = bench.request("stopped.example")
+        for _ in 0..<2 { bench.fail(stopped) }
+        for number in 0..<5_000 { bench.fail(bench.request("h\(number).example")) }
+        #expect(bench.report.count <= OriginWatch.limit)
+        #expect(bench.error(stopped)?.hold != nil)
+    }
+}
