@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderHTTP
+import LarderIO
 import LarderTesting
 import Testing
 
@@ -80,6 +81,15 @@ struct OriginWatchTests {
         insisting.insists = true
         #expect(bench.error(insisting) == nil)
         #expect(bench.error(insisting)?.hold?.reason == .circuitOpen)
+    }
+
+    @Test func `what clients on this machine learn is not for those elsewhere`() {
+        let bench = Bench()
+        for _ in 0..<2 { bench.fail(bench.request()) }
+        var elsewhere = bench.request()
+        elsewhere.allowsAddress = { !$0.isLoopback }
+        #expect(bench.error(elsewhere) == nil)
+        #expect(bench.error(bench.request()) != nil)
     }
 
     @Test func `what one client was told counts for all who share the quota, and is told once`() {

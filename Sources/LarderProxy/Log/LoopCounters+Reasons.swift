@@ -48,6 +48,7 @@ extension ExchangeRecord {
         switch cacheStatus.outcome {
         case .hit: return cacheStatus.detail ?? "fresh"
         case .forward(let reason, _, _, _): return reason.rawValue
+        case .held: return cacheStatus.detail ?? "held"
         }
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import LarderHTTP
+import LarderHTTP
 
 /// What is known about one origin that is not all well: its circuit, and until when it asked to be left alone.
 ///

@@ -12,6 +12,18 @@ package final class OriginWatch: Sendable {
     struct Key: Hashable {
         let origin: Origin
         let parent: ParentAddress?
+        /// Whether its clients may reach addresses of this machine. What those who may learn about an origin says
+        /// something about this machine's network, and is not for the others.
+        let reachesLoopback: Bool
+
+        init(_ origin: Origin, _ parent: ParentAddress?, reachesLoopback: Bool) {
+            (self.origin, self.parent, self.reachesLoopback) = (origin, parent, reachesLoopback)
+        }
+
+        init(_ request: UpstreamRequest) {
+            self.init(
+                request.origin, request.parent, reachesLoopback: request.allowsAddress(.loopback(port: 0)))
+        }
     }
 
     /// What `admit` gives out and `answered` or `failed` takes back.
@@ -136,8 +148,10 @@ package final class OriginWatch: Sendable {
     package func isOutOfReach(_ origin: Origin, parent: ParentAddress?) -> Bool {
         if isNetworkLost, !origin.isLoopback { return true }
         guard noted.load(ordering: .relaxed) > 0 else { return false }
-        let key = Key(origin: origin, parent: parent)
-        return shard(of: key).withLock { $0[key].map { !$0.circuit.isClosed } ?? false }
+        return [true, false].contains { reachesLoopback in
+            let key = Key(origin, parent, reachesLoopback: reachesLoopback)
+            return shard(of: key).withLock { $0[key].map { !$0.circuit.isClosed } ?? false }
+        }
     }
 
     /// Whether no origin can be reached at the moment.
@@ -217,7 +231,7 @@ package final class OriginWatch: Sendable {
     private func change<Result>(
         _ request: UpstreamRequest, creatingAt now: Int64? = nil, _ body: (inout OriginHealth?) -> Result
     ) -> Result {
-        let key = Key(origin: request.origin, parent: request.parent)
+        let key = Key(request)
         return shard(of: key).withLock { healths in
             let before = healths.count
             defer { if healths.count != before { noted.add(healths.count - before, ordering: .relaxed) } }
