@@ -45,6 +45,9 @@ let package = Package(
         .target(
             name: "CZstd",
             linkerSettings: [.linkedLibrary("zstd")]),
+        .target(
+            name: "CJq",
+            linkerSettings: [.linkedLibrary("jq")]),
 
         .target(name: "LarderHTTP", swiftSettings: swiftSettings),
         .target(
@@ -71,6 +74,10 @@ let package = Package(
             ],
             swiftSettings: swiftSettings),
         .target(
+            name: "LarderTransformers",
+            dependencies: ["Larder", "LarderHTTP", "LarderIO", "LarderCodings", "CJq"],
+            swiftSettings: swiftSettings),
+        .target(
             name: "LarderUpstream",
             dependencies: [
                 "Larder", "LarderHTTP", "LarderIO", .product(name: "DequeModule", package: "swift-collections"),
@@ -83,7 +90,8 @@ let package = Package(
         .target(
             name: "LarderProxy",
             dependencies: [
-                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderStores", "LarderUpstream",
+                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderStores", "LarderTransformers",
+                "LarderUpstream",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: swiftSettings),
@@ -98,7 +106,7 @@ let package = Package(
             name: "LarderCLI",
             dependencies: [
                 "Larder", "LarderHTTP", "LarderIO", "LarderRules", "LarderStores", "LarderUpstream", "LarderProxy",
-                "LarderAdmin",
+                "LarderAdmin", "LarderTransformers",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Yams", package: "Yams"),
@@ -131,6 +139,13 @@ let package = Package(
             ],
             swiftSettings: swiftSettings),
         .testTarget(
+            name: "LarderTransformersTests",
+            dependencies: [
+                "LarderTransformers", "LarderCodings", "LarderCLI", "LarderProxy", "Larder", "LarderHTTP", "LarderIO",
+                "LarderTesting",
+            ],
+            swiftSettings: swiftSettings),
+        .testTarget(
             name: "LarderStoresTests",
             dependencies: ["LarderStores", "Larder", "LarderHTTP", "LarderIO", "CSQLite", "LarderTesting"],
             swiftSettings: swiftSettings),
@@ -149,7 +164,7 @@ let package = Package(
         .testTarget(
             name: "LarderCLITests",
             dependencies: [
-                "LarderCLI", "LarderProxy", "Larder", "LarderHTTP", "LarderTesting",
+                "LarderCLI", "LarderProxy", "LarderTransformers", "Larder", "LarderHTTP", "LarderTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: swiftSettings),

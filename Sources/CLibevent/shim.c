@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "CLibevent.h"
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 int larder_accept(int listener, struct sockaddr *address, socklen_t *length) {
     return accept4(listener, address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -20,4 +27,46 @@ int larder_peer_user(int fd, uid_t *user) {
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return -1;
     *user = peer.uid;
     return 0;
+}
+
+int larder_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
+
+pid_t larder_spawn(
+    const char *path, char *const arguments[], char *const environment[], int input, int output, int errors,
+    int *ending) {
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    pid_t process = -1;
+    int failure = posix_spawn_file_actions_init(&files);
+    if (failure) return -failure;
+    failure = posix_spawnattr_init(&attributes);
+    if (failure) {
+        posix_spawn_file_actions_destroy(&files);
+        return -failure;
+    }
+    sigemptyset(&none);
+    sigfillset(&all);
+    if (!failure) failure = posix_spawn_file_actions_adddup2(&files, input, 0);
+    if (!failure) failure = posix_spawn_file_actions_adddup2(&files, output, 1);
+    if (!failure) failure = posix_spawn_file_actions_adddup2(&files, errors, 2);
+    if (!failure) failure = posix_spawn_file_actions_addclosefrom_np(&files, 3);
+    if (!failure) failure = posix_spawnattr_setsigmask(&attributes, &none);
+    if (!failure) failure = posix_spawnattr_setsigdefault(&attributes, &all);
+    if (!failure) failure = posix_spawnattr_setpgroup(&attributes, 0);
+    if (!failure)
+        failure = posix_spawnattr_setflags(
+            &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    if (!failure) failure = posix_spawn(&process, path, &files, &attributes, arguments, environment);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+    if (failure) return -failure;
+    *ending = (int)syscall(SYS_pidfd_open, process, 0);
+    if (*ending < 0) {
+        failure = errno;
+        kill(-process, SIGKILL);
+        waitpid(process, NULL, 0);
+        return -failure;
+    }
+    return process;
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Glibc
 import LarderProxy
+import LarderTransformers
 
 /// The `larder` command: the daemon, and the commands that talk to a running one.
 @main
@@ -22,4 +24,11 @@ struct Program: AsyncParsableCommand {
                 subcommands: [StatusCommand.self, Explain.self, List.self, Show.self]),
             CommandGroup(name: "Changing what it stores", subcommands: [Load.self, Invalidate.self, Wipe.self]),
         ])
+
+    /// The daemon starts this program as a jq worker too; that is no command for people.
+    static func main() async {
+        let arguments = CommandLine.arguments.dropFirst()
+        if arguments.first == JQWorker.argument { Glibc.exit(JQWorker.run(Array(arguments.dropFirst()))) }
+        await main(nil)
+    }
 }

@@ -18,4 +18,15 @@ void larder_name_thread(const char *name);
 
 /* struct ucred and SO_PEERCRED are GNU extensions. Answers 0 and the peer's user id of a Unix socket, or -1. */
 int larder_peer_user(int fd, uid_t *user);
+
+/* pipe2 is a GNU extension. Answers -1 with errno like pipe; both ends are closed on exec. */
+int larder_pipe(int ends[2]);
+
+/* pidfd_open and posix_spawn_file_actions_addclosefrom_np are extensions. Starts the program at `path` in a process
+   group of its own, with `input`, `output` and `errors` as its first three descriptors and no others, signals as a
+   new program expects them. Answers its process id and gives a descriptor that becomes readable when it ends; or
+   answers the negated error number. */
+pid_t larder_spawn(
+    const char *path, char *const arguments[], char *const environment[], int input, int output, int errors,
+    int *ending);
 #endif

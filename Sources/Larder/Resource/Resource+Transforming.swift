@@ -30,7 +30,7 @@ extension Resource {
         let outcome = await run.process(
             raw, serving: serving, within: configuration.transformTimeout, clock: service.clock)
         let isTouched = outcome.isServedTransformed && configuration.serving != .raw
-        let served = isTouched ? encoded(outcome.served) : .success(received)
+        let served = isTouched ? encoded(outcome.served, received) : .success(received)
         return TransformedResponse(
             response: outcome.response.mapError(named), served: served.mapError(named), outputs: outcome.outputs)
     }
@@ -48,14 +48,19 @@ extension Resource {
     }
 
     /// The octets of a success, or of the content of an error that an origin sent; errors of the pipeline itself
-    /// have none.
-    private func encoded(_ response: Response) -> Result<Entity<[UInt8]>, RequestError> {
+    /// have none. Octets that are still the origin's keep what the origin said of them.
+    private func encoded(
+        _ response: Response, _ received: Entity<[UInt8]>
+    ) -> Result<Entity<[UInt8]>, RequestError> {
         let entity: AnyEntity
         switch response {
         case .success(let success): entity = success
         case .failure(let error):
             guard error.stage == nil, error.cause == nil, let content = error.entity else { return .failure(error) }
             entity = content
+        }
+        if let octets = entity.content as? [UInt8], octets == received.content {
+            return .success(entity.withContent(octets))
         }
         do {
             return .success(try entity.encodedForWire())

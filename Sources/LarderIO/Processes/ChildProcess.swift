@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+import CLibevent
+import Glibc
+
+/// A program that runs beside this one, with pipes to its input, output and errors.
+///
+/// It has a process group of its own, which is killed when the child is ended or let go, so that what it started
+/// goes too. It belongs to one thread at a time, which `exchange` and `end` hold up.
+package final class ChildProcess {
+    /// How a process ended.
+    package enum Ending: Hashable, Sendable, CustomStringConvertible {
+        case exited(Int32)
+        case killed(signal: Int32)
+
+        package var description: String {
+            switch self {
+            case .exited(let status): "exit status \(status)"
+            case .killed(let signal): "signal \(signal)"
+            }
+        }
+    }
+
+    /// Why an exchange with a child came to its end.
+    package enum Outcome: Hashable, Sendable {
+        /// The output is what was waited for.
+        case complete
+        /// The child closed its output, or ended.
+        case closed
+        /// The output is larger than allowed.
+        case tooLarge
+        case timedOut
+    }
+
+    private let process: pid_t
+    /// Becomes readable when the process ends.
+    private let ending: Descriptor
+    private var input: Descriptor?
+    private let output: Descriptor
+    private let errors: Descriptor?
+    private var ended: Ending?
+    /// The beginning of what the child wrote to its standard error.
+    package private(set) var complaint: [UInt8] = []
+
+    private static let complaintLimit = 4_096
+
+    /// Starts the program at `path`, which is an absolute path. `arguments` do not contain the program's name;
+    /// `environment` is all it gets, as `NAME=value`.
+    package init(
+        path: String, arguments: [String], environment: [String], readsComplaints: Bool = true
+    ) throws(IOError) {
+        ChildProcess.ignoreBrokenPipes
+        let (childInput, input) = try Descriptor.pipe()
+        let (output, childOutput) = try Descriptor.pipe()
+        let (errors, childErrors) = try readsComplaints ? Descriptor.pipe() : (nil, Descriptor.nowhere())
+        try input.stopBlocking()
+        try output.stopBlocking()
+        try errors?.stopBlocking()
+        var pidfd: Int32 = -1
+        let result = ChildProcess.withCStrings([path] + arguments) { arguments in
+            ChildProcess.withCStrings(environment) { environment in
+                larder_spawn(
+                    path, arguments, environment, childInput.number, childOutput.number, childErrors.number, &pidfd)
+            }
+        }
+        guard result > 0 else { throw IOError(errno: -result, operation: "start \(path)") }
+        process = result
+        ending = Descriptor(pidfd)
+        self.input = input
+        self.output = output
+        self.errors = errors
+    }
+
+    deinit { _ = end() }
+
+    /// Whether the process has ended by itself.
+    package var hasEnded: Bool {
+        if ended != nil { return true }
+        var item = pollfd(fd: ending.number, events: Int16(POLLIN), revents: 0)
+        return poll(&item, 1, 0) > 0
+    }
+
+    /// Writes `text` to the child while reading what it writes, until `isComplete` says that this is all, the child
+    /// closes its output, there is more than `limit` octets of it, or the deadline has passed.
+    ///
+    /// With `closingInput` the child sees the end of its input behind `text`. A child that does not want to read
+    /// everything need not.
+    package func exchange(
+        _ text: [UInt8], closingInput: Bool, into result: inout [UInt8], limit: Int,
+        until deadline: ContinuousClock.Instant, isComplete: ([UInt8]) -> Bool = { _ in false }
+    ) throws(IOError) -> Outcome {
+        var offset = 0
+        var isErrorsOpen = errors != nil
+        var isRunning = true
+        while true {
+            if offset == text.count, closingInput { input = nil }
+            let isWriting = input != nil && offset < text.count
+            var items = [
+                pollfd(fd: output.number, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: isRunning ? ending.number : -1, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: isErrorsOpen ? errors?.number ?? -1 : -1, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: isWriting ? input?.number ?? -1 : -1, events: Int16(POLLOUT), revents: 0),
+            ]
+            guard let wait = deadline.millisecondsLeft else { return .timedOut }
+            if poll(&items, nfds_t(items.count), wait) < 0, errno != EINTR {
+                throw IOError(errno: errno, operation: "wait for a child process")
+            }
+            if items[2].revents != 0 { isErrorsOpen = readComplaint() }
+            if items[0].revents != 0 {
+                let isOpen = try read(into: &result, limit: limit)
+                if result.count > limit { return .tooLarge }
+                if isComplete(result) { return .complete }
+                if !isOpen { return finish(isErrorsOpen, until: deadline) ? .closed : .timedOut }
+            } else if items[1].revents != 0 {
+                // What it left behind is killed, so that the end of the output comes.
+                kill(-process, SIGKILL)
+                isRunning = false
+            }
+            if items[3].revents != 0 { try write(text, from: &offset) }
+        }
+    }
+
+    /// Kills the process and what it started, unless it has ended by itself, and says how it ended.
+    @discardableResult
+    package func end() -> Ending {
+        if let ended { return ended }
+        kill(-process, SIGKILL)
+        var status: Int32 = 0
+        while waitpid(process, &status, 0) < 0, errno == EINTR {}
+        let signal = status & 0x7F
+        let ending: Ending = signal == 0 ? .exited((status >> 8) & 0xFF) : .killed(signal: signal)
+        ended = ending
+        return ending
+    }
+
+    /// Waits for the end of a process that has closed its output, and reads the rest of its complaints. False when
+    /// the deadline passes first.
+    private func finish(_ isErrorsOpen: Bool, until deadline: ContinuousClock.Instant) -> Bool {
+        input = nil
+        while let wait = deadline.millisecondsLeft {
+            var item = pollfd(fd: ending.number, events: Int16(POLLIN), revents: 0)
+            guard poll(&item, 1, wait) > 0 else { continue }
+            if isErrorsOpen { _ = readComplaint() }
+            return true
+        }
+        return false
+    }
+
+    /// False at the end of the output.
+    private func read(into result: inout [UInt8], limit: Int) throws(IOError) -> Bool {
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while result.count <= limit {
+            let count = Glibc.read(output.number, &buffer, buffer.count)
+            if count == 0 { return false }
+            if count < 0 {
+                if errno == EINTR { continue }
+                if errno == EAGAIN { return true }
+                throw IOError(errno: errno, operation: "read from a child process")
+            }
+            result.append(contentsOf: buffer[..<count])
+            if count < buffer.count { return true }
+        }
+        return true
+    }
+
+    private func write(_ text: [UInt8], from offset: inout Int) throws(IOError) {
+        guard let input else { return }
+        let count = text.withUnsafeBytes { Glibc.write(input.number, $0.baseAddress! + offset, text.count - offset) }
+        if count >= 0 {
+            offset += count
+        } else if errno == EPIPE {
+            offset = text.count
+            self.input = nil
+        } else if errno != EAGAIN, errno != EINTR {
+            throw IOError(errno: errno, operation: "write to a child process")
+        }
+    }
+
+    /// False when there is no more to come.
+    private func readComplaint() -> Bool {
+        guard let errors else { return false }
+        var buffer = [UInt8](repeating: 0, count: 4_096)
+        let count = Glibc.read(errors.number, &buffer, buffer.count)
+        if count > 0 {
+            complaint.append(contentsOf: buffer[..<min(count, ChildProcess.complaintLimit - complaint.count)])
+        }
+        return count > 0 || count < 0 && (errno == EAGAIN || errno == EINTR)
+    }
+
+    /// A child that does not read must not end this process; children get the signal as programs expect it.
+    private static let ignoreBrokenPipes: Void = { signal(SIGPIPE, SIG_IGN) }()
+
+    private static func withCStrings<Result>(
+        _ strings: [String], _ body: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Result
+    ) -> Result {
+        var pointers = strings.map { strdup($0) } + [nil]
+        defer { for pointer in pointers { free(pointer) } }
+        return pointers.withUnsafeMutableBufferPointer { body($0.baseAddress!) }
+    }
+}
+
+extension ContinuousClock.Instant {
+    /// What `poll` is told, at least 1; nil when there is nothing left.
+    fileprivate var millisecondsLeft: Int32? {
+        let left = ContinuousClock.now.duration(to: self)
+        guard left > .zero else { return nil }
+        return Int32(
+            clamping: left.components.seconds * 1_000 + left.components.attoseconds / 1_000_000_000_000_000 + 1)
+    }
+}
+
+/// A file descriptor, closed when it is let go.
+private final class Descriptor {
+    let number: Int32
+
+    init(_ number: Int32) { self.number = number }
+
+    deinit { close(number) }
+
+    static func pipe() throws(IOError) -> (reading: Descriptor, writing: Descriptor) {
+        var numbers: [Int32] = [-1, -1]
+        guard larder_pipe(&numbers) == 0 else { throw IOError(errno: errno, operation: "make a pipe") }
+        return (Descriptor(numbers[0]), Descriptor(numbers[1]))
+    }
+
+    static func nowhere() throws(IOError) -> Descriptor {
+        let number = open("/dev/null", O_WRONLY | O_CLOEXEC)
+        guard number >= 0 else { throw IOError(errno: errno, operation: "open /dev/null") }
+        return Descriptor(number)
+    }
+
+    func stopBlocking() throws(IOError) {
+        guard fcntl(number, F_SETFL, O_NONBLOCK) == 0 else {
+            throw IOError(errno: errno, operation: "make a pipe ready")
+        }
+    }
+}

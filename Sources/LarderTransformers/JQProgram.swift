@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+import LarderIO
+
+/// Why jq did not give new content.
+package struct JQFailure: Error, Hashable, Sendable, CustomStringConvertible {
+    package enum Reason: Hashable, Sendable {
+        /// The program does not compile; in jq's words.
+        case program(String)
+        /// The program failed on this content; in jq's words.
+        case content(String)
+        case timedOut(Duration)
+        /// As many as may run at a time were running all the while.
+        case busy(Duration)
+        case tooLarge(limit: Int)
+        /// The worker ended: its memory was not enough, or jq broke.
+        case ended(String)
+        /// No worker could be started.
+        case notStarted(String)
+    }
+
+    package let reason: Reason
+
+    init(_ reason: Reason) { self.reason = reason }
+
+    package var description: String {
+        switch reason {
+        case .program(let message): "the jq program is wrong: \(message)"
+        case .content(let message): "jq: \(message)"
+        case .timedOut(let limit): "jq took longer than \(limit)"
+        case .busy(let limit): "too many of this jq program were running for \(limit)"
+        case .tooLarge(let limit): "jq gave more than the \(limit) octets allowed"
+        case .ended(let how): "jq broke off with \(how)"
+        case .notStarted(let detail): "jq could not be started: \(detail)"
+        }
+    }
+}
+
+/// A jq program that compiles, and the processes that run it.
+///
+/// A process runs one value after the other; there are as many as values are being transformed at a time, up to
+/// `concurrency`, and they stay as long as the program does.
+package final class JQProgram: Sendable {
+    package let text: String
+    /// How long one value may take. Then the process is killed; the next value gets a new one.
+    package let timeout: Duration
+
+    /// How many values may be transformed at a time. Others wait, as long as `timeout`.
+    package static let concurrency = 4
+    /// How much memory a process may allocate.
+    package static let memoryLimit = 1 << 30
+    package static let usualTimeout: Duration = .seconds(10)
+
+    private let slots = Slots(JQProgram.concurrency)
+    private let idle = Lock<[Worker]>([])
+
+    /// Compiles the program, which takes some tens of milliseconds.
+    package init(_ text: String, timeout: Duration = JQProgram.usualTimeout) throws(JQFailure) {
+        self.text = text
+        self.timeout = timeout
+        let worker = try Worker(text, timeout: timeout)
+        idle.withLock { $0.append(worker) }
+    }
+
+    /// What the program makes of JSON; nil when it gives no result.
+    package func run(_ input: [UInt8], limit: Int) throws(JQFailure) -> [UInt8]? {
+        guard slots.take(within: timeout) else { throw JQFailure(.busy(timeout)) }
+        defer { slots.giveBack() }
+        let worker = if let waiting = waiting() { waiting } else { try Worker(text, timeout: timeout) }
+        let answer = try worker.ask(JQFrame(.value, input), limit: limit, within: timeout)
+        // Only one that answered in good order is used again; others are ended when they are let go.
+        idle.withLock { $0.append(worker) }
+        switch answer.kind {
+        case .value: return answer.octets
+        case .nothing: return nil
+        case .program, .failure: throw JQFailure(.content(String(decoding: answer.octets, as: UTF8.self)))
+        }
+    }
+}
+
+extension JQProgram {
+    /// A process that has nothing to do. Those that the system has ended meanwhile go.
+    private func waiting() -> Worker? {
+        while let worker = idle.withLock({ $0.popLast() }) {
+            if !worker.hasEnded { return worker }
+        }
+        return nil
+    }
+}
+
+/// A process that runs one jq program.
+// @unchecked: whoever took it out of `JQProgram.idle` is the only one to use it.
+private final class Worker: @unchecked Sendable {
+    private let process: ChildProcess
+
+    var hasEnded: Bool { process.hasEnded }
+
+    init(_ program: String, timeout: Duration) throws(JQFailure) {
+        // A second more than the daemon waits itself: it counts only when the daemon is no more.
+        let seconds = timeout.components.seconds + 2
+        do throws(IOError) {
+            process = try ChildProcess(
+                path: try Worker.executable.get(),
+                arguments: [JQWorker.argument, String(seconds), String(JQProgram.memoryLimit)],
+                environment: ChildEnvironment.usual.filter { !$0.hasPrefix("HOME=") }, readsComplaints: false)
+        } catch {
+            throw JQFailure(.notStarted(error.detail))
+        }
+        let answer = try ask(JQFrame(.program, Array(program.utf8)), limit: 65_536, within: JQProgram.usualTimeout)
+        guard answer.kind == .program else {
+            throw JQFailure(.program(String(decoding: answer.octets, as: UTF8.self)))
+        }
+    }
+
+    func ask(_ question: JQFrame, limit: Int, within time: Duration) throws(JQFailure) -> JQFrame {
+        var octets: [UInt8] = []
+        let outcome: ChildProcess.Outcome
+        do throws(IOError) {
+            outcome = try process.exchange(
+                question.encoded, closingInput: false, into: &octets, limit: limit + JQFrame.headSize,
+                until: .now + time, isComplete: JQFrame.isWhole)
+        } catch {
+            throw JQFailure(.ended(error.detail))
+        }
+        switch outcome {
+        case .complete:
+            guard let answer = JQFrame(octets) else { throw JQFailure(.ended("an answer that makes no sense")) }
+            return answer
+        case .closed: throw JQFailure(.ended(process.end().description))
+        case .tooLarge: throw JQFailure(.tooLarge(limit: limit))
+        case .timedOut: throw JQFailure(.timedOut(time))
+        }
+    }
+
+    /// The program `larder`, which is this one or, where this is another program of the same build, beside it.
+    private static let executable: Result<String, IOError> = {
+        var buffer = [CChar](repeating: 0, count: 4_097)
+        let count = readlink("/proc/self/exe", &buffer, buffer.count - 1)
+        guard count > 0 else { return .failure(IOError(errno: errno, operation: "find the program larder")) }
+        let path = String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let name = path[(path.lastIndex(of: "/") ?? path.startIndex)...].dropFirst()
+        // An upgrade may have replaced the file: its old name is then marked, and the link still leads to it.
+        if name == "larder" || name == "larder (deleted)" { return .success("/proc/self/exe") }
+        return .success(path.dropLast(name.count) + "larder")
+    }()
+}

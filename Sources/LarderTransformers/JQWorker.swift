@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+
+/// The process that runs one jq program for the daemon: `larder jq-worker`.
+///
+/// It reads the program, then values, from its standard input, and answers each on its standard output. It ends
+/// when its input does. Its memory is limited, and when a value takes too long the kernel ends it: nothing that a
+/// program or a response does can harm the daemon.
+package enum JQWorker {
+    /// The argument that makes `larder` a worker. The seconds that a value may take, and the octets of memory, follow.
+    package static let argument = "jq-worker"
+
+    /// Does the work of a worker; what is returned is its exit status.
+    package static func run(_ arguments: [String]) -> Int32 {
+        guard arguments.count == 2, let seconds = UInt32(arguments[0]), let memory = UInt(arguments[1]) else {
+            return 64
+        }
+        var limit = rlimit(rlim_cur: rlim_t(memory), rlim_max: rlim_t(memory))
+        var noFile = rlimit(rlim_cur: 0, rlim_max: 0)
+        guard setrlimit(__rlimit_resource_t(RLIMIT_DATA.rawValue), &limit) == 0,
+            setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &noFile) == 0
+        else { return 71 }
+        guard let program = read(), program.kind == .program else { return 65 }
+        do throws(JQInterpreter.Failure) {
+            let interpreter = try JQInterpreter(String(decoding: program.octets, as: UTF8.self))
+            guard write(JQFrame(.program)) else { return 0 }
+            while let value = read(), value.kind == .value {
+                alarm(seconds)
+                guard write(answer(interpreter, value.octets)) else { return 0 }
+                alarm(0)
+            }
+        } catch {
+            _ = write(JQFrame(.failure, Array(error.message.utf8)))
+        }
+        return 0
+    }
+
+    private static func answer(_ interpreter: JQInterpreter, _ value: [UInt8]) -> JQFrame {
+        do throws(JQInterpreter.Failure) {
+            return try interpreter.run(value).map { JQFrame(.value, $0) } ?? JQFrame(.nothing)
+        } catch {
+            return JQFrame(.failure, Array(error.message.utf8))
+        }
+    }
+
+    /// nil at the end of the input.
+    private static func read() -> JQFrame? {
+        guard let head = read(JQFrame.headSize), let length = JQFrame.length(head), let rest = read(length) else {
+            return nil
+        }
+        return JQFrame(head + rest)
+    }
+
+    private static func read(_ count: Int) -> [UInt8]? {
+        var octets = [UInt8](repeating: 0, count: count)
+        var filled = 0
+        while filled < count {
+            let got = octets.withUnsafeMutableBytes { bytes in
+                bytes.baseAddress.map { Glibc.read(0, $0 + filled, count - filled) } ?? 0
+            }
+            guard got > 0 else { return nil }
+            filled += got
+        }
+        return octets
+    }
+
+    private static func write(_ frame: JQFrame) -> Bool {
+        let octets = frame.encoded
+        var written = 0
+        while written < octets.count {
+            let count = octets.withUnsafeBytes { bytes in
+                bytes.baseAddress.map { Glibc.write(1, $0 + written, octets.count - written) } ?? -1
+            }
+            guard count > 0 else { return false }
+            written += count
+        }
+        return true
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Larder
+
+/// What all transformers of this module can be told.
+package struct TransformerOptions: Sendable {
+    /// What happens to content of a type that the transformer does not take.
+    package var onMismatch: InputTypeMismatchAction = .error
+    /// Whether the content of error responses is transformed too; where that fails, the error stays as it was.
+    package var transformErrors = false
+    /// How many octets may come out.
+    package var sizeLimit = 256 << 20
+
+    package init() {}
+}
+
+/// A transformer from entity to entity that can be told what to do about other types and about errors.
+///
+/// Content that was never there is not transformed. Giving nil is the error `TransformerReturnedNil`; a thrown
+/// `WrongContent` is treated as `onMismatch` says; anything else thrown becomes the cause of an error.
+struct EntityTransformer: ResponseTransformer {
+    let transformerDescription: String
+    let options: TransformerOptions
+    /// What the transformer takes, in words.
+    let takes: String
+    /// Whether content is of the type that comes out, for `skipIfOutputTypeMatches`.
+    let isOutput: @Sendable (any Sendable) -> Bool
+    let body: @Sendable (AnyEntity) throws -> AnyEntity?
+
+    /// Thrown by `body` when the content is of a type that it does not take.
+    struct WrongContent: Error {}
+
+    func applies(to response: Response) -> Bool {
+        guard let entity = response.entity, (entity.content as? [UInt8])?.isEmpty != true else { return false }
+        if case .failure = response { return options.transformErrors }
+        return true
+    }
+
+    func process(_ response: Response) -> Response {
+        guard applies(to: response), let entity = response.entity else { return response }
+        switch (transform(entity), response) {
+        case (let result, .success): return result
+        case (.success(let transformed), .failure(var error)):
+            error.entity = transformed
+            return .failure(error)
+        case (.failure, .failure): return response
+        }
+    }
+
+    private func transform(_ entity: AnyEntity) -> Response {
+        do {
+            if let output = try body(entity) { return .success(output) }
+            return failure(entity, TransformerReturnedNil(transformer: transformerDescription))
+        } catch is WrongContent {
+            return mismatch(entity)
+        } catch {
+            return failure(entity, error)
+        }
+    }
+
+    private func mismatch(_ entity: AnyEntity) -> Response {
+        switch options.onMismatch {
+        case .skip: return .success(entity)
+        case .skipIfOutputTypeMatches where isOutput(entity.content): return .success(entity)
+        case .skipIfOutputTypeMatches, .error:
+            return failure(
+                entity,
+                WrongInputTypeInTransformerPipeline(
+                    expected: takes, actual: ContentType.name(of: entity.content), transformer: transformerDescription))
+        }
+    }
+
+    private func failure(_ entity: AnyEntity, _ cause: any Error) -> Response {
+        .failure(RequestError(status: entity.status, entity: entity, cause: cause, timestamp: entity.timestamp))
+    }
+}
+
+/// The types of content that a pipeline of the daemon deals in, by the names they have in its settings.
+package enum ContentType: String, Sendable, CaseIterable {
+    /// Octets as they came, or as a program wrote them.
+    case octets
+    /// What `text` makes.
+    case text
+    /// What `json`, `jq` and `jsonPointer` make.
+    case json
+    /// What `image` makes.
+    case image
+
+    func isType(of content: any Sendable) -> Bool {
+        switch self {
+        case .octets: content is [UInt8]
+        case .text: content is String
+        case .json: content is JSONValue
+        case .image: content is ImageInfo
+        }
+    }
+
+    static func name(of content: any Sendable) -> String {
+        allCases.first { $0.isType(of: content) }?.rawValue ?? String(describing: type(of: content as Any))
+    }
+}

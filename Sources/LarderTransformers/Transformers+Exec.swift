@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+package import Larder
+import LarderHTTP
+package import LarderIO
+
+/// A program that gets content on its standard input and writes what becomes of it to its standard output.
+package struct ExecCommand: Sendable, Hashable {
+    /// The program's absolute path, then its arguments. No shell looks at them.
+    package var arguments: [String]
+    /// How long it may take; then it is killed with everything that it started.
+    package var timeout: Duration = .seconds(10)
+    /// How many of it may run at a time. Others wait, as long as `timeout`.
+    package var concurrency = 4
+    /// The media type of what it writes; nil when that stays.
+    package var contentType: String?
+
+    package init(_ arguments: [String]) { self.arguments = arguments }
+}
+
+/// Why a program did not give new content.
+package struct ExecFailure: Error, Hashable, Sendable, CustomStringConvertible {
+    package enum Reason: Hashable, Sendable {
+        /// It could not be started; in the system's words.
+        case notStarted(String)
+        /// It ended with something else than status 0; with the first line of its complaints.
+        case failed(ChildProcess.Ending, String)
+        case timedOut(Duration)
+        /// As many as may run at a time were running all the while.
+        case busy(Duration)
+        case tooLarge(limit: Int)
+    }
+
+    package let program: String
+    package let reason: Reason
+
+    package var description: String {
+        switch reason {
+        case .notStarted(let detail): "\(program) could not be started: \(detail)"
+        case .failed(let ending, ""): "\(program) ended with \(ending)"
+        case .failed(let ending, let complaint): "\(program) ended with \(ending): \(complaint)"
+        case .timedOut(let limit): "\(program) took longer than \(limit)"
+        case .busy(let limit): "too many of \(program) were running for \(limit)"
+        case .tooLarge(let limit): "\(program) wrote more than the \(limit) octets allowed"
+        }
+    }
+}
+
+extension Transformers {
+    /// Has a program make new content.
+    package static func exec(_ command: ExecCommand, _ options: TransformerOptions) -> some ResponseTransformer {
+        let runner = ExecRunner(command)
+        return EntityTransformer(
+            transformerDescription: "exec \(command.arguments.first ?? "")", options: options,
+            takes: "content that can be sent", isOutput: { $0 is [UInt8] },
+            body: { entity in
+                let decoded = try entity.decoded(limit: options.sizeLimit)
+                guard let encodable = decoded.content as? any WireEncodable else {
+                    throw EntityTransformer.WrongContent()
+                }
+                let input = try encodable.wireContent()
+                let output = try runner.run(input.octets, limit: options.sizeLimit)
+                var result = decoded.withContent(output as any Sendable)
+                if let type = command.contentType ?? input.contentType { result.fields[.contentType] = type }
+                result.fields.remove(.contentEncoding)
+                return result
+            })
+    }
+}
+
+/// Runs a command again and again, so many at a time.
+private final class ExecRunner: Sendable {
+    private let command: ExecCommand
+    private let slots: Slots
+
+    init(_ command: ExecCommand) {
+        self.command = command
+        slots = Slots(max(1, command.concurrency))
+    }
+
+    func run(_ input: [UInt8], limit: Int) throws(ExecFailure) -> [UInt8] {
+        guard slots.take(within: command.timeout) else { throw failure(.busy(command.timeout)) }
+        defer { slots.giveBack() }
+        do {
+            let child = try ChildProcess(
+                path: command.arguments.first ?? "", arguments: Array(command.arguments.dropFirst()),
+                environment: ChildEnvironment.usual)
+            var output: [UInt8] = []
+            let outcome = try child.exchange(
+                input, closingInput: true, into: &output, limit: limit, until: .now + command.timeout)
+            switch outcome {
+            case .timedOut: throw failure(.timedOut(command.timeout))
+            case .tooLarge: throw failure(.tooLarge(limit: limit))
+            case .complete, .closed: break
+            }
+            let ending = child.end()
+            guard ending == .exited(0) else { throw failure(.failed(ending, ExecRunner.line(child.complaint))) }
+            return output
+        } catch let error as ExecFailure {
+            throw error
+        } catch {
+            throw failure(.notStarted((error as? IOError)?.detail ?? "\(error)"))
+        }
+    }
+
+    private func failure(_ reason: ExecFailure.Reason) -> ExecFailure {
+        ExecFailure(program: command.arguments.first ?? "", reason: reason)
+    }
+
+    /// The first line of what a program complained of, with nothing in it that a terminal would obey.
+    private static func line(_ complaint: [UInt8]) -> String {
+        let line = complaint.prefix { $0 != 0x0A && $0 != 0x0D }.prefix(200)
+        return String(
+            String.UnicodeScalarView(
+                String(decoding: line, as: UTF8.self).unicodeScalars.filter { $0.value >= 0x20 && $0.value != 0x7F }))
+    }
+}
+
+/// What programs need to run at all. Nothing else is handed on: the daemon's environment may hold secrets.
+enum ChildEnvironment {
+    static let usual: [String] = {
+        let names: [String] = ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR"]
+        return names.compactMap { name in getenv(name).map { "\(name)=" + String(cString: $0) } }
+    }()
+}
