@@ -14,6 +14,8 @@ package struct EntityRecord: Sendable {
     /// After this the entity is among the first to be evicted.
     package var expires: Timestamp?
     package var content: ContentReference
+    /// By what else the entity is found. Known of what is written, not of what was read.
+    package var labels: [EntityLabel] = []
 
     package init(
         variant: [UInt8], head: [UInt8], requestTime: Timestamp, responseTime: Timestamp, storedAt: Timestamp,
@@ -76,24 +78,34 @@ package struct EntityMatch: Sendable {
     package var partition: String?
     package var stage: String?
     package var urlPrefix: String?
+    /// Entities with this label, which are found without looking at all others.
+    package var label: EntityLabel?
     package var predicate: (@Sendable (EntityKey) -> Bool)?
 
     package init(
         service: String? = nil, partition: String? = nil, stage: String? = nil, urlPrefix: String? = nil,
-        predicate: (@Sendable (EntityKey) -> Bool)? = nil
+        label: EntityLabel? = nil, predicate: (@Sendable (EntityKey) -> Bool)? = nil
     ) {
         self.service = service
         self.partition = partition
         self.stage = stage
         self.urlPrefix = urlPrefix
+        self.label = label
         self.predicate = predicate
     }
 
+    /// Whether an entity under `key` is meant, as far as its key says.
     package func accepts(_ key: EntityKey) -> Bool {
         (service == nil || service == key.service)
             && (partition == nil || partition == key.partition)
             && (stage == nil || stage == key.stage)
             && (urlPrefix.map { key.url.utf8.starts(with: $0.utf8) } ?? true)
             && (predicate?(key) ?? true)
+    }
+
+    /// Whether both certainly mean the same entities.
+    func isSame(as other: EntityMatch) -> Bool {
+        predicate == nil && other.predicate == nil && service == other.service && partition == other.partition
+            && stage == other.stage && urlPrefix == other.urlPrefix && label == other.label
     }
 }

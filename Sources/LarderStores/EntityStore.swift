@@ -22,17 +22,21 @@ package protocol EntityStore: Sendable {
 
     /// Begins to store an entity, which replaces the one of the same key and variant when it is finished.
     ///
-    /// - Parameter expectedLength: the octets of content there will be, if known; any other number is not stored.
+    /// - Parameters:
+    ///   - expectedLength: the octets of content there will be, if known; any other number is not stored.
+    ///   - labels: by what else it is found.
     func beginWrite(
         _ key: EntityKey, variant: [UInt8], head: [UInt8], requestTime: Timestamp, responseTime: Timestamp,
-        storedAt: Timestamp, expires: Timestamp?, expectedLength: Int64?
+        storedAt: Timestamp, expires: Timestamp?, expectedLength: Int64?, labels: [EntityLabel]
     ) -> Writer
 
     /// Replaces the head and times of an entity, as a validation does (RFC 9111 §4.3.4), if it is still the one that
     /// was stored at `ifStoredAt`; otherwise nothing happens.
+    ///
+    /// - Parameter labels: in place of those it has; nil leaves them.
     func updateHead(
         _ key: EntityKey, variant: [UInt8], head: [UInt8], requestTime: Timestamp, responseTime: Timestamp,
-        expires: Timestamp?, ifStoredAt: Timestamp)
+        expires: Timestamp?, ifStoredAt: Timestamp, labels: [EntityLabel]?)
 
     /// Notes that `key` was useful, so that eviction passes over it.
     func touch(_ key: EntityKey)
@@ -45,6 +49,13 @@ package protocol EntityStore: Sendable {
     /// Removes what matches and was stored before the call. Returns how many entities that were.
     @discardableResult
     func removeAll(where match: EntityMatch) async -> Int
+
+    /// Begins to remove what matches and was stored before the call; from now on readers see none of it. With a label
+    /// it costs the same however much is stored.
+    func beginRemoval(_ match: EntityMatch)
+
+    /// Whether anything may have the label. False is certain; true may be an error of caution.
+    func mayContain(_ label: EntityLabel) -> Bool
 
     /// Removes everything, and whatever traces of it the store can reach.
     func wipe() async
@@ -59,6 +70,28 @@ package protocol EntityStore: Sendable {
     func close() async
 
     var statistics: StoreStatistics { get }
+}
+
+extension EntityStore {
+    /// Begins to store an entity without labels.
+    package func beginWrite(
+        _ key: EntityKey, variant: [UInt8], head: [UInt8], requestTime: Timestamp, responseTime: Timestamp,
+        storedAt: Timestamp, expires: Timestamp?, expectedLength: Int64?
+    ) -> Writer {
+        beginWrite(
+            key, variant: variant, head: head, requestTime: requestTime, responseTime: responseTime,
+            storedAt: storedAt, expires: expires, expectedLength: expectedLength, labels: [])
+    }
+
+    /// Replaces the head and times of an entity and leaves its labels.
+    package func updateHead(
+        _ key: EntityKey, variant: [UInt8], head: [UInt8], requestTime: Timestamp, responseTime: Timestamp,
+        expires: Timestamp?, ifStoredAt: Timestamp
+    ) {
+        updateHead(
+            key, variant: variant, head: head, requestTime: requestTime, responseTime: responseTime, expires: expires,
+            ifStoredAt: ifStoredAt, labels: nil)
+    }
 }
 
 /// An entity on its way into a store. Any thread may call, one at a time for `append` and `finish`.

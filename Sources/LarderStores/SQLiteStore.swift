@@ -108,7 +108,11 @@ package final class SQLiteStore: EntityStore {
             case .merge(let overlay):
                 var stored: [EntityRecord] = []
                 if !overlay.hidesRows {
-                    stored = await rows(of: key).filter { !overlay.hides(row: $0.id) }.map(\.record)
+                    // Labels first: a row that goes meanwhile is not read then.
+                    let hidden = await rows(of: key, hiddenBy: overlay.hiddenLabels)
+                    stored = await rows(of: key).filter { row in
+                        !overlay.hides(row: row.id) && !hidden.contains(row.id)
+                    }.map(\.record)
                 }
                 return await withDigests(overlay.applied(to: stored))
             }
@@ -127,6 +131,21 @@ package final class SQLiteStore: EntityStore {
         for id in found.surplus { core.queue.post(.discardEntity(id: id)) }
         if !found.rows.isEmpty { core.index.touch(key.hash) }
         return found.rows
+    }
+
+    /// The rows of a key that removals by label are about.
+    private func rows(
+        of key: EntityKey, hiddenBy labels: [(label: EntityLabel, through: Int64?)]
+    ) async -> Set<Int64> {
+        guard !labels.isEmpty else { return [] }
+        let found = await core.reading { (reader) throws(SQLiteFailure) in
+            var rows: Set<Int64> = []
+            for (label, last) in labels {
+                rows.formUnion(try reader.rows(of: key, with: label).filter { $0 <= last ?? .max })
+            }
+            return rows
+        }
+        return found ?? []
     }
 
     /// Content that is not committed yet has not been digested; that is not done on the thread of the caller.
@@ -179,21 +198,22 @@ package final class SQLiteStore: EntityStore {
 
     package func beginWrite(
         _ key: EntityKey, variant: [UInt8], head: [UInt8], requestTime: Timestamp, responseTime: Timestamp,
-        storedAt: Timestamp, expires: Timestamp?, expectedLength: Int64?
+        storedAt: Timestamp, expires: Timestamp?, expectedLength: Int64?, labels: [EntityLabel]
     ) -> EntityWriter {
-        let record = EntityRecord(
+        var record = EntityRecord(
             variant: variant, head: head, requestTime: requestTime, responseTime: responseTime, storedAt: storedAt,
             expires: expires, content: .empty)
+        record.labels = labels
         return EntityWriter(core: core, key: key, record: record, expectedLength: expectedLength)
     }
 
     package func updateHead(
         _ key: EntityKey, variant: [UInt8], head: [UInt8], requestTime: Timestamp, responseTime: Timestamp,
-        expires: Timestamp?, ifStoredAt: Timestamp
+        expires: Timestamp?, ifStoredAt: Timestamp, labels: [EntityLabel]?
     ) {
         let update = HeadUpdate(
             variant: variant, head: head, requestTime: requestTime, responseTime: responseTime, expires: expires,
-            storedAt: ifStoredAt)
+            storedAt: ifStoredAt, labels: labels)
         _ = core.queue.accept(Operation(key: key, change: .updateHead(update)))
     }
 
@@ -213,6 +233,15 @@ package final class SQLiteStore: EntityStore {
             let removal = Removal(match: match, removed: 0, continuation: continuation)
             if !core.queue.post(.removeAll(removal)) { continuation.resume(returning: 0) }
         }
+    }
+
+    package func beginRemoval(_ match: EntityMatch) {
+        if let label = match.label, !mayContain(label) { return }
+        core.queue.post(.removeAll(Removal(match: match, removed: 0, continuation: nil)))
+    }
+
+    package func mayContain(_ label: EntityLabel) -> Bool {
+        core.state != .closed && core.index.mayContain(label.hash)
     }
 
     package func wipe() async {

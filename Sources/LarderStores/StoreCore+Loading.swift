@@ -23,6 +23,10 @@ extension StoreCore {
                 count += 1
                 return self.generation == generation && !isClosing
             }
+            try reader.forEachLabelHash { hash in
+                index.insert(hash)
+                return self.generation == generation && !isClosing
+            }
             try reader.forEachMark { hash in
                 index.restoreMark(hash)
                 return self.generation == generation && !isClosing

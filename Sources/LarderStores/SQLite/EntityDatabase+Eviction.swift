@@ -78,26 +78,16 @@ extension EntityDatabase {
 
     /// Removes up to `limit` rows of a removal. Returns whether there may be more, and how many were removed.
     func continueRemoval(_ removal: Removal, lastID: Int64, limit: Int) throws(SQLiteFailure) -> (Bool, Int) {
-        var rows: [(id: Int64, keyHash: UInt64, content: Int64?)] = []
-        var examined = 0
-        entitiesInRange.bind(1, removal.nextID)
-        entitiesInRange.bind(2, lastID)
-        entitiesInRange.bind(3, Int64(limit))
-        do {
-            defer { entitiesInRange.reset() }
-            while try entitiesInRange.step() {
-                examined += 1
-                removal.nextID = entitiesInRange.integer(0)
-                // What is not even a key can be meant by nobody, and is of no use to anybody.
-                guard let key = EntityKey(bytes: entitiesInRange.bytes(3)), !removal.match.accepts(key) else {
-                    rows.append(
-                        (removal.nextID, entitiesInRange.hash(1), entitiesInRange.optionalInteger(2)))
-                    continue
-                }
-            }
+        let examined = try rows(of: removal, through: lastID, limit: limit)
+        removal.nextID = examined.last?.id ?? removal.nextID
+        var removed = 0
+        for row in examined {
+            // What is not even a key can be meant by nobody, and is of no use to anybody.
+            if let key = EntityKey(bytes: row.key), !removal.match.accepts(key) { continue }
+            try removeRow(id: row.id, keyHash: row.keyHash, content: row.content)
+            removed += 1
         }
-        for row in rows { try removeRow(id: row.id, keyHash: row.keyHash, content: row.content) }
-        return (examined == limit, rows.count)
+        return (examined.count == limit, removed)
     }
 
     /// Gives up to `pages` free pages back to the file system. Outside of transactions.

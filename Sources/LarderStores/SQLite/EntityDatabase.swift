@@ -28,6 +28,7 @@ final class EntityDatabase {
     private let begin, commit, rollback: Statement
     private let insertEntity, findEntity, entitiesOfKey, entityByID, deleteEntity, updateEntity: Statement
     private let insertContent, findContent, contentByID, setUsers, deleteContent, anyOfKey: Statement
+    let insertLabel, deleteLabels, labelledInRange: Statement
     let entitiesInRange, evictionCandidates, pageCount, freePageCount, addMark, removeMark, setState: Statement
 
     init(_ connection: Connection) throws(SQLiteFailure) {
@@ -69,6 +70,13 @@ final class EntityDatabase {
         anyOfKey = try connection.prepare("SELECT 1 FROM entity WHERE keyHash = ?1 LIMIT 1")
         entitiesInRange = try connection.prepare(
             "SELECT id, keyHash, content, key FROM entity WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3")
+        insertLabel = try connection.prepare("INSERT OR IGNORE INTO label (hash, entity) VALUES (?1, ?2)")
+        deleteLabels = try connection.prepare("DELETE FROM label WHERE entity = ?1")
+        labelledInRange = try connection.prepare(
+            """
+            SELECT entity.id, keyHash, content, key FROM label CROSS JOIN entity ON entity.id = label.entity
+            WHERE label.hash = ?4 AND label.entity > ?1 AND label.entity <= ?2 ORDER BY label.entity LIMIT ?3
+            """)
         evictionCandidates = try connection.prepare(
             "SELECT id, keyHash, content, expires FROM entity WHERE id > ?1 ORDER BY id LIMIT ?2")
         pageCount = try connection.prepare("PRAGMA page_count")
@@ -136,6 +144,7 @@ final class EntityDatabase {
             try removeEntity(keyHash: key.hash, variantHash: variantHash)
             try insertEntity.run()
         }
+        try add(record.labels, to: lastEntityID)
         effects.entries += 1
     }
 
@@ -162,6 +171,9 @@ final class EntityDatabase {
         updateEntity.bind(5, seal.value(key: key.bytes, variant: update.variant, head: update.head, using: hashing))
         updateEntity.bind(6, update.head)
         try updateEntity.run()
+        guard let labels = update.labels else { return }
+        try removeLabels(of: row.id)
+        try add(labels, to: row.id)
     }
 
     /// Removes one variant of a key, or all.
@@ -201,6 +213,7 @@ final class EntityDatabase {
         deleteEntity.bind(1, id)
         try deleteEntity.run()
         effects.entries -= connection.changes
+        try removeLabels(of: id)
         effects.shrunkKeys.insert(keyHash)
         if let content { try releaseContent(id: content) }
     }

@@ -23,7 +23,7 @@ final class EntityReader {
     let generation: Int
     private let connection: Connection
     private let hashing = ContentDigest.Hashing()
-    private let entities, content, listing: Statement
+    private let entities, content, listing, labelled, labelledOfKey: Statement
 
     init(path: String, generation: Int, mappedBytes: Int64) throws(SQLiteFailure) {
         self.generation = generation
@@ -47,6 +47,16 @@ final class EntityReader {
             SELECT entity.id, keyHash, key, variant, requestTime, responseTime, storedAt, expires, length
             FROM entity LEFT JOIN content ON content.id = entity.content
             WHERE entity.id > ?1 ORDER BY entity.id LIMIT ?2
+            """)
+        labelled = try connection.prepare(
+            """
+            SELECT entity.id, keyHash, key, variant, requestTime, responseTime, storedAt, expires, length
+            FROM label CROSS JOIN entity ON entity.id = label.entity LEFT JOIN content ON content.id = entity.content
+            WHERE label.hash = ?3 AND label.entity > ?1 ORDER BY label.entity LIMIT ?2
+            """)
+        labelledOfKey = try connection.prepare(
+            """
+            SELECT entity.id FROM entity JOIN label ON label.entity = entity.id AND label.hash = ?2 WHERE keyHash = ?1
             """)
     }
 
@@ -134,6 +144,17 @@ final class EntityReader {
     func list(
         after row: Int64, examine: Int, limit: Int, match: EntityMatch, index: KeyIndex
     ) throws(SQLiteFailure) -> (lines: [EntityListing], last: Int64?) {
+        guard let label = match.label else {
+            return try list(listing, after: row, examine: examine, limit: limit, match: match, index: index)
+        }
+        labelled.bind(3, hash: label.hash)
+        return try list(labelled, after: row, examine: examine, limit: limit, match: match, index: index)
+    }
+
+    private func list(
+        _ listing: borrowing Statement, after row: Int64, examine: Int, limit: Int, match: EntityMatch,
+        index: KeyIndex
+    ) throws(SQLiteFailure) -> (lines: [EntityListing], last: Int64?) {
         var lines: [EntityListing] = []
         var examined = 0
         var last: Int64?
@@ -154,6 +175,22 @@ final class EntityReader {
                     isRecentlyUsed: index.isMarked(listing.hash(1))))
         }
         return (lines, examined == examine || lines.count == limit ? last : nil)
+    }
+
+    /// The rows of a key that have the label.
+    func rows(of key: EntityKey, with label: EntityLabel) throws(SQLiteFailure) -> [Int64] {
+        var rows: [Int64] = []
+        labelledOfKey.bind(1, hash: key.hash)
+        labelledOfKey.bind(2, hash: label.hash)
+        defer { labelledOfKey.reset() }
+        while try labelledOfKey.step() { rows.append(labelledOfKey.integer(0)) }
+        return rows
+    }
+
+    /// Calls `body` with the hash of every label, in their order, until it returns false.
+    func forEachLabelHash(_ body: (UInt64) -> Bool) throws(SQLiteFailure) {
+        let statement = try connection.prepare("SELECT DISTINCT hash FROM label")
+        while try statement.step(), body(statement.hash(0)) {}
     }
 
     /// Calls `body` with the hash of every key, in no order, until it returns false.

@@ -4,6 +4,8 @@
 struct Migration {
     let name: String
     let sql: String
+    /// What else is done to the rows there are.
+    var fill: (@Sendable (Connection) throws(SQLiteFailure) -> Void)?
 
     /// Never change a step that was released; add one.
     static let all: [Migration] = [
@@ -43,6 +45,17 @@ struct Migration {
                 CREATE TABLE recentlyUsed (keyHash INTEGER PRIMARY KEY);
                 CREATE TABLE state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
                 """),
+        Migration(
+            name: "entities are found by what they have in common",
+            sql: """
+                CREATE TABLE label (
+                    hash INTEGER NOT NULL,
+                    entity INTEGER NOT NULL,
+                    PRIMARY KEY (hash, entity)
+                ) WITHOUT ROWID;
+                CREATE INDEX labelByEntity ON label (entity);
+                """,
+            fill: labelPartitions),
     ]
 }
 
@@ -54,6 +67,8 @@ struct Migration {
 ///   if there is none. `seal` guards everything in the row and the digest of the content against damage.
 /// - `content`: what entities with equal content share; `users` counts them. Either `octets`, or, for a file named
 ///   by its digest, `blocks`: the digests of its parts of 256 KiB.
+/// - `label`: by which entities are found together, by hash: the URL of what lies in partitions, the groups of what
+///   has some. A row without its entity means nothing.
 /// - `recentlyUsed`: the keys that eviction will pass over once. `state`: where it is.
 enum Schema {
     /// "Lrdr", so that `file` and others can tell what the database is.
@@ -92,8 +107,14 @@ enum Schema {
         }
         var migrated: [String] = []
         for (index, migration) in migrations.enumerated().dropFirst(version) {
-            try connection.execute(
-                "BEGIN IMMEDIATE; \(migration.sql); PRAGMA user_version = \(index + 1); COMMIT;")
+            try connection.execute("BEGIN IMMEDIATE; \(migration.sql);")
+            do {
+                try migration.fill?(connection)
+                try connection.execute("PRAGMA user_version = \(index + 1); COMMIT;")
+            } catch {
+                if connection.isInTransaction { try? connection.execute("ROLLBACK") }
+                throw error
+            }
             migrated.append(migration.name)
         }
         return .ready(migrated: isNew ? [] : migrated)

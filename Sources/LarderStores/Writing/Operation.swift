@@ -47,6 +47,11 @@ final class Operation: @unchecked Sendable {
         }
     }
 
+    /// Whether it writes an entity with that label.
+    func writes(_ label: EntityLabel) -> Bool {
+        if case .write(let record, _) = change { record.labels.contains(label) } else { false }
+    }
+
     var isWrite: Bool {
         if case .write = change { true } else { false }
     }
@@ -61,12 +66,15 @@ struct HeadUpdate: Sendable {
     var expires: Timestamp?
     /// Which version of the entity it is about.
     var storedAt: Timestamp
+    /// In place of the labels it had; nil leaves them.
+    var labels: [EntityLabel]?
 
     func apply(to record: inout EntityRecord) {
         record.head = head
         record.requestTime = requestTime
         record.responseTime = responseTime
         record.expires = expires
+        if let labels { record.labels = labels }
     }
 }
 
@@ -84,7 +92,7 @@ final class Removal: @unchecked Sendable {
     /// Who waits for the end; nobody any more if it cannot be done now.
     var continuation: UnsafeContinuation<Int, Never>?
 
-    init(match: EntityMatch, removed: Int, continuation: UnsafeContinuation<Int, Never>) {
+    init(match: EntityMatch, removed: Int, continuation: UnsafeContinuation<Int, Never>?) {
         self.match = match
         self.removed = removed
         self.continuation = continuation

@@ -6,6 +6,10 @@ struct Overlay: Sendable {
     var operations: [Operation.Change] = []
     /// Removals of many entities that the key meets: up to which row; nil for all that are committed.
     var hiddenThrough: [Int64?] = []
+    /// The same of removals that are about rows with a label only.
+    var hiddenLabels: [(label: EntityLabel, through: Int64?)] = []
+
+    var isEmpty: Bool { operations.isEmpty && hiddenThrough.isEmpty && hiddenLabels.isEmpty }
 
     /// Whether the rows in the database do not matter.
     var hidesRows: Bool {

@@ -92,6 +92,7 @@ final class StoreWriter {
         guard let database else { throw .missing("there is no database") }
         let hasRoom = try makeRoom(for: Int64(batch.bytes))
         var begun: [Removal] = []
+        var ended: [(removal: Removal, removed: Int)] = []
         var flushes: [UnsafeContinuation<Void, Never>] = []
         var corruption: (generation: Int, message: String)?
         let effects = try database.transaction { () throws(SQLiteFailure) in
@@ -101,8 +102,16 @@ final class StoreWriter {
                 case .command(.discardEntity(let id)): try database.discardEntity(id: id)
                 case .command(.discardContent(let digest)): try database.discardContent(digest)
                 case .command(.removeAll(let removal)):
-                    core.queue.begin(removal, lastID: database.lastEntityID)
-                    begun.append(removal)
+                    let lastID = database.lastEntityID
+                    core.queue.begin(removal, lastID: lastID)
+                    // What a label finds is mostly little, and done at once.
+                    guard removal.match.label != nil else {
+                        begun.append(removal)
+                        continue
+                    }
+                    let slice = try database.continueRemoval(removal, lastID: lastID, limit: Self.removalSlice)
+                    ended.append((removal, slice.1))
+                    if slice.0 { begun.append(removal) }
                 case .command(.flush(let continuation)): flushes.append(continuation)
                 case .command(.reportCorruption(let generation, let message)): corruption = (generation, message)
                 case .command(.checkOrphan), .command(.wipe): break
@@ -111,6 +120,10 @@ final class StoreWriter {
         }
         removals += begun
         settle(batch, effects)
+        for (removal, removed) in ended {
+            core.queue.count(removed, for: removal)
+            if !begun.contains(where: { $0 === removal }) { core.queue.end(removal) }
+        }
         for flush in flushes { flush.resume() }
         if let corruption, corruption.generation == core.generation { setAside(reason: corruption.message) }
     }

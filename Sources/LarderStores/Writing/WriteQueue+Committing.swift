@@ -157,7 +157,12 @@ extension WriteQueue {
     func forgetAllKeys() {
         monitor.withLock { state in
             index.removeAll()
-            for (hash, operations) in state.pending where operations.contains(where: \.isWrite) { index.insert(hash) }
+            for (hash, operations) in state.pending where operations.contains(where: \.isWrite) {
+                index.insert(hash)
+                for case .write(let record, _) in operations.map(\.change) {
+                    for label in record.labels { index.insert(label.hash) }
+                }
+            }
         }
     }
 

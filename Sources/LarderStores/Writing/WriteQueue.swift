@@ -116,11 +116,15 @@ final class WriteQueue: Sendable {
                 guard state.acceptsWrites else { return false }
                 overtake(by: operation, in: &state)
                 index.insert(operation.key.hash)
+                if case .write(let record, _) = operation.change {
+                    for label in record.labels { index.insert(label.hash) }
+                }
             case .remove:
                 guard index.mayContain(operation.key.hash) else { return false }
                 overtake(by: operation, in: &state)
             case .updateHead(let update):
                 guard index.mayContain(operation.key.hash) else { return false }
+                for label in update.labels ?? [] { index.insert(label.hash) }
                 if let merged = merge(update, of: operation.key, in: &state) { return merged }
             }
             state.pending[operation.key.hash, default: []].append(operation)
@@ -166,6 +170,16 @@ final class WriteQueue: Sendable {
             case .discardEntity, .discardContent, .checkOrphan, .reportCorruption:
                 guard state.waiting < Self.discardLimit else { return false }
             case .removeAll(let removal), .wipe(let removal):
+                // The one that waits its turn does for this one too.
+                let hasTwin =
+                    removal.continuation == nil
+                    && state.removals.contains {
+                        $0.lastID == nil && $0.match.isSame(as: removal.match)
+                    }
+                guard !hasTwin else {
+                    hideOperations(of: removal, in: &state)
+                    return true
+                }
                 hideAll(for: removal, in: &state)
                 state.isHurried = true
             case .flush:
@@ -215,8 +229,14 @@ final class WriteQueue: Sendable {
     }
 
     private func hideAll(for removal: Removal, in state: inout State) {
+        hideOperations(of: removal, in: &state)
+        state.removals.append(removal)
+    }
+
+    private func hideOperations(of removal: Removal, in state: inout State) {
         for operations in state.pending.values {
             for operation in operations where removal.match.accepts(operation.key) {
+                if let label = removal.match.label, !operation.writes(label) { continue }
                 if operation.progress == .committing {
                     operation.isHidden = true
                 } else {
@@ -225,7 +245,6 @@ final class WriteQueue: Sendable {
                 }
             }
         }
-        state.removals.append(removal)
     }
 
     /// Takes an operation out of sight; whoever holds it finds it `dropped`.
@@ -280,9 +299,13 @@ final class WriteQueue: Sendable {
                 overlay.operations.append(operation.change)
             }
             for removal in state.removals where removal.match.accepts(key) {
-                overlay.hiddenThrough.append(removal.lastID)
+                if let label = removal.match.label {
+                    overlay.hiddenLabels.append((label, removal.lastID))
+                } else {
+                    overlay.hiddenThrough.append(removal.lastID)
+                }
             }
-            return overlay.operations.isEmpty && overlay.hiddenThrough.isEmpty ? .database : .merge(overlay)
+            return overlay.isEmpty ? .database : .merge(overlay)
         }
     }
 
