@@ -53,7 +53,9 @@ package final class Daemon: Sendable {
         private(set) var tls: TLSClientContext
         private(set) var caFile: String?
         /// Services by name with their numbers, so that a reload keeps what they have in memory.
-        private var services: [String: (service: Service, number: UInt32, partitions: PartitionSet)] = [:]
+        private var services: [String: (service: Service, number: UInt32)] = [:]
+        /// What was invalidated stays so across reloads.
+        let invalidations = Invalidations()
         /// A number is used once: resources under it may still be in memory.
         private var nextNumber: UInt32 = 0
 
@@ -70,7 +72,7 @@ package final class Daemon: Sendable {
         /// The service of that name and base URL.
         mutating func service(
             _ name: String, base: String?
-        ) -> (service: Service, number: UInt32, partitions: PartitionSet) {
+        ) -> (service: Service, number: UInt32) {
             if let known = services[name], known.service.baseURL?.string == base { return known }
             var defaults = Configuration()
             defaults.expirationMode = .heuristic
@@ -78,7 +80,7 @@ package final class Daemon: Sendable {
             let made = (
                 service: Service(
                     name, baseURL: base, standardTransformers: [], transport: transport, defaults: defaults),
-                number: nextNumber, partitions: PartitionSet()
+                number: nextNumber
             )
             nextNumber += 1
             services[name] = made
@@ -101,14 +103,18 @@ package final class Daemon: Sendable {
     private static func configuration(_ settings: Settings, _ lasting: inout Lasting) -> ProxyConfiguration {
         let (identities, pseudonym) = (lasting.identities, lasting.pseudonym)
         func routed(_ service: ServiceSettings, isUnclaimed: Bool) -> RoutedService {
-            let (model, number, partitions) = lasting.service(
+            let (model, number) = lasting.service(
                 service.name, base: isUnclaimed ? nil : service.baseURL.target.string)
             model.replaceConfiguration(with: service.entries)
             let named = isUnclaimed ? nil : service
             return RoutedService(
                 model, number: number, settings: service,
                 // The field speaks to caches in front of an origin, which a forward proxy for anything is not.
-                targets: isUnclaimed ? [] : settings.cache.targets, identities: identities, partitions: partitions,
+                targets: isUnclaimed ? [] : settings.cache.targets, identities: identities,
+                invalidations: lasting.invalidations,
+                surrogateKey: settings.cache.surrogateKey.map {
+                    SurrogateKey($0, isHidden: settings.cache.hideSurrogateKey)
+                },
                 parent: { uri in settings.parentProxy(for: named, origin: uri).map(ParentAddress.init) })
         }
         var unclaimed = ServiceSettings()

@@ -283,20 +283,6 @@ package final class Proxy: Sendable {
         return keepsInMemory(length)
     }
 
-    // MARK: Invalidation
-
-    /// Makes everything stored for `uri` unusable, in every partition of its service.
-    ///
-    /// - Parameter spelling: path and query as a client wrote them, where that is not the normal form.
-    package func invalidate(_ uri: TargetURI, spelling: [UInt8] = [], service: RoutedService) {
-        var key = ResourceKey()
-        for partition in service.knownPartitions {
-            key.set(service: service.number, partition: partition, url: uri, spelling: spelling)
-            if let resource = registry.resource(for: key) { wipe(resource) }
-            storing?.removeAll(of: key.url, partition: partition, service: service)
-        }
-    }
-
     /// Empties a Resource's memory.
     package func wipe(_ resource: Resource) {
         resource.memory.wipe(storeIsEmpty: false)

@@ -13,6 +13,8 @@ package final class ProxyConfiguration: Sendable {
     /// `1.1 <pseudonym>`.
     let via: String
     let parseLimits: ParseLimits
+    /// A field of responses that clients do not see.
+    let hiddenField: FieldName?
     let upstreamSettings: UpstreamSettings
 
     package init(settings: Settings, router: Router, pseudonym: String, upstreamSettings: UpstreamSettings) {
@@ -21,6 +23,7 @@ package final class ProxyConfiguration: Sendable {
         self.pseudonym = pseudonym
         self.upstreamSettings = upstreamSettings
         via = "1.1 \(pseudonym)"
+        hiddenField = settings.cache.hideSurrogateKey ? settings.cache.surrogateKey : nil
         parseLimits = ParseLimits(
             startLine: settings.limits.targetLength.bytes + 64, headerSection: settings.limits.headSize.bytes,
             fieldLines: settings.limits.fieldLines)

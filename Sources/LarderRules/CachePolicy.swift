@@ -66,6 +66,10 @@ package struct CachePolicy: Sendable, Hashable {
     package var unkeyedFields = UnkeyedFields()
     /// Whether the key includes the request content, which makes QUERY and POST storable like GET.
     package var keyedByContent = false
+    /// The field in which origins name further groups, separated by blanks or commas: `Surrogate-Key`, `xkey`.
+    package var surrogateKey: FieldName?
+    /// Whether that field is kept from clients.
+    package var hidesSurrogateKey = false
 
     package init() {}
 }

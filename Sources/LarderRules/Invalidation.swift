@@ -34,11 +34,25 @@ package enum Invalidation {
         return .invalidate(uris: uris, groups: groups(response, .cacheGroupInvalidation))
     }
 
-    /// The groups a stored response belongs to (RFC 9875 §2); they count within its origin.
-    package static func groups(of fields: Fields) -> [String] { groups(fields, .cacheGroups) }
+    /// The groups a stored response belongs to (RFC 9875 §2), and those that another field names; they count within
+    /// its origin.
+    package static func groups(of fields: Fields, surrogateKey: FieldName? = nil) -> [String] {
+        var names = fields.contains(.cacheGroups) ? groups(fields, .cacheGroups) : []
+        guard let surrogateKey, fields.contains(surrogateKey) else { return names }
+        fields.forEach(surrogateKey) { line in
+            for part in line.split(whereSeparator: { $0 == 0x20 || $0 == 0x09 || $0 == 0x2C }) {
+                guard part.count <= groupLength, names.count < groupLimit else { continue }
+                let name = String(decoding: part.map { UInt16($0) }, as: UTF16.self)
+                if !names.contains(name) { names.append(name) }
+            }
+        }
+        return names
+    }
 
     /// The most groups that are heeded; RFC 9875 asks for at least 32.
     package static let groupLimit = 256
+    /// The longest name that is heeded, in octets; RFC 9875 asks for at least 32.
+    package static let groupLength = 256
 
     private static func groups(_ fields: Fields, _ name: FieldName) -> [String] {
         guard let value = fields[name] else { return [] }
@@ -46,7 +60,7 @@ package enum Invalidation {
         guard let list = try? parser.parseListFieldValue() else { return [] }
         var groups: [String] = []
         for case .item(let item) in list {
-            guard case .string(let group) = item.rfc9651BareItem else { continue }
+            guard case .string(let group) = item.rfc9651BareItem, group.utf8.count <= groupLength else { continue }
             if groups.count < groupLimit, !groups.contains(group) { groups.append(group) }
         }
         return groups

@@ -30,6 +30,10 @@ extension StoredResponse {
         package let isImmutable: Bool
         /// Whether a shared cache may use it although the request carried `Authorization` (RFC 9111 §3.5).
         package let allowsAuthorized: Bool
+        /// The groups the response belongs to, which are invalidated together (RFC 9875).
+        package let groups: [String]
+        /// A field that is kept and not shown to clients.
+        package let hiddenField: FieldName?
 
         init(
             status: Status, fields: Fields, directives: CacheControl.Response, requestTime: Timestamp,
@@ -65,6 +69,8 @@ extension StoredResponse {
             lastModified = fields.date(.lastModified, now: responseTime)
             isImmutable = directives.flags.contains(.immutable)
             allowsAuthorized = Storability.allowsAuthorized(directives)
+            groups = Invalidation.groups(of: fields, surrogateKey: policy.surrogateKey)
+            hiddenField = policy.hidesSurrogateKey ? policy.surrogateKey : nil
         }
 
         /// RFC 9111 §4.2.4.

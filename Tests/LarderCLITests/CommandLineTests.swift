@@ -38,16 +38,29 @@ struct CommandLineTests {
     }
 
     @Test(arguments: [
-        (["invalidate", "http://a/"], "/-/resource/invalidate", "url", "http://a/"),
-        (["invalidate", "--match", "/a/**"], "/-/invalidate", "match", "/a/**"),
+        (["invalidate", "http://a/"], "/-/resource/invalidate", ["url=http://a/"]),
+        (["invalidate", "--match", "/a/**"], "/-/invalidate", ["match=/a/**"]),
+        (["invalidate", "--group", "red"], "/-/invalidate", ["group=red"]),
+        (
+            ["invalidate", "--group", "red", "--origin", "http://a"], "/-/invalidate",
+            ["group=red", "origin=http://a"]
+        ),
     ])
-    func `an action is about one resource or about a pattern`(
-        arguments: [String], path: String, name: String, value: String
+    func `an action is about one resource, a pattern or a group`(
+        arguments: [String], path: String, parameters: [String]
     ) throws {
         let invalidate = try #require(try Program.parseAsRoot(arguments) as? Invalidate)
         let target = invalidate.selection.target("invalidate")
         #expect(target.path == path)
-        #expect(target.parameter == (name, value))
+        #expect(target.parameters.map { "\($0.name)=\($0.value)" } == parameters)
+    }
+
+    @Test(arguments: [
+        ["wipe"], ["wipe", "http://a/", "--group", "red"], ["wipe", "--match", "/**", "--group", "red"],
+        ["wipe", "--match", "/**", "--origin", "http://a"],
+    ])
+    func `what is not clear is refused`(arguments: [String]) {
+        #expect(throws: (any Error).self) { try Program.parseAsRoot(arguments) }
     }
 
     @Test func `help names the exit statuses and every command`() {

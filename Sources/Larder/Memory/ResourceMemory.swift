@@ -20,12 +20,15 @@ package final class ResourceMemory: Sendable {
         package let failure: LoadFailure?
         /// Whether the store was asked for variants since the Resource came to memory.
         package let isStoreRead: Bool
+        /// Whether a variant belongs to a group.
+        let hasGroups: Bool
 
         init(variants: [Variant] = [], failure: LoadFailure? = nil, isStoreRead: Bool = false) {
             self.variants = variants
             self.failure = failure
             self.isStoreRead = isStoreRead
             candidates = variants.map(\.stored)
+            hasGroups = variants.contains { !$0.stored.facts.groups.isEmpty }
         }
     }
 
@@ -38,17 +41,80 @@ package final class ResourceMemory: Sendable {
         var epoch: UInt64 = 0
         var configuration: (version: UInt64, value: any AnyObject & Sendable)?
         var unstored: UnstoredResponse?
+        /// The mark of `invalidations` up to which everything here is good.
+        var checked: UInt64 = 0
     }
 
-    private let state = Lock(State())
-    private let visited = Atomic<Bool>(false)
+    /// What concerns the Resource besides what is done to it alone.
+    package struct Reach: Sendable {
+        let invalidations: Invalidations
+        /// Where it is reached together with the other partitions of its URL; nil for the shared one.
+        let scope: Invalidations.Scope?
+        /// Whose groups its variants belong to.
+        let origin: String
 
-    package init() {}
+        package init(_ invalidations: Invalidations, scope: Invalidations.Scope?, origin: String) {
+            self.invalidations = invalidations
+            self.scope = scope
+            self.origin = origin
+        }
+    }
+
+    private let state: Lock<State>
+    private let visited = Atomic<Bool>(false)
+    private let reach: Reach?
+
+    package init(reach: Reach? = nil) {
+        self.reach = reach
+        var state = State()
+        state.checked = reach?.invalidations.latest ?? 0
+        self.state = Lock(state)
+    }
 
     /// Octets that the variants take.
     package var cost: Int { snapshot.variants.reduce(0) { $0 + $1.cost } }
 
-    package var snapshot: Snapshot { state.withLock { $0.snapshot } }
+    package var snapshot: Snapshot {
+        state.withLock { state in
+            catchUp(&state)
+            return state.snapshot
+        }
+    }
+
+    // MARK: Invalidation from afar
+
+    /// Drops what was invalidated together with others since this was last looked at.
+    private func catchUp(_ state: inout State) {
+        guard let reach else { return }
+        let latest = reach.invalidations.latest
+        guard latest != state.checked else { return }
+        let since = state.checked
+        state.checked = latest
+        if let scope = reach.scope, reach.invalidations.isInvalid(scope, since: since) {
+            empty(&state, storeIsEmpty: false)
+        } else if state.snapshot.hasGroups {
+            let kept = state.snapshot.variants.filter { !isInvalid($0.stored, since: since) }
+            guard kept.count < state.snapshot.variants.count else { return }
+            state.snapshot = Snapshot(
+                variants: kept, failure: state.snapshot.failure, isStoreRead: state.snapshot.isStoreRead)
+        }
+    }
+
+    /// The mark to give back to `land` and `storeWasRead`, or to ask `isInvalid` with.
+    package var mark: UInt64 { reach?.invalidations.latest ?? 0 }
+
+    /// Whether a response that was got, or read, from `mark` on belongs to a group that was invalidated since.
+    package func isInvalid(_ stored: StoredResponse, since mark: UInt64) -> Bool {
+        guard let reach, !stored.facts.groups.isEmpty, reach.invalidations.latest != mark else { return false }
+        return reach.invalidations.isInvalid(groups: stored.facts.groups, at: reach.origin, since: mark)
+    }
+
+    private func empty(_ state: inout State, storeIsEmpty: Bool) {
+        state.snapshot = Snapshot(isStoreRead: storeIsEmpty)
+        state.epoch += 1
+        state.unstored = nil
+        state.flights.removeAll()
+    }
 
     /// How many variants a Resource keeps; the oldest goes first, so that a `Vary` on something wild stays cheap.
     package static let variantLimit = 16
@@ -107,12 +173,21 @@ package final class ResourceMemory: Sendable {
     }
 
     /// The number to give back to `land`: a wipe in between makes the landing void.
-    package var epoch: UInt64 { state.withLock { $0.epoch } }
+    package var epoch: UInt64 {
+        state.withLock { state in
+            catchUp(&state)
+            return state.epoch
+        }
+    }
 
     /// Puts `variant` first, in place of those that answer the same requests.
+    ///
+    /// - Parameters: what `epoch` and `mark` were when the load began.
     @discardableResult
-    package func land(_ variant: Variant, epoch: UInt64? = nil) -> Landing {
+    package func land(_ variant: Variant, epoch: UInt64? = nil, mark: UInt64? = nil) -> Landing {
         state.withLock { state in
+            catchUp(&state)
+            if let mark, isInvalid(variant.stored, since: mark) { return .superseded }
             if let epoch, epoch != state.epoch { return .superseded }
             var kept: [Variant] = []
             var replaced: [Variant] = []
@@ -133,6 +208,7 @@ package final class ResourceMemory: Sendable {
     /// Replaces `old`, if it is still there, by `new`: freshening, or content that moved between memory and store.
     package func replace(_ old: Variant, by new: Variant) -> Bool {
         state.withLock { state in
+            catchUp(&state)
             guard let index = state.snapshot.variants.firstIndex(where: { $0 === old }) else { return false }
             var variants = state.snapshot.variants
             variants[index] = new
@@ -160,10 +236,7 @@ package final class ResourceMemory: Sendable {
     package func wipe(storeIsEmpty: Bool) -> [Variant] {
         state.withLock { state in
             let gone = state.snapshot.variants
-            state.snapshot = Snapshot(isStoreRead: storeIsEmpty)
-            state.epoch += 1
-            state.unstored = nil
-            state.flights.removeAll()
+            empty(&state, storeIsEmpty: storeIsEmpty)
             return gone
         }
     }
@@ -194,6 +267,7 @@ package final class ResourceMemory: Sendable {
     /// Joins a load that `isJoinable` accepts, or registers the one that `make` returns.
     package func join(where isJoinable: (Flight) -> Bool, orStart make: () -> Flight) -> Joining {
         state.withLock { state in
+            catchUp(&state)
             // One that has lost its beginning, and so cannot be joined, must not hide a later one.
             if let flight = state.flights.first(where: { isJoinable($0) && $0.retain() }) { return .joined(flight) }
             let flight = make()
@@ -260,16 +334,20 @@ package final class ResourceMemory: Sendable {
 
     /// Ends the read that `beginStoreRead` began: `found`, newest first, joins what is in memory already, which is
     /// newer.
-    package func storeWasRead(_ found: [Variant], epoch: UInt64) {
+    ///
+    /// - Parameters: what `epoch` and `mark` were before the read.
+    package func storeWasRead(_ found: [Variant], epoch: UInt64, mark: UInt64? = nil) {
         let waiting = state.withLock { state -> [UnsafeContinuation<Void, Never>] in
             defer { state.readers = nil }
+            catchUp(&state)
             let current = state.snapshot
             let isCurrent = epoch == state.epoch
             let added =
                 !isCurrent
                 ? []
                 : found.filter { variant in
-                    !current.variants.contains { $0.stored.variance == variant.stored.variance }
+                    !(mark.map { isInvalid(variant.stored, since: $0) } ?? false)
+                        && !current.variants.contains { $0.stored.variance == variant.stored.variance }
                 }
             state.snapshot = Snapshot(
                 variants: Array((current.variants + added).prefix(ResourceMemory.variantLimit)),

@@ -23,7 +23,9 @@ package final class Variant: Sendable {
         self.storedAt = storedAt
         self.via = via
         namesLocations = Variant.locating.contains { stored.fields.contains($0) }
-        head = PreparedHead.make(status: stored.status, fields: stored.fields, length: content.length, via: via)
+        var shown = stored.fields
+        if let hidden = stored.facts.hiddenField { shown.remove(hidden) }
+        head = PreparedHead.make(status: stored.status, fields: shown, length: content.length, via: via)
     }
 
     /// The same content under a newer head.

@@ -18,7 +18,7 @@ public final class Resource: Sendable {
     /// Whose data this is.
     public let partition: Partition
     /// What else the resource keeps in memory.
-    package let memory = ResourceMemory()
+    package let memory: ResourceMemory
 
     struct Status {
         var machine = ResourceMachine()
@@ -74,7 +74,11 @@ public final class Resource: Sendable {
     /// What the daemon finds the resource by; empty for resources of the library.
     package let key: ResourceKey
 
-    package init(service: Service, url: ResourceURL, partition: Partition, key: ResourceKey = ResourceKey()) {
+    package init(
+        service: Service, url: ResourceURL, partition: Partition, key: ResourceKey = ResourceKey(),
+        reach: ResourceMemory.Reach? = nil
+    ) {
+        memory = ResourceMemory(reach: reach)
         self.key = key
         self.service = service
         self.url = url

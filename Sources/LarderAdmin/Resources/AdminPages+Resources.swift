@@ -14,30 +14,32 @@ extension AdminPages {
         [
             "/-/resources": .reading { try await resources($0, $1, walkers) },
             "/-/invalidate": .changing { request, proxy in
-                let parameters = try AdminParameters(request, known: ["match", "service"])
-                _ = try parameters.required("match")
-                let many = ManyResources(proxy: proxy, filter: try filter(parameters, proxy), walkers: walkers)
+                let parameters = try AdminParameters(request, known: ["match", "service", "group", "origin"])
+                let many = ManyResources(proxy: proxy, selection: try selection(parameters, proxy), walkers: walkers)
                 let counts = try await many.invalidate()
                 return OwnResponse(json: ["invalidated": counts.json])
             },
             "/-/wipe": .changing { request, proxy in
-                let parameters = try AdminParameters(request, known: ["match", "service", "caches"])
-                _ = try parameters.required("match")
+                let parameters = try AdminParameters(request, known: ["match", "service", "group", "origin", "caches"])
                 let keepsStored = try parameters.choice("caches", of: ["remove", "keep"], default: "remove") == "keep"
-                let many = ManyResources(proxy: proxy, filter: try filter(parameters, proxy), walkers: walkers)
+                let many = ManyResources(proxy: proxy, selection: try selection(parameters, proxy), walkers: walkers)
                 let counts = try await many.wipe(keepsStored: keepsStored)
                 return OwnResponse(json: ["wiped": counts.json])
             },
             "/-/resource/invalidate": .changing { request, proxy in
                 let subject = try proxy.subject(of: AdminParameters(request, known: ["url"]).required("url"))
-                let count = await proxy.invalidate(subject)
+                let many = ManyResources(proxy: proxy, selection: .partitions(subject), walkers: walkers)
+                let count = await proxy.invalidate(subject) + (try await many.invalidate()).most
                 return OwnResponse(json: ["url": .string(subject.url), "invalidated": .integer(count)])
             },
             "/-/resource/wipe": .changing { request, proxy in
                 let parameters = try AdminParameters(request, known: ["url", "caches"])
                 let keepsStored = try parameters.choice("caches", of: ["remove", "keep"], default: "remove") == "keep"
                 let subject = try proxy.subject(of: parameters.required("url"))
-                let count = await proxy.wipe(subject, keepsStored: keepsStored)
+                let many = ManyResources(proxy: proxy, selection: .partitions(subject), walkers: walkers)
+                let count =
+                    await proxy.wipe(subject, keepsStored: keepsStored)
+                    + (try await many.wipe(keepsStored: keepsStored)).most
                 return OwnResponse(json: ["url": .string(subject.url), "wiped": .integer(count)])
             },
             "/-/resource/load": .changing { try await load($0, $1, onlyIfNeeded: false) },
@@ -50,7 +52,8 @@ extension AdminPages {
     ) async throws -> OwnResponse {
         if request.parameter("url") != nil {
             let subject = try proxy.subject(of: AdminParameters(request, known: ["url"]).required("url"))
-            guard let details = await ResourceDetails(subject: subject, proxy: proxy).json() else {
+            guard let details = try await ResourceDetails(subject: subject, proxy: proxy, walkers: walkers).json()
+            else {
                 throw Problem.unknownResource(subject.url)
             }
             return OwnResponse(json: details)
@@ -80,6 +83,18 @@ extension AdminPages {
             answer["total"] = .integer(page.lines.count)
         }
         return OwnResponse(json: .object(answer))
+    }
+
+    /// What `match` or `group` names; one of them must be there.
+    private static func selection(_ parameters: AdminParameters, _ proxy: Proxy) throws -> ResourceSelection {
+        guard let group = try parameters.group() else {
+            _ = try parameters.required("match")
+            return .matching(try filter(parameters, proxy))
+        }
+        for name in ["match", "service"] where parameters.text(name) != nil {
+            throw Problem.badParameter("‘group’ and ‘\(name)’ exclude each other.", advice: "Leave one of them out.")
+        }
+        return group
     }
 
     private static func filter(_ parameters: AdminParameters, _ proxy: Proxy) throws -> ResourceFilter {
@@ -128,6 +143,8 @@ extension AdminPages {
 }
 
 extension ManyResources.Counts {
+    /// Where memory and disk hold the same, it counts once.
+    fileprivate var most: Int { max(memory, disk) }
     fileprivate var json: JSONValue { ["memory": .integer(memory), "disk": .integer(disk)] }
 }
 

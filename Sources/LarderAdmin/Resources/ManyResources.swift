@@ -10,7 +10,7 @@ import LarderStores
 /// nobody, the disk in slices.
 struct ManyResources {
     let proxy: Proxy
-    let filter: ResourceFilter
+    let selection: ResourceSelection
     let walkers: WorkerPool
 
     struct Counts {
@@ -20,21 +20,23 @@ struct ManyResources {
 
     /// Has every use validated first. Counts resources in memory and variants on disk.
     func invalidate() async throws -> Counts {
-        let proxy = proxy
+        let (proxy, selection) = (proxy, selection)
         var counts = Counts()
-        counts.memory = try await walk { resource, service in proxy.markStale(resource, service: service) > 0 }
-        guard let storing = proxy.storing else { return counts }
+        counts.memory = try await walk { resource, service in
+            proxy.markStale(resource, service: service, where: selection.accepts) > 0
+        }
+        guard let storing = proxy.storing, mayBeOnDisk(storing) else { return counts }
         let table = proxy.configuration.router.table
         var row: Int64?
         while true {
             // The list has what is committed; and changes wait in memory until they are.
             await storing.store.flush()
-            let slice = await storing.store.list(after: row, limit: 500, where: filter.match)
+            let slice = await storing.store.list(after: row, limit: 500, where: selection.match)
             var seen: Set<EntityKey> = []
             for entry in slice where seen.insert(entry.key).inserted {
                 guard let url = ResourceURL(entry.key.url).target else { continue }
                 let policy = table.serving(entry.key.service).configuration(for: url, method: .get).policy
-                counts.disk += await storing.markStale(entry.key, policy: policy)
+                counts.disk += await storing.markStale(entry.key, policy: policy, where: selection.accepts)
             }
             guard slice.count == 500 else { return counts }
             row = slice.last?.row
@@ -43,11 +45,23 @@ struct ManyResources {
 
     /// Empties memory and, unless `keepsStored`, the store. Counts resources in memory and variants on disk.
     func wipe(keepsStored: Bool) async throws -> Counts {
-        let proxy = proxy
+        let (proxy, selection) = (proxy, selection)
         var counts = Counts()
         // The store first: whoever reads it now finds nothing that could come back into memory.
-        if !keepsStored, let storing = proxy.storing {
-            counts.disk = await storing.store.removeAll(where: filter.match)
+        if !keepsStored, let storing = proxy.storing, mayBeOnDisk(storing) {
+            counts.disk = await storing.store.removeAll(where: selection.match)
+        }
+        if case .group(let group, let origin) = selection {
+            counts.memory = try await walk { resource, _ in
+                guard !resource.memory.removeVariants(where: { selection.accepts($0.stored) }).isEmpty else {
+                    return false
+                }
+                proxy.registry.charge(resource, content: resource.memory.cost)
+                return true
+            }
+            // What is being loaded may belong to the group too.
+            proxy.invalidations.invalidate([.group(group, origin: origin)])
+            return counts
         }
         counts.memory = try await walk { resource, _ in
             let snapshot = resource.memory.snapshot
@@ -57,15 +71,20 @@ struct ManyResources {
         return counts
     }
 
+    /// Whether it is worth asking the disk.
+    private func mayBeOnDisk(_ storing: Storing) -> Bool {
+        selection.match.label.map { storing.store.mayContain($0) } ?? true
+    }
+
     /// Calls `change` for each resource in memory that the filter accepts, and counts those for which it is true.
     private func walk(_ change: @escaping @Sendable (Resource, RoutedService) -> Bool) async throws -> Int {
-        let (proxy, filter) = (proxy, filter)
+        let (proxy, selection) = (proxy, selection)
+        if case .partitions(let subject) = selection, !subject.service.hasPartitions { return 0 }
         let services = proxy.configuration.router.table.byNumber
         return try await walkers.run {
             var count = 0
             proxy.registry.forEach { resource in
-                guard let service = services[resource.key.serviceNumber],
-                    filter.accepts(resource.url, service: service.name)
+                guard let service = services[resource.key.serviceNumber], selection.accepts(resource, service: service)
                 else { return }
                 if change(resource, service) { count += 1 }
             }

@@ -2,20 +2,23 @@
 
 import Larder
 import LarderHTTP
+import LarderIO
 import LarderProxy
 import LarderRules
+import LarderStores
 
 /// Everything about one resource, in each partition it is known in.
 struct ResourceDetails {
     let subject: ResourceSubject
     let proxy: Proxy
+    let walkers: WorkerPool
 
     /// nil when nothing is known.
-    func json() async -> JSONValue? {
+    func json() async throws -> JSONValue? {
         let service = subject.service
         let now = proxy.now
         var parts: [JSONValue] = []
-        for partition in service.knownPartitions.sorted(by: { $0.name < $1.name }).prefix(100) {
+        for partition in [.shared] + (try await partitions()) {
             if let part = await json(of: partition, now) { parts.append(part) }
         }
         guard !parts.isEmpty else { return nil }
@@ -29,6 +32,29 @@ struct ResourceDetails {
             object["partitions"] = .array(parts)
         }
         return .object(object)
+    }
+
+    /// The first partitions, by name, that hold the URL in memory or in the store.
+    private func partitions() async throws -> [Larder.Partition] {
+        let limit = 100
+        let selection = ResourceSelection.partitions(subject)
+        let (registry, service) = (proxy.registry, subject.service)
+        var names: Set<String> = []
+        if service.hasPartitions {
+            names = try await walkers.run {
+                var names: Set<String> = []
+                registry.forEach { resource in
+                    guard names.count < limit, selection.accepts(resource, service: service) else { return }
+                    names.insert(resource.partition.name)
+                }
+                return names
+            }
+        }
+        if let store = proxy.storing?.store, let label = selection.match.label, store.mayContain(label) {
+            await store.flush()
+            names.formUnion(await store.list(after: nil, limit: limit, where: selection.match).map(\.key.partition))
+        }
+        return names.sorted().prefix(limit).map { Larder.Partition($0) }
     }
 
     private func json(of partition: Larder.Partition, _ now: Timestamp) async -> JSONValue? {

@@ -25,17 +25,26 @@ struct Selection: ParsableArguments {
     @Option(help: ArgumentHelp("A pattern of resources, as in a configure block.", valueName: "pattern"))
     var match: String?
 
+    @Option(help: ArgumentHelp("A group of responses, by Cache-Groups or the surrogate key.", valueName: "name"))
+    var group: String?
+
+    @Option(help: ArgumentHelp("Where the group is, as https://api.github.com (default: anywhere).", valueName: "url"))
+    var origin: String?
+
     func validate() throws {
-        if (url == nil) == (match == nil) {
-            throw ValidationError(
-                url == nil ? "name a URL, or resources with --match PATTERN" : "a URL and --match exclude each other")
+        switch [url, match, group].count(where: { $0 != nil }) {
+        case 0: throw ValidationError("name a URL, resources with --match PATTERN, or a group with --group NAME")
+        case 1: break
+        default: throw ValidationError("a URL, --match and --group exclude each other")
         }
+        if origin != nil, group == nil { throw ValidationError("--origin says where a group is; add --group NAME") }
     }
 
-    /// The path of an action, and the parameter that says what it is about.
-    func target(_ action: String) -> (path: String, parameter: (name: String, value: String)) {
-        if let url { return ("/-/resource/\(action)", ("url", url)) }
-        return ("/-/\(action)", ("match", match ?? ""))
+    /// The path of an action, and the parameters that say what it is about.
+    func target(_ action: String) -> (path: String, parameters: [(name: String, value: String)]) {
+        if let url { return ("/-/resource/\(action)", [("url", url)]) }
+        if let group { return ("/-/\(action)", [("group", group)] + (origin.map { [("origin", $0)] } ?? [])) }
+        return ("/-/\(action)", [("match", match ?? "")])
     }
 }
 
@@ -49,8 +58,8 @@ struct Invalidate: ParsableCommand {
     @OptionGroup var client: ClientOptions
 
     func run() throws {
-        let (path, parameter) = selection.target("invalidate")
-        try client.perform(.post, path, [parameter], text: Outline.text)
+        let (path, parameters) = selection.target("invalidate")
+        try client.perform(.post, path, parameters, text: Outline.text)
     }
 }
 
@@ -67,8 +76,8 @@ struct Wipe: ParsableCommand {
     @OptionGroup var client: ClientOptions
 
     func run() throws {
-        let (path, parameter) = selection.target("wipe")
+        let (path, parameters) = selection.target("wipe")
         let caches = (name: "caches", value: keepStored ? "keep" : "remove")
-        try client.perform(.post, path, [parameter, caches], text: Outline.text)
+        try client.perform(.post, path, parameters + [caches], text: Outline.text)
     }
 }

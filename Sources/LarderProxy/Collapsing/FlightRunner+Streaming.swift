@@ -83,11 +83,12 @@ extension FlightRunner {
     /// Makes the response a variant of its Resource, then lets the readers go.
     private func complete(_ stored: StoredResponse, _ writer: EntityWriter?, trailers: Fields) {
         let memory = launch.resource.memory
-        // What was asked for before a wipe is not stored after it (B-12).
-        if memory.epoch != epoch { writer?.abort() }
+        let policy = policyAtLanding(of: stored)
+        if policy == nil || isSuperseded(stored) { writer?.abort() }
         let isStored = writer?.finish() ?? false
         guard let whole = flight.retainedContent else {
-            if memory.epoch != epoch {
+            // Once more, as it may have happened before the store heard of the entity.
+            if isSuperseded(stored) {
                 context.proxy.storing?.remove(stored.variance, of: launch.resource, service: launch.service)
             } else if isStored {
                 // Too large for memory: the next request finds it in the store.
@@ -96,13 +97,15 @@ extension FlightRunner {
             finish(trailers)
             return
         }
+        guard let policy else { return finish(trailers) }
         let chunks = ContentChunk.coalesced(whole)
         let length = chunks.reduce(0) { $0 + $1.count }
         let variant = Variant(
-            stored: stored.complete(length: Int64(length), policy: launch.policy),
+            stored: stored.complete(length: Int64(length), policy: policy).marked(stored.standing, policy: policy),
             content: .memory(chunks, length: length),
             storedAt: stored.responseTime, via: context.configuration.via)
-        if case .landed(let replaced) = memory.land(variant, epoch: epoch) {
+        if case .landed(let replaced) = memory.land(variant, epoch: epoch, mark: mark) {
+            judgeAgain(after: policy)
             context.proxy.storing?.removeReplaced(replaced, by: variant, of: launch.resource, service: launch.service)
             context.proxy.registry.charge(launch.resource, content: memory.cost)
         } else {

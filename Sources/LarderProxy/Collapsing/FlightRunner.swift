@@ -16,12 +16,15 @@ final class FlightRunner {
     let context: LoopContext
     /// The Resource's epoch when the load began: what began before a wipe does not land after it.
     let epoch: UInt64
+    /// The mark of its groups then.
+    let mark: UInt64
     private let abort: UpstreamAbort
 
     init(launch: FlightLaunch, flight: Flight) {
         self.launch = launch
         self.flight = flight
         context = launch.context
+        mark = launch.resource.memory.mark
         epoch = launch.resource.memory.epoch
         abort = UpstreamAbort()
     }

@@ -127,7 +127,8 @@ extension Exchange {
     private func invalidate(after response: ResponseHead) {
         let decision = Invalidation.decide(
             method: head.method, target: uri, status: response.status, response: response.fields)
-        guard case .invalidate(let targets, _) = decision else { return }
+        guard case .invalidate(let targets, let groups) = decision else { return }
+        if !groups.isEmpty { context.proxy.invalidate(groups: groups, origin: uri.origin) }
         let table = context.configuration.router.table
         for target in targets { context.proxy.invalidate(target, service: table.claiming(target) ?? table.unclaimed) }
         // What was stored for the client's own spelling of the URI has a key of its own.

@@ -21,6 +21,8 @@ extension Exchange {
     /// Begins the response head with status and end-to-end fields, mapped for gateway clients.
     func startHead(status: Status, fields: Fields) {
         out.removeAll(keepingCapacity: true)
+        var fields = fields
+        if let hidden = context.configuration.hiddenField { fields.remove(hidden) }
         PreparedHead.appendStatusLine(status, to: &out)
         PreparedHead.append(fields, to: &out)
         PreparedHead.appendVia(fields, via: context.configuration.via, to: &out)

@@ -2,16 +2,19 @@
 
 package import Larder
 import LarderHTTP
-import LarderRules
+package import LarderRules
 import LarderStores
 
-/// What operators change: one resource, in every partition it has.
+/// What operators change: one resource as everyone shares it. Partitions are reached as many resources are.
 extension Proxy {
     /// Marks a resource in memory out of date. Returns how many variants changed.
-    package func markStale(_ resource: Resource, service: RoutedService) -> Int {
+    package func markStale(
+        _ resource: Resource, service: RoutedService, where isMeant: (StoredResponse) -> Bool = { _ in true }
+    ) -> Int {
         let policy = service.configuration(for: resource).policy
         var changed = 0
-        for variant in resource.memory.snapshot.variants where variant.stored.standing == .asReceived {
+        for variant in resource.memory.snapshot.variants
+        where variant.stored.standing == .asReceived && isMeant(variant.stored) {
             let stale = variant.with(variant.stored.marked(.stale, policy: policy), via: configuration.via)
             if resource.memory.replace(variant, by: stale) { changed += 1 }
         }
@@ -23,16 +26,12 @@ extension Proxy {
     package func invalidate(_ subject: ResourceSubject) async -> Int {
         let service = subject.service
         let policy = service.configuration(for: subject.uri, method: .get).policy
-        var changed = 0
-        for partition in service.knownPartitions {
-            let key = subject.key(in: partition)
-            let inMemory = registry.resource(for: key).map { markStale($0, service: service) } ?? 0
-            let entity = EntityKey(
-                service: service.name, partition: partition.name, stage: Storing.stage, url: key.url)
-            let onDisk = await storing?.markStale(entity, policy: policy) ?? 0
-            changed += max(inMemory, onDisk)
-        }
-        return changed
+        let key = subject.key(in: .shared)
+        let inMemory = registry.resource(for: key).map { markStale($0, service: service) } ?? 0
+        let entity = EntityKey(
+            service: service.name, partition: Larder.Partition.shared.name, stage: Storing.stage, url: key.url)
+        let onDisk = await storing?.markStale(entity, policy: policy) ?? 0
+        return max(inMemory, onDisk)
     }
 
     /// Empties a resource: what is in memory, and what is stored unless `keepsStored`. Returns how many variants
@@ -40,21 +39,15 @@ extension Proxy {
     package func wipe(_ subject: ResourceSubject, keepsStored: Bool) async -> Int {
         let service = subject.service
         let policy = service.configuration(for: subject.uri, method: .get).policy
-        var gone = 0
-        for partition in service.knownPartitions {
-            let key = subject.key(in: partition)
-            var count = registry.resource(for: key)?.memory.snapshot.variants.count ?? 0
-            if !keepsStored, let storing {
-                count = max(
-                    count,
-                    await storing.peek(key.url, partition: partition, service: service.name, policy: policy).count)
-                // The store first: whoever reads it now finds nothing that could come back into memory.
-                storing.store.remove(
-                    EntityKey(service: service.name, partition: partition.name, stage: Storing.stage, url: key.url))
-            }
-            if let resource = registry.resource(for: key) { wipe(resource) }
-            gone += count
+        let key = subject.key(in: .shared)
+        var count = registry.resource(for: key)?.memory.snapshot.variants.count ?? 0
+        if !keepsStored, let storing {
+            count = max(
+                count, await storing.peek(key.url, partition: .shared, service: service.name, policy: policy).count)
+            // The store first: whoever reads it now finds nothing that could come back into memory.
+            storing.removeAll(of: key.url, partition: .shared, service: service)
         }
-        return gone
+        if let resource = registry.resource(for: key) { wipe(resource) }
+        return count
     }
 }

@@ -22,10 +22,14 @@ extension Storing {
     }
 
     /// Has every use of what is stored under `key` validated first. Returns how many variants changed.
-    package func markStale(_ key: EntityKey, policy: CachePolicy) async -> Int {
+    package func markStale(
+        _ key: EntityKey, policy: CachePolicy, where isMeant: (StoredResponse) -> Bool = { _ in true }
+    ) async -> Int {
         var changed = 0
         for record in await store.read(key) {
-            guard let variant = variant(of: record, policy: policy), variant.stored.standing == .asReceived else {
+            guard let variant = variant(of: record, policy: policy), variant.stored.standing == .asReceived,
+                isMeant(variant.stored)
+            else {
                 continue
             }
             let stale = variant.stored.marked(.stale, policy: policy)

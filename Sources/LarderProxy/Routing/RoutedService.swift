@@ -20,22 +20,26 @@ package final class RoutedService: Sendable {
     let parent: @Sendable (TargetURI) -> ParentAddress?
     private let targets: [FieldName]
     private let identities: IdentityDigest
-    private let partitions: PartitionSet
     /// Whether the configuration leaves no doubt which place the service is at, so that clients elsewhere may be
     /// connected to it even inside this machine or its network, and share what is stored with those on this machine.
     ///
     /// Either the base URL has the address itself or a name of this machine's, or the origin proves by its certificate
     /// that it is meant. Behind any other name there may be another address tomorrow, chosen by who serves the name.
     package let namesItsPlace: Bool
+    /// What is invalidated together; one for all services of a process.
+    package let invalidations: Invalidations
+    private let surrogateKey: SurrogateKey?
 
     package var name: String { settings.name }
 
     /// - Parameters:
     ///   - targets: the targeted cache control fields that are obeyed (RFC 9213).
-    ///   - partitions: those known so far; it outlives reloads as what is stored does.
+    ///   - invalidations: outlives reloads as what is stored does.
+    ///   - surrogateKey: the field that names further groups.
     package init(
         _ service: Service, number: UInt32, settings: ServiceSettings, targets: [FieldName],
-        identities: IdentityDigest, partitions: PartitionSet = PartitionSet(),
+        identities: IdentityDigest, invalidations: Invalidations = Invalidations(),
+        surrogateKey: SurrogateKey? = nil,
         parent: @escaping @Sendable (TargetURI) -> ParentAddress?
     ) {
         self.service = service
@@ -43,7 +47,8 @@ package final class RoutedService: Sendable {
         self.settings = settings
         self.targets = targets
         self.identities = identities
-        self.partitions = partitions
+        self.invalidations = invalidations
+        self.surrogateKey = surrogateKey
         self.parent = parent
         base = service.baseURL
         namesItsPlace =
@@ -86,27 +91,30 @@ package final class RoutedService: Sendable {
     /// Whose Resource a request is about (T-03), and whether it may have come from inside this machine or its network.
     package func partition(of fields: Fields, from reach: Reach) -> Larder.Partition {
         let own = partition(of: fields)
-        guard reach == .network, !namesItsPlace else { return own }
-        let partition = own.acrossNetwork
-        if own != .shared { partitions.insert(partition) }
-        return partition
+        return reach == .network && !namesItsPlace ? own.acrossNetwork : own
     }
 
     private func partition(of fields: Fields) -> Larder.Partition {
         guard settings.privacy == .partitioned,
             case .identity(let identity) = Privacy.decide(.partitioned, Privacy.Inputs(), request: fields).partition
         else { return .shared }
-        let partition = identities.partition(of: identity)
-        partitions.insert(partition)
-        return partition
+        return identities.partition(of: identity)
     }
 
-    package var knownPartitions: [Larder.Partition] { partitions.all }
+    /// Whether resources of the service were kept in partitions since the start.
+    package var hasPartitions: Bool { settings.privacy == .partitioned || invalidations.hasPartitions(number) }
 
     // MARK: Configuration
 
     func makeResource(key: ResourceKey, partition: Larder.Partition, url: TargetURI) -> Resource {
-        Resource(service: service, url: ResourceURL(url), partition: partition, key: key)
+        var scope: Invalidations.Scope?
+        if partition != .shared {
+            invalidations.notePartitions(of: number)
+            scope = .resource(service: number, url: key.url)
+        }
+        return Resource(
+            service: service, url: ResourceURL(url), partition: partition, key: key,
+            reach: ResourceMemory.Reach(invalidations, scope: scope, origin: url.origin))
     }
 
     /// What applies to a GET of `resource`: computed once for each generation of the configuration, by which the
@@ -132,21 +140,20 @@ package final class RoutedService: Sendable {
         }
         policy.targets = targets
         policy.setCookie = .withheld
+        policy.surrogateKey = surrogateKey?.field
+        policy.hidesSurrogateKey = surrogateKey?.isHidden ?? false
         if settings.privacy != .shared { policy.role = .private }
         return EffectiveConfiguration(frozen, policy: policy)
     }
 }
 
-/// The partitions of a service that have been seen, so that a write reaches what every one of them has stored.
-package final class PartitionSet: Sendable {
-    private let partitions = Lock<Set<Larder.Partition>>([.shared, .network])
-    private static let limit = 10_000
+/// The field in which origins name groups their own way, and whether clients see it.
+package struct SurrogateKey: Sendable {
+    package let field: FieldName
+    package let isHidden: Bool
 
-    package init() {}
-
-    package var all: [Larder.Partition] { Array(partitions.withLock { $0 }) }
-
-    func insert(_ partition: Larder.Partition) {
-        _ = partitions.withLock { $0.count < PartitionSet.limit && $0.insert(partition).inserted }
+    package init(_ field: FieldName, isHidden: Bool) {
+        self.field = field
+        self.isHidden = isHidden
     }
 }

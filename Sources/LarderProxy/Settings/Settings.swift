@@ -51,6 +51,9 @@ package struct Settings: Sendable {
         package var maxObject = ByteCount.gibibytes(1)
         /// The targeted cache control fields that are obeyed, first one wins (RFC 9213 §2.2).
         package var targets: [FieldName] = [.cdnCacheControl]
+        /// The field in which origins name groups besides `Cache-Groups`.
+        package var surrogateKey: FieldName?
+        package var hideSurrogateKey = false
     }
 
     package struct Timeouts: Sendable {

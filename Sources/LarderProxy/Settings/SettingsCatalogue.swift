@@ -102,6 +102,16 @@ package enum SettingsCatalogue {
             The targeted cache control fields (RFC 9213) that are obeyed in place of `Cache-Control`; the first \
             that a response has counts.
             """),
+        Setting(
+            "cache.surrogateKey", \.cache.surrogateKey, .fieldName, initially: "none",
+            """
+            A response field in which origins name groups, separated by blanks or commas, as `Surrogate-Key` or `xkey`; \
+            they count like those in `Cache-Groups` (RFC 9875). `larder invalidate --group` and `larder wipe --group` \
+            reach all responses of a group.
+            """),
+        Setting(
+            "cache.hideSurrogateKey", \.cache.hideSurrogateKey, .flag,
+            "Whether the field of `cache.surrogateKey` is taken out of what clients get."),
     ]
 
     private static let timeouts: [Setting<Settings>] = {

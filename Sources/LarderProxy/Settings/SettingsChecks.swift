@@ -23,6 +23,11 @@ enum SettingsChecks {
                 expected: "no more than `cache.maxObject`, which is \(settings.cache.maxObject)",
                 advice: "lower one or raise the other", &reader)
         }
+        if settings.cache.hideSurrogateKey, settings.cache.surrogateKey == nil {
+            refuse(
+                "cache.hideSurrogateKey", found: "no `cache.surrogateKey`", expected: "the field that is to be hidden",
+                advice: "name it in `cache.surrogateKey`, or leave this out", &reader)
+        }
         if settings.limits.targetLength > settings.limits.headSize {
             refuse(
                 "limits.targetLength", found: "\(settings.limits.targetLength)",

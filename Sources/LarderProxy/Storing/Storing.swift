@@ -33,11 +33,11 @@ package final class Storing: Sendable {
     func load(_ resource: Resource, service: RoutedService, policy: CachePolicy) async {
         let memory = resource.memory
         let key = key(of: resource, service)
-        let epoch = memory.epoch
+        let (epoch, mark) = (memory.epoch, memory.mark)
         guard store.mayContain(key) else { return memory.storeHasNothing(epoch: epoch) }
         guard await memory.beginStoreRead() == .begin else { return }
         let records = await store.read(key)
-        memory.storeWasRead(records.compactMap { variant(of: $0, policy: policy) }, epoch: epoch)
+        memory.storeWasRead(records.compactMap { variant(of: $0, policy: policy) }, epoch: epoch, mark: mark)
     }
 
     func variant(of record: EntityRecord, policy: CachePolicy) -> Variant? {
@@ -65,7 +65,12 @@ package final class Storing: Sendable {
             head: StoredResponseCoding.encode(stored, normalises: policy.normalisedVary),
             requestTime: stored.requestTime,
             responseTime: stored.responseTime, storedAt: stored.responseTime, expires: stored.facts.freshUntil,
-            expectedLength: length)
+            expectedLength: length, labels: labels(of: stored, key(of: resource, service)))
+    }
+
+    /// By what a stored response is found besides its key: its URL where that is in partitions, and its groups.
+    private func labels(of stored: StoredResponse, _ key: EntityKey) -> [EntityLabel] {
+        stored.facts.groups.map(EntityLabel.group) + [EntityLabel.partitioned(key)].compactMap(\.self)
     }
 
     /// Writes a freshened head.
@@ -75,7 +80,8 @@ package final class Storing: Sendable {
             key(of: resource, service), variant: StoredResponseCoding.variantKey(stored.variance),
             head: StoredResponseCoding.encode(stored, normalises: policy.normalisedVary),
             requestTime: stored.requestTime,
-            responseTime: stored.responseTime, expires: stored.facts.freshUntil, ifStoredAt: variant.storedAt)
+            responseTime: stored.responseTime, expires: stored.facts.freshUntil, ifStoredAt: variant.storedAt,
+            labels: labels(of: stored, key(of: resource, service)))
     }
 
     // MARK: Removing
@@ -95,6 +101,28 @@ package final class Storing: Sendable {
     /// Removes what is stored for `url` in the given partition, whether or not it is in memory.
     package func removeAll(of url: String, partition: Larder.Partition, service: RoutedService) {
         store.remove(EntityKey(service: service.name, partition: partition.name, stage: Storing.stage, url: url))
+    }
+
+    /// Removes what is stored for `url` in partitions, however many there are.
+    func removePartitions(of url: String, service: String) {
+        store.beginRemoval(Storing.partitions(of: url, service: service))
+    }
+
+    /// Removes what belongs to a group, at one origin or at all.
+    func removeAll(inGroup group: String, origin: String?) {
+        store.beginRemoval(Storing.match(group: group, origin: origin))
+    }
+
+    /// The stored members of a group.
+    package static func match(group: String, origin: String?) -> EntityMatch {
+        EntityMatch(stage: Storing.stage, urlPrefix: origin.map { $0 + "/" }, label: .group(group))
+    }
+
+    /// What is stored for a URL in partitions.
+    package static func partitions(of url: String, service: String) -> EntityMatch {
+        EntityMatch(
+            service: service, stage: Storing.stage, urlPrefix: url,
+            label: .url(url, service: service, stage: Storing.stage))
     }
 
     /// Takes variants out of the store that `variant` replaced in memory under another variance.

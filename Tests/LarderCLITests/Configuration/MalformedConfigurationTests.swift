@@ -86,7 +86,9 @@ struct MalformedConfigurationTests {
             advice: "`larder settings` lists them all"),
         Mistake(
             label: "a list where a map belongs", yaml: "cache: [1, 2]\n", line: 1, column: 8, setting: "cache",
-            found: "a list", expected: "a map with one of path, disk, memory, inlineLimit, maxObject, targets"),
+            found: "a list",
+            expected:
+                "a map with one of path, disk, memory, inlineLimit, maxObject, targets, surrogateKey, hideSurrogateKey"),
         Mistake(
             label: "a map where a text belongs", yaml: "log: { level: { a: 1 } }\n", line: 1, column: 15,
             setting: "log.level", found: "a map",
@@ -262,6 +264,15 @@ struct MalformedConfigurationTests {
             label: "a relative path", yaml: "cache: { path: larder.db }\n", line: 1, column: 16, setting: "cache.path",
             found: "`larder.db`", expected: "an absolute path of at most 4000 octets, or `none`",
             advice: "start it with `/`"),
+        Mistake(
+            label: "a field name that is none", yaml: "cache: { surrogateKey: a b }\n", line: 1, column: 24,
+            setting: "cache.surrogateKey", found: "`a b`", expected: "the name of a field, as `CDN-Cache-Control`"),
+        Mistake(
+            label: "something hidden that is not there", yaml: "cache: { hideSurrogateKey: yes }\n", line: 1,
+            column: 10,
+            setting: "cache.hideSurrogateKey", found: "no `cache.surrogateKey`",
+            expected: "the field that is to be hidden",
+            advice: "name it in `cache.surrogateKey`, or leave this out"),
         Mistake(
             label: "a limit above the one it is part of", yaml: "cache: { inlineLimit: 64 KiB, maxObject: 1 KiB }\n",
             line: 1, column: 10, setting: "cache.inlineLimit", found: "64 KiB",

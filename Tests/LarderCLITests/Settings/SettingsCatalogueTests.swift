@@ -94,6 +94,8 @@ struct SettingsCatalogueTests {
           inlineLimit: 3 KiB
           maxObject: 4 MiB
           targets: [Larder-Cache-Control]
+          surrogateKey: xkey
+          hideSurrogateKey: true
         timeouts:
           head: 1 s
           idle: 2 s

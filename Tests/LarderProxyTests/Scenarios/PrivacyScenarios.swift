@@ -46,6 +46,44 @@ struct PrivacyScenarios {
         }
     }
 
+    @Test(arguments: [false, true]) func `the cache of one user keeps what is that user's alone`(
+        onDisk: Bool
+    ) async throws {
+        try await Scenario.run(onDisk: onDisk) {
+            $0.add("api", at: $1.url("/")) { $0.privacy = .private }
+        } _: { (scene) async throws in
+            scene.origin.answer { request in
+                request.target == "/no-store"
+                    ? .ok("Cache-Control: private, no-store", content: "x")
+                    : .ok("Cache-Control: private, max-age=600, s-maxage=0", "Set-Cookie: id=1", content: "mine")
+            }
+            for round in 0..<2 {
+                let answer = try await scene.get("/a", "Authorization: anna")
+                #expect(answer.text == "mine")
+                #expect(answer["Set-Cookie"] == "id=1")
+                #expect((answer["Cache-Status"] == "Larder; hit; ttl=600") == (round == 1))
+                if onDisk { try await scene.restart() }
+            }
+            // There is one user, whatever the credentials.
+            #expect(try await scene.get("/a").text == "mine")
+            for _ in 0..<2 { _ = try await scene.get("/no-store") }
+            #expect(scene.origin.seen.count == 3)
+        }
+    }
+
+    @Test func `a service that is shared again does not show what partitions hold`() async throws {
+        try await Scenario.run {
+            $0.add("api", at: $1.url("/")) { $0.privacy = .partitioned }
+        } _: { (scene) async throws in
+            scene.origin.answer { .ok(Self.fresh, content: $0["Authorization"] ?? "nobody") }
+            _ = try await scene.get("/a", "Authorization: anna")
+            try scene.reload { $0.services[0].privacy = .shared }
+            await scene.proxy.settle()
+            #expect(try await scene.get("/a").text == "nobody")
+            #expect(try await scene.get("/a", "Authorization: ben").text == "nobody")
+        }
+    }
+
     @Test func `a cookie that was set for one client is not handed to another`() async throws {
         try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in .ok(Self.fresh, "Set-Cookie: id=1", content: "x") }

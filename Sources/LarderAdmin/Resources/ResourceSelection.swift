@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderProxy
+import LarderRules
+import LarderStores
+
+/// Which resources an operation on many is about, in memory and in the store.
+enum ResourceSelection: Sendable {
+    /// Those that a pattern matches.
+    case matching(ResourceFilter)
+    /// Those with members of a group, at one origin or at all.
+    case group(String, origin: String?)
+    /// One URL in every partition.
+    case partitions(ResourceSubject)
+
+    /// Whether a resource is meant, as far as its place says.
+    func accepts(_ resource: Resource, service: RoutedService) -> Bool {
+        switch self {
+        case .matching(let filter): filter.accepts(resource.url, service: service.name)
+        case .group(_, let origin): origin.map { resource.url.target?.origin == $0 } ?? true
+        case .partitions(let subject):
+            resource.partition != .shared && service.number == subject.service.number
+                && resource.key.url == subject.url
+        }
+    }
+
+    /// Whether a response of such a resource is meant.
+    func accepts(_ stored: StoredResponse) -> Bool {
+        switch self {
+        case .matching, .partitions: true
+        case .group(let group, _): stored.facts.groups.contains(group)
+        }
+    }
+
+    /// For operations of the store.
+    var match: EntityMatch {
+        switch self {
+        case .matching(let filter): filter.match
+        case .group(let group, let origin): Storing.match(group: group, origin: origin)
+        case .partitions(let subject): Storing.partitions(of: subject.url, service: subject.service.name)
+        }
+    }
+}
+
+extension AdminParameters {
+    /// The group in `group`, at the origin in `origin` if there is one; nil when no group is named.
+    func group() throws(Problem) -> ResourceSelection? {
+        guard let group = text("group") else {
+            guard text("origin") == nil else {
+                throw .badParameter("‘origin’ says where a group is, and there is none.", advice: "Add group=….")
+            }
+            return nil
+        }
+        guard !group.isEmpty, group.utf8.count <= Invalidation.groupLength else {
+            throw .badParameter(
+                "‘group’ has \(group.utf8.count) octets; 1 to \(Invalidation.groupLength) were expected.",
+                advice: "Name a group as it stands in Cache-Groups, without its quotes.")
+        }
+        guard let origin = text("origin") else { return .group(group, origin: nil) }
+        guard let target = ResourceURL(origin).target, target.pathAndQuery == "/" else {
+            throw .badParameter(
+                "‘\(origin.prefix(200))’ is no origin.", advice: "Write it as https://api.github.com, without a path.")
+        }
+        return .group(group, origin: target.origin)
+    }
+}

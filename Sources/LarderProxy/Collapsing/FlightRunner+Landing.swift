@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderRules
+
+/// What may have changed between the beginning of a load and its end.
+extension FlightRunner {
+    /// Whether the Resource was wiped, or a group of the response invalidated, since the load began (B-12).
+    func isSuperseded(_ stored: StoredResponse) -> Bool {
+        let memory = launch.resource.memory
+        return memory.epoch != epoch || memory.isInvalid(stored, since: mark)
+    }
+
+    /// What the configuration says now: a reload may have come since the load began. Nil when it keeps the response
+    /// no more.
+    func policyAtLanding(of stored: StoredResponse) -> CachePolicy? {
+        let policy: CachePolicy
+        switch configurationNow {
+        case nil: policy = launch.policy
+        case .some(let now) where now.caches: policy = now.policy
+        case .some: return nil
+        }
+        guard policy != launch.policy else { return policy }
+        let response = ResponseHead(status: stored.status, fields: stored.fields)
+        let storability = Storability.decide(
+            request: launch.clientHead, target: launch.uri, response: response, policy: policy,
+            responseTime: stored.responseTime)
+        guard case .store = storability else { return nil }
+        return policy
+    }
+
+    /// Judges what has landed by a configuration that came in the moment of landing.
+    func judgeAgain(after policy: CachePolicy) {
+        guard let now = configurationNow, now.policy != policy else { return }
+        launch.resource.memory.judge(by: now.policy)
+    }
+
+    /// Nil when the service is there no more.
+    private var configurationNow: EffectiveConfiguration? {
+        let table = context.proxy.configuration.router.table
+        let service = (table.services + [table.unclaimed]).first { $0.number == launch.service.number }
+        return service?.configuration(for: launch.resource)
+    }
+}
