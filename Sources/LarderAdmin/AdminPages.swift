@@ -73,7 +73,7 @@ package struct AdminPages: OwnPages {
             "/-/explain": .reading { request, proxy in
                 let explanation = try await Explanation(of: request, proxy)
                 let accept = request.fields[.accept]?.lowercased() ?? ""
-                if accept.contains("text/plain"), !accept.contains("json") {
+                if accept.contains("text/plain"), !accept.contains("application/json") {
                     return OwnResponse(text: explanation.text)
                 }
                 return OwnResponse(json: explanation.json)

@@ -134,7 +134,11 @@ extension Storability {
             case .vary: response.fields.contains(.vary) ? .vary : nil
             case .setCookie: response.fields.contains(.setCookie) ? .setCookie : nil
             case .cacheable:
-                if case .explicit(.expires) = reason { .expires } else { directives.source }
+                switch reason {
+                case .explicit(.expires): .expires
+                case .explicit, .marked, nil: directives.source
+                case .heuristicallyCacheable, .configured: nil
+                }
             }
         }
     }

@@ -12,6 +12,14 @@ extension FlightRunner {
         return memory.epoch != epoch || memory.isInvalid(stored, since: mark)
     }
 
+    /// Remembers, for who asks later, that the content turned out to be longer than what is kept.
+    func noteTooLarge(_ head: ResponseHead) {
+        launch.resource.memory.unstored = UnstoredResponse(
+            head, at: context.now(),
+            conditions: StorageCondition.allCases.map { Storability.Condition($0, passed: true, field: nil) })
+        context.counters.count(.unstored(.tooLarge))
+    }
+
     /// What the configuration says now: a reload may have come since the load began. Nil when it keeps the response
     /// no more.
     func policyAtLanding(of stored: StoredResponse) -> CachePolicy? {

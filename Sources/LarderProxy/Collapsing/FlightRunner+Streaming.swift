@@ -56,11 +56,13 @@ extension FlightRunner {
             if retains, total > limit {
                 retains = false
                 flight.stopRetaining()
+                if writer == nil { noteTooLarge(response.head) }
             }
             if let growing = writer, Int64(total) > context.proxy.storedObjectLimit {
                 if !retains { await flight.retireSpool() }
                 growing.abort()
                 writer = nil
+                noteTooLarge(response.head)
             }
             writer?.append(chunk)
             flight.append(chunk)

@@ -210,6 +210,39 @@ struct AdminExplainTests {
         }
     }
 
+    @Test func `content that turns out too long while it passes is told from what was never there`() async throws {
+        let long = String(repeating: "x", count: 0x2000)
+        try await AdminFixture.run {
+            $0.cache.inlineLimit = .kibibytes(1)
+            $0.cache.maxObject = .kibibytes(1)
+        } origin: { _, _ in
+            "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n"
+                + "2000\r\n\(long)\r\n0\r\n\r\n"
+        } _: { daemon throws in
+            #expect(try daemon.get("/api/a").status == 200)
+            let why = try daemon.get("/-/explain?url=/api/a", "Accept: text/plain").content
+            #expect(why.contains("was not stored (too-large)"), "\(why)")
+            #expect(try daemon.get("/-/metrics").content.contains("unstored_responses_total{reason=\"too-large\"} 1\n"))
+        }
+    }
+
+    @Test func `a question that cannot be answered is refused in words that programs can read`() async throws {
+        try await AdminFixture.run { daemon throws in
+            for query in ["url=nonsense", "url=/-/status", "url=/api/a&method=G%20T", "url=/api/a&header=nonsense"] {
+                let answer = try daemon.get(
+                    "/-/explain?\(query)", "Accept: text/plain, application/problem+json")
+                #expect(answer.status == 400)
+                #expect(try #require(answer.json["detail"]?.string).isEmpty == false)
+            }
+            let tunnel = try daemon.get("/-/explain?url=example.com:443").json
+            #expect(tunnel["decision"]?.string == "tunnel")
+            #expect(tunnel["method"]?.string == "CONNECT")
+            let refused = try daemon.get("/-/explain?url=example.com:25").json
+            #expect(refused["decision"]?.string == "refuse")
+            #expect(try daemon.get("/-/explain?url=/api/a&method=POST").json["reason"]?.string == "method")
+        }
+    }
+
     // MARK: Situations
 
     static func situation(_ example: Case) -> Situation {
