@@ -95,8 +95,8 @@ package final class ResourceMemory: Sendable {
         } else if state.snapshot.hasGroups {
             let kept = state.snapshot.variants.filter { !isInvalid($0.stored, since: since) }
             guard kept.count < state.snapshot.variants.count else { return }
-            state.snapshot = Snapshot(
-                variants: kept, failure: state.snapshot.failure, isStoreRead: state.snapshot.isStoreRead)
+            // What the store still has was not meant.
+            state.snapshot = Snapshot(variants: kept, failure: state.snapshot.failure)
         }
     }
 

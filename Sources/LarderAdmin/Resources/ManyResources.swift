@@ -45,30 +45,35 @@ struct ManyResources {
 
     /// Empties memory and, unless `keepsStored`, the store. Counts resources in memory and variants on disk.
     func wipe(keepsStored: Bool) async throws -> Counts {
-        let (proxy, selection) = (proxy, selection)
         var counts = Counts()
-        // The store first: whoever reads it now finds nothing that could come back into memory.
-        if !keepsStored, let storing = proxy.storing, mayBeOnDisk(storing) {
-            counts.disk = await storing.store.removeAll(where: selection.match)
-        }
-        if case .group(let group, let origin) = selection {
-            counts.memory = try await walk { resource, _ in
-                guard !resource.memory.removeVariants(where: { selection.accepts($0.stored) }).isEmpty else {
-                    return false
-                }
-                proxy.registry.charge(resource, content: resource.memory.cost)
-                return true
-            }
-            // What is being loaded may belong to the group too.
-            proxy.invalidations.invalidate([.group(group, origin: origin)])
-            return counts
-        }
-        counts.memory = try await walk { resource, _ in
-            let snapshot = resource.memory.snapshot
-            proxy.wipe(resource)
-            return !snapshot.variants.isEmpty || snapshot.failure != nil
-        }
+        // Before and after the store: a load that ends in between finds that it is late, and what is read in between
+        // does not stay in memory.
+        counts.memory = try await forget()
+        guard !keepsStored, let storing = proxy.storing, mayBeOnDisk(storing) else { return counts }
+        counts.disk = await storing.store.removeAll(where: selection.match)
+        _ = try await forget()
         return counts
+    }
+
+    /// Empties memory of what is meant, and keeps what is being loaded from landing. Counts resources.
+    private func forget() async throws -> Int {
+        let (proxy, selection) = (proxy, selection)
+        guard case .group(let group, let origin) = selection else {
+            return try await walk { resource, _ in
+                let snapshot = resource.memory.snapshot
+                proxy.wipe(resource)
+                return !snapshot.variants.isEmpty || snapshot.failure != nil
+            }
+        }
+        let count = try await walk { resource, _ in
+            guard !resource.memory.removeVariants(where: { selection.accepts($0.stored) }).isEmpty else {
+                return false
+            }
+            proxy.registry.charge(resource, content: resource.memory.cost)
+            return true
+        }
+        proxy.invalidations.invalidate([.group(group, origin: origin)])
+        return count
     }
 
     /// Whether it is worth asking the disk.

@@ -40,7 +40,8 @@ struct ClientOptions: ParsableArguments {
     func performInWords(_ path: String, _ parameters: [(name: String, value: String)]) throws {
         if json { return try perform(.get, path, parameters, text: Outline.text) }
         let client = AdminClient(socket: try socketPath(ProcessInfo.processInfo.environment))
-        let content = try client.send(.get, AdminClient.target(path, parameters), accept: "text/plain, application/problem+json")
+        let content = try client.send(
+            .get, AdminClient.target(path, parameters), accept: "text/plain, application/problem+json")
         let lines = String(decoding: content, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
         Terminal.write(lines.map { Outline.printable(String($0)) }.joined(separator: "\n"))
     }

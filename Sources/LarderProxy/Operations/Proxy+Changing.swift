@@ -41,12 +41,13 @@ extension Proxy {
         let policy = service.configuration(for: subject.uri, method: .get).policy
         let key = subject.key(in: .shared)
         var count = registry.resource(for: key)?.memory.snapshot.variants.count ?? 0
+        if let resource = registry.resource(for: key) { wipe(resource) }
         if !keepsStored, let storing {
             count = max(
                 count, await storing.peek(key.url, partition: .shared, service: service.name, policy: policy).count)
-            // The store first: whoever reads it now finds nothing that could come back into memory.
             storing.removeAll(of: key.url, partition: .shared, service: service)
         }
+        // Once more, for who read the store in between.
         if let resource = registry.resource(for: key) { wipe(resource) }
         return count
     }

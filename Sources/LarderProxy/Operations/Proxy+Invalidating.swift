@@ -14,21 +14,35 @@ extension Proxy {
     package func invalidate(_ uri: TargetURI, spelling: [UInt8] = [], service: RoutedService) {
         var key = ResourceKey()
         key.set(service: service.number, partition: .shared, url: uri, spelling: spelling)
+        // A load that ends in between finds that it is late; who reads the store in between is told afterwards.
         if let resource = registry.resource(for: key) { wipe(resource) }
-        storing?.removeAll(of: key.url, partition: .shared, service: service)
+        if let storing {
+            storing.removeAll(of: key.url, partition: .shared, service: service)
+            if let resource = registry.resource(for: key) { wipe(resource) }
+        }
         invalidatePartitions(of: key.url, service: service)
     }
 
     /// The same for the partitions alone.
     func invalidatePartitions(of url: String, service: RoutedService) {
-        // Memory first: what the store gives to those who ask it now is dropped when it gets there.
-        if service.hasPartitions { service.invalidations.invalidate([.resource(service: service.number, url: url)]) }
-        storing?.removePartitions(of: url, service: service.name)
+        let scopes: [Invalidations.Scope] =
+            service.hasPartitions ? [.resource(service: service.number, url: url)] : []
+        invalidate(scopes) { $0.removePartitions(of: url, service: service.name) }
     }
 
     /// Makes the members of groups unusable, at one origin or, where that is nil, at all.
     package func invalidate(groups: [String], origin: String?) {
-        invalidations.invalidate(groups.map { .group($0, origin: origin) })
-        for group in groups { storing?.removeAll(inGroup: group, origin: origin) }
+        invalidate(groups.map { .group($0, origin: origin) }) { storing in
+            for group in groups { storing.removeAll(inGroup: group, origin: origin) }
+        }
+    }
+
+    /// Before and after the store: a load that ends in between finds that it is late, and what is read from the store
+    /// in between is told from what is there afterwards.
+    private func invalidate(_ scopes: [Invalidations.Scope], inStore remove: (Storing) -> Void) {
+        invalidations.invalidate(scopes)
+        guard let storing else { return }
+        remove(storing)
+        invalidations.invalidate(scopes)
     }
 }

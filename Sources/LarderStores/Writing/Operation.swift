@@ -84,6 +84,8 @@ struct HeadUpdate: Sendable {
 // the thread that writes.
 final class Removal: @unchecked Sendable {
     let match: EntityMatch
+    /// Whether the writer has it: what is accepted now may be beyond it.
+    var isTaken = false
     /// The last row that was written before; unknown until it begins.
     var lastID: Int64?
     var removed: Int

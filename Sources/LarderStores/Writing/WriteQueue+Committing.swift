@@ -37,6 +37,7 @@ extension WriteQueue {
                 advance(&state)
                 return .wipe(removal)
             case .command(let command):
+                if case .removeAll(let removal) = command { removal.isTaken = true }
                 batch.entries.append(.command(command))
             }
             advance(&state)
@@ -86,6 +87,7 @@ extension WriteQueue {
                 case .command(.flush(let continuation)):
                     kept.append(Queued(item: .command(.flush(continuation)), bytes: Self.overhead))
                 case .command(.removeAll(let removal)):
+                    removal.isTaken = false
                     kept.append(Queued(item: .command(.removeAll(removal)), bytes: Self.overhead))
                 case .command: continue
                 }

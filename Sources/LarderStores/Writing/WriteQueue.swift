@@ -174,7 +174,7 @@ final class WriteQueue: Sendable {
                 let hasTwin =
                     removal.continuation == nil
                     && state.removals.contains {
-                        $0.lastID == nil && $0.match.isSame(as: removal.match)
+                        !$0.isTaken && $0.match.isSame(as: removal.match)
                     }
                 guard !hasTwin else {
                     hideOperations(of: removal, in: &state)

@@ -67,7 +67,6 @@ struct InvalidationsTests {
         invalidations.invalidate([.group("red", origin: nil)])
         memory.storeWasRead([member("\"red\"")], epoch: epoch, mark: mark)
         #expect(texts(memory) == [])
-        #expect(memory.snapshot.isStoreRead)
     }
 
     @Test func `one invalidation reaches twenty thousand partitions`() {
