@@ -63,9 +63,11 @@ package final class ResourceMemory: Sendable {
     private let state: Lock<State>
     private let visited = Atomic<Bool>(false)
     private let reach: Reach?
+    private let invalidations: Invalidations?
 
     package init(reach: Reach? = nil) {
         self.reach = reach
+        invalidations = reach?.invalidations
         var state = State()
         state.checked = reach?.invalidations.latest ?? 0
         self.state = Lock(state)
@@ -83,13 +85,17 @@ package final class ResourceMemory: Sendable {
 
     // MARK: Invalidation from afar
 
-    /// Drops what was invalidated together with others since this was last looked at.
+    /// Drops what was invalidated together with others since this was last looked at; mostly that is a comparison.
     private func catchUp(_ state: inout State) {
+        guard let invalidations, invalidations.latest != state.checked else { return }
+        catchUpFurther(&state)
+    }
+
+    private func catchUpFurther(_ state: inout State) {
         guard let reach else { return }
-        let latest = reach.invalidations.latest
-        guard latest != state.checked else { return }
         let since = state.checked
-        state.checked = latest
+        // Before anything is looked up: what is invalidated meanwhile is seen the next time.
+        state.checked = reach.invalidations.latest
         if let scope = reach.scope, reach.invalidations.isInvalid(scope, since: since) {
             empty(&state, storeIsEmpty: false)
         } else if state.snapshot.hasGroups {

@@ -77,7 +77,9 @@ extension EntityDatabase {
     }
 
     /// Removes up to `limit` rows of a removal. Returns whether there may be more, and how many were removed.
-    func continueRemoval(_ removal: Removal, lastID: Int64, limit: Int) throws(SQLiteFailure) -> (Bool, Int) {
+    func continueRemoval(
+        _ removal: Removal, lastID: Int64, limit: Int
+    ) throws(SQLiteFailure) -> (mayBeMore: Bool, removed: Int) {
         let examined = try rows(of: removal, through: lastID, limit: limit)
         removal.nextID = examined.last?.id ?? removal.nextID
         var removed = 0

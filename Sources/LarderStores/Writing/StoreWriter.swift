@@ -110,8 +110,8 @@ final class StoreWriter {
                         continue
                     }
                     let slice = try database.continueRemoval(removal, lastID: lastID, limit: Self.removalSlice)
-                    ended.append((removal, slice.1))
-                    if slice.0 { begun.append(removal) }
+                    ended.append((removal, slice.removed))
+                    if slice.mayBeMore { begun.append(removal) }
                 case .command(.flush(let continuation)): flushes.append(continuation)
                 case .command(.reportCorruption(let generation, let message)): corruption = (generation, message)
                 case .command(.checkOrphan), .command(.wipe): break
