@@ -269,6 +269,10 @@ package final class Proxy: Sendable {
     /// The largest content the memory tier takes: a sixteenth of it, and never more than 4 MiB or `cache.maxObject`.
     var memoryObjectLimit: Int { min(4 << 20, registry.limit / 16, configuration.settings.cache.maxObject.bytes) }
 
+    /// How much content is held for one client at a time: a quarter of the memory tier for all of them together, as far
+    /// as that leaves sensible pieces.
+    var pieceSize: Int { max(16 << 10, min(256 << 10, registry.limit / 4 / max(1, openConnections))) }
+
     /// Whether content of `length` octets, or of unknown length, starts out being kept in memory.
     func keepsInMemory(_ length: Int64?) -> Bool { (length ?? 0) <= Int64(memoryObjectLimit) }
 

@@ -8,6 +8,7 @@ MODULES = [
     "framing",
     "upgrade",
     "tls",
+    "network",
     "page",
     "commands",
     "supervised",

@@ -90,8 +90,8 @@ class Context:
         daemon.start()
         return daemon
 
-    def origin(self, routes=None, tls=None):
-        origin = Origin(routes or {}, tls)
+    def origin(self, routes=None, tls=None, address="127.0.0.1"):
+        origin = Origin(routes or {}, tls, address)
         self.origins.append(origin)
         return origin
 

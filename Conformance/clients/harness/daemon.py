@@ -65,7 +65,7 @@ class Daemon:
         """Starts the process and waits until `/-/ready` says yes."""
         if not self.file.exists():
             self.write_configuration(self.configuration)
-        options = [f"--set={key}={value}" for key, value in self.sets.items()]
+        options = [f"--set={key}={value}".replace("{port}", str(self.port)) for key, value in self.sets.items()]
         environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
         environment |= {"SWIFT_BACKTRACE": "interactive=no,color=no", **self.environment}
         started = time.monotonic()

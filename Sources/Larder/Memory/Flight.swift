@@ -41,11 +41,10 @@ package final class Flight: Sendable {
     private struct State {
         var interims: [ResponseHead] = []
         var answer: Answer?
-        var chunks: [ContentChunk] = []
-        /// The offset of `chunks[0]`, and of the end of the last.
-        var start: Int64 = 0
-        var end: Int64 = 0
+        var content = ContentWindow()
         var retains = false
+        /// Octets the registry has reserved for this flight.
+        var reserved = 0
         var spool: (any ContentSpool)?
         /// The spool goes as soon as nobody is behind the window; until then nothing more is produced.
         var isSpoolEnding = false
@@ -59,7 +58,6 @@ package final class Flight: Sendable {
         var onAbandoned: (@Sendable () -> Void)?
 
         var isOver: Bool { trailers != nil || error != nil }
-        var retained: Int { Int(end - start) }
     }
 
     private struct ReaderState {
@@ -80,18 +78,22 @@ package final class Flight: Sendable {
     /// Whether clients may join: not when the request carries what only its own client asked for.
     package let isJoinable: Bool
     private let window: Int
+    /// What content that is retained whole is charged to; without one it is not bounded.
+    private let registry: Registry?
 
     /// - Parameters:
     ///   - window: octets retained for readers when the content is not retained whole.
     ///   - expecting: clients that are about to `read`.
     package init(
-        request: RequestHead, at now: Timestamp, isValidation: Bool, isJoinable: Bool, window: Int, expecting: Int
+        request: RequestHead, at now: Timestamp, isValidation: Bool, isJoinable: Bool, window: Int, expecting: Int,
+        registry: Registry? = nil
     ) {
         self.request = request
         startedAt = now
         self.isValidation = isValidation
         self.isJoinable = isJoinable
         self.window = window
+        self.registry = registry
         var state = State()
         state.expected = expecting
         self.state = Lock(state)
@@ -103,13 +105,15 @@ package final class Flight: Sendable {
     /// Says why the response that is about to be announced is not stored.
     package func isNotStored(because reason: UnstoredReason) { refusal.withLock { $0 = reason } }
 
+    deinit { registry?.release(state.withLock { $0.reserved }) }
+
     // MARK: Reading
 
     /// Announces one more client; false when the flight is over and cannot be joined.
     func retain() -> Bool {
         state.withLock { state in
             if state.error != nil { return false }
-            if state.start > 0, state.spool == nil { return false }
+            if state.content.start > 0, state.spool == nil { return false }
             state.expected += 1
             return true
         }
@@ -128,7 +132,7 @@ package final class Flight: Sendable {
 
     /// Ends a reader. When it was the last and the flight still runs, `onAbandoned` is called.
     package func leave(_ reader: Int) {
-        let (producer, abandoned) = state.withLock {
+        let (producer, abandoned) = change {
             state -> (UnsafeContinuation<Void, Never>?, (@Sendable () -> Void)?) in
             state.readers[reader] = nil
             let isAbandoned = state.readers.isEmpty && state.expected == 0 && !state.isOver
@@ -167,17 +171,17 @@ package final class Flight: Sendable {
     /// The next piece of content for `reader`, in order, without gaps.
     package func next(for reader: Int) async -> Piece {
         while true {
-            let (piece, producer) = state.withLock { state -> (Piece?, UnsafeContinuation<Void, Never>?) in
+            let (piece, producer) = change { state -> (Piece?, UnsafeContinuation<Void, Never>?) in
                 guard let offset = state.readers[reader]?.offset else { return (.interrupted, nil) }
                 if state.readers[reader]!.isInterrupted { return (.interrupted, nil) }
-                if offset < state.start {
+                if offset < state.content.start {
                     guard let spool = state.spool else { return (.failed(FlightError.fellBehind), nil) }
-                    let count = min(Int(state.start - offset), 256 << 10)
+                    let count = min(Int(state.content.start - offset), max(window, 16 << 10))
                     state.readers[reader]!.offset += Int64(count)
                     return (.spooled(spool, offset: offset, count: count), trim(&state))
                 }
-                if offset < state.end {
-                    let chunks = pieces(from: offset, state)
+                if offset < state.content.end {
+                    let chunks = state.content.pieces(from: offset)
                     state.readers[reader]!.offset = offset + chunks.reduce(0) { $0 + Int64($1.count) }
                     return (.chunks(chunks), trim(&state))
                 }
@@ -187,7 +191,7 @@ package final class Flight: Sendable {
             }
             producer?.resume()
             if let piece { return piece }
-            await wait(reader) { $0.end > ($0.readers[reader]?.offset ?? 0) || $0.isOver }
+            await wait(reader) { $0.content.end > ($0.readers[reader]?.offset ?? 0) || $0.isOver }
         }
     }
 
@@ -195,7 +199,7 @@ package final class Flight: Sendable {
     package func hasNext(for reader: Int) -> Bool {
         state.withLock { state in
             guard let mine = state.readers[reader], !mine.isInterrupted else { return true }
-            return state.end > mine.offset || state.isOver
+            return state.content.end > mine.offset || state.isOver
         }
     }
 
@@ -223,11 +227,19 @@ package final class Flight: Sendable {
         wakeAll { $0.interims.append(head) }
     }
 
-    /// Tells the readers what became of the request. `retains` keeps all content for the memory tier.
-    package func announce(_ answer: Answer, retains: Bool = false, spool: (any ContentSpool)? = nil) {
+    /// Tells the readers what became of the request.
+    ///
+    /// - Parameters:
+    ///   - retains: keeps all content for the memory tier, if there is room for it. `expected` octets have theirs from
+    ///     now on; for more it is looked for as they come.
+    package func announce(
+        _ answer: Answer, retains: Bool = false, expected: Int = 0, spool: (any ContentSpool)? = nil
+    ) {
+        let isRoom = retains && reserve(expected)
         wakeAll { state in
             state.answer = answer
-            state.retains = retains
+            state.retains = isRoom
+            state.reserved = isRoom && registry != nil ? expected : 0
             state.spool = spool
             if case .failed(let error) = answer { state.error = error }
         }
@@ -235,9 +247,17 @@ package final class Flight: Sendable {
 
     /// Gives the readers a chunk. Follow it by `room`.
     package func append(_ chunk: ContentChunk) {
+        let weight = ContentWindow.weight(of: chunk)
+        // Only the producer, who calls this, makes it more.
+        let lack = state.withLock { $0.retains ? max(0, $0.content.weight + weight - $0.reserved) : 0 }
+        let isRoom = lack == 0 || reserve(lack)
         wakeAll { state in
-            state.chunks.append(chunk)
-            state.end += Int64(chunk.count)
+            if !isRoom {
+                state.retains = false
+            } else if registry != nil {
+                state.reserved += lack
+            }
+            state.content.append(chunk)
             _ = trim(&state)
         }
     }
@@ -257,12 +277,15 @@ package final class Flight: Sendable {
 
     /// From now on content passes through the window: it grew beyond what memory keeps.
     package func stopRetaining() {
-        let producer = state.withLock { state in
+        let producer = change { state in
             state.retains = false
             return trim(&state)
         }
         producer?.resume()
     }
+
+    /// Whether all content is retained so far.
+    package var isRetaining: Bool { state.withLock { $0.retains } }
 
     /// The store gave up: readers that are behind the window have lost their place.
     package func dropSpool() {
@@ -282,13 +305,19 @@ package final class Flight: Sendable {
 
     /// All content so far, if it was retained whole.
     package var retainedContent: [ContentChunk]? {
-        state.withLock { $0.retains && $0.start == 0 ? $0.chunks : nil }
+        state.withLock { $0.retains && $0.content.start == 0 ? $0.content.chunks : nil }
     }
 
-    /// The content is complete.
+    /// The content is complete. What was retained is let go of as it is read.
     package func finish(trailers: Fields) {
         wakeAll { state in
             state.trailers = trailers
+            if state.retains {
+                // From now on it is the readers' alone, who have it from here.
+                state.retains = false
+                state.spool = nil
+                _ = trim(&state)
+            }
             // It may hold what holds this flight.
             state.onAbandoned = nil
         }
@@ -298,6 +327,7 @@ package final class Flight: Sendable {
     package func fail(_ error: any Error) {
         wakeAll { state in
             state.error = error
+            state.retains = false
             state.onAbandoned = nil
             if state.answer == nil { state.answer = .failed(error) }
         }
@@ -316,9 +346,23 @@ package final class Flight: Sendable {
         }
     }
 
-    private func wakeAll(_ change: (inout State) -> Void) {
-        let waiting = state.withLock { state in
-            change(&state)
+    private func reserve(_ octets: Int) -> Bool { registry?.reserve(octets) ?? true }
+
+    /// Changes the state, and gives back what was reserved for content that is not there any more.
+    private func change<Result>(_ body: (inout State) -> Result) -> Result {
+        let (result, spare) = state.withLock { state in
+            let result = body(&state)
+            let spare = state.retains ? 0 : max(0, state.reserved - state.content.weight)
+            state.reserved -= spare
+            return (result, spare)
+        }
+        if spare > 0 { registry?.release(spare) }
+        return result
+    }
+
+    private func wakeAll(_ body: (inout State) -> Void) {
+        let waiting = change { state in
+            body(&state)
             return state.readers.keys.compactMap { take($0, &state) }
         }
         for continuation in waiting { continuation.resume() }
@@ -330,36 +374,14 @@ package final class Flight: Sendable {
         return waiting
     }
 
-    /// Up to 16 chunks from `offset`, the first cut if the reader stands inside it.
-    private func pieces(from offset: Int64, _ state: State) -> [ContentChunk] {
-        var position = state.start
-        var found: [ContentChunk] = []
-        for chunk in state.chunks where found.count < 16 {
-            let next = position + Int64(chunk.count)
-            if next > offset {
-                let skipped = Int(max(0, offset - position))
-                found.append(skipped == 0 ? chunk : chunk.suffix(from: skipped))
-            }
-            position = next
-        }
-        return found
-    }
-
     /// Drops what nobody needs from the window, and returns the producer if there is room for it again.
     private func trim(_ state: inout State) -> UnsafeContinuation<Void, Never>? {
         guard !state.retains else { return nil }
         // Who is about to read begins at the beginning.
-        let slowest = state.expected > 0 ? state.start : state.readers.values.map(\.offset).min() ?? state.end
-        var dropped = 0
-        for chunk in state.chunks {
-            let next = state.start + Int64(chunk.count)
-            let isPassed = next <= slowest
-            let isSpooled = state.spool != nil && state.retained > window
-            guard isPassed || isSpooled else { break }
-            state.start = next
-            dropped += 1
-        }
-        state.chunks.removeFirst(dropped)
+        let slowest =
+            state.expected > 0 ? state.content.start : state.readers.values.map(\.offset).min() ?? state.content.end
+        state.content.drop(before: slowest)
+        if state.spool != nil { state.content.shrink(to: window) }
         guard !isFull(state), let producer = state.producer else { return nil }
         state.producer = nil
         return producer
@@ -367,19 +389,7 @@ package final class Flight: Sendable {
 
     private func isFull(_ state: State) -> Bool {
         if state.retains || state.isOver || state.readers.isEmpty && state.expected == 0 { return false }
-        if state.isSpoolEnding { return state.readers.values.contains { $0.offset < state.start } }
-        return state.spool == nil && state.retained >= window
+        if state.isSpoolEnding { return state.readers.values.contains { $0.offset < state.content.start } }
+        return state.spool == nil && state.content.fills(window)
     }
-}
-
-/// What a store writes content to while it arrives, and slow readers read back from.
-package protocol ContentSpool: ContentReader {}
-
-package enum FlightError: Error {
-    /// The reader was slower than the window and nothing on disk holds what it missed.
-    case fellBehind
-    /// All clients left before the response was complete.
-    case abandoned
-    /// The Resource was wiped or the load cancelled by an operator.
-    case cancelled
 }

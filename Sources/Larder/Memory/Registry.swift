@@ -15,6 +15,7 @@ package final class Registry: Sendable {
     private let population = Atomic<Int>(0)
     private let limitBytes: Atomic<Int>
     private let evictions = Atomic<Int>(0)
+    private let loading = Atomic<Int>(0)
 
     /// - Parameter limit: octets the Resources may take together; a soft limit, as what is in use always stays.
     package init(limit: Int) {
@@ -22,7 +23,7 @@ package final class Registry: Sendable {
         limitBytes = Atomic(limit)
     }
 
-    /// Octets taken by all Resources, as charged.
+    /// Octets taken by all Resources and the loads under way, as charged.
     package var bytes: Int { total.load(ordering: .relaxed) }
     /// How many Resources are in memory.
     package var count: Int { population.load(ordering: .relaxed) }
@@ -70,6 +71,28 @@ package final class Registry: Sendable {
         charged(difference, startingAt: Registry.shard(resource.key.hash))
     }
 
+    /// Octets reserved for loads under way.
+    package var reserved: Int { loading.load(ordering: .relaxed) }
+
+    /// Takes room for the content of a load under way. False when loads have half of all there is already, or when
+    /// what cannot be evicted has taken the rest: then such content passes through without being kept.
+    package func reserve(_ octets: Int) -> Bool {
+        guard loading.add(octets, ordering: .relaxed).newValue <= limit / 2 else {
+            loading.subtract(octets, ordering: .relaxed)
+            return false
+        }
+        charged(octets, startingAt: octets)
+        if bytes <= limit { return true }
+        release(octets)
+        return false
+    }
+
+    /// Gives room back that `reserve` took.
+    package func release(_ octets: Int) {
+        loading.subtract(octets, ordering: .relaxed)
+        total.subtract(octets, ordering: .relaxed)
+    }
+
     /// Drops every Resource that nobody holds and, if given, that `isRemovable` accepts.
     package func flushUnused(where isRemovable: (Resource) -> Bool = { _ in true }) {
         for shard in shards {
@@ -105,7 +128,7 @@ package final class Registry: Sendable {
                 population += shard.occupied.count
             }
         }
-        if cost != bytes { found.append("\(bytes) octets are counted, \(cost) are there") }
+        if cost + reserved != bytes { found.append("\(bytes) octets are counted, \(cost + reserved) are there") }
         if population != count { found.append("\(count) Resources are counted, \(population) are there") }
         return found
     }

@@ -49,7 +49,7 @@ struct FlightLaunch {
     func makeFlight() -> Flight {
         Flight(
             request: clientHead, at: context.now(), isValidation: validating != nil, isJoinable: isJoinable,
-            window: 256 << 10, expecting: 1)
+            window: context.proxy.pieceSize, expecting: 1, registry: context.proxy.registry)
     }
 
     /// Starts the load on this loop, as a task of its own.

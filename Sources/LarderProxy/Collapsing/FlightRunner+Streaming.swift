@@ -27,7 +27,7 @@ extension FlightRunner {
         let writer = beginWriting(stored, arrival)
         flight.announce(
             .response(arrival.head, length: arrival.length, stored: stored), retains: keepsInMemory,
-            spool: writer.map(Spool.init))
+            expected: arrival.length.map(Int.init) ?? 0, spool: writer.map(Spool.init))
         do {
             try await stream(response, into: writer, keepsInMemory: keepsInMemory)
         } catch {
@@ -46,7 +46,7 @@ extension FlightRunner {
 
     /// Moves content from the upstream to readers and store.
     private func stream(_ response: UpstreamResponse, into writer: EntityWriter?, keepsInMemory: Bool) async throws {
-        var retains = keepsInMemory
+        var retains = keepsInMemory && flight.isRetaining
         var writer = writer
         let limit = context.proxy.memoryObjectLimit
         var total = 0
@@ -66,6 +66,8 @@ extension FlightRunner {
             }
             writer?.append(chunk)
             flight.append(chunk)
+            // There may be no room for it beside other loads.
+            retains = retains && flight.isRetaining
             await flight.room()
             if let writer, !retains { await keepPace(writer) }
         }

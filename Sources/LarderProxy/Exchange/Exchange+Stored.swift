@@ -112,9 +112,10 @@ extension Exchange {
         }
         context.counters.add(.saved, range.count)
         var offset = range.lowerBound
+        let piece = Int64(context.proxy.pieceSize)
         var isHeadPending = headFirst
         while offset < range.upperBound {
-            let count = Int(min(Int64(256 << 10), range.upperBound - offset))
+            let count = Int(min(piece, range.upperBound - offset))
             guard let chunks = await cursor.read(at: offset, count: count) else { throw Problem.storedContentLost }
             offset += chunks.reduce(0) { $0 + Int64($1.count) }
             if isHeadPending {

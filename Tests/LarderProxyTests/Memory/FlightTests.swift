@@ -48,11 +48,11 @@ struct FlightTests {
         #expect(first.text == "one ")
         flight.append(ContentChunk("two ".utf8))
         flight.append(ContentChunk("three".utf8))
+        #expect(flight.retainedContent?.text == "one two three")
         flight.finish(trailers: Fields())
         let late = flight.read()
         #expect(await Self.readAll(flight, late) == "one two three.")
         #expect(await Self.readAll(flight, early) == "two three.")
-        #expect(flight.retainedContent?.text == "one two three")
     }
 
     @Test func `interim responses are heard before the answer, by those who come late too`() async {
@@ -248,6 +248,57 @@ struct FlightTests {
         #expect([await Self.next(flight, reader)] == ["12345678"])
         await room
         #expect(!flight.retain())
+    }
+
+    @Test func `what is retained is charged, until the last reader has it`() async {
+        let registry = Registry(limit: 4_000)
+        var flight: Flight? = Flight(
+            request: RequestHead(), at: Timestamp(seconds: 1000), isValidation: false, isJoinable: true, window: 4,
+            expecting: 2, registry: registry)
+        flight!.announce(Self.answer(), retains: true, expected: 1_000)
+        #expect(registry.reserved == 1_000)
+        let (quick, slow) = (flight!.read(), flight!.read())
+        flight!.append(ContentChunk(repeatElement(65, count: 1_000)))
+        #expect(registry.reserved == 1_128)
+        #expect(await Self.next(flight!, quick).count == 1_000)
+        #expect(registry.reserved == 1_128)
+        flight!.finish(trailers: Fields())
+        #expect(registry.reserved == 1_128)
+        #expect(await Self.next(flight!, slow).count == 1_000)
+        #expect(registry.reserved == 0)
+        flight = nil
+        #expect(registry.bytes == 0)
+    }
+
+    @Test func `what finds no room goes on through the window, and gives back what it had`() async {
+        let registry = Registry(limit: 2_000)
+        let flight = Flight(
+            request: RequestHead(), at: Timestamp(seconds: 1000), isValidation: false, isJoinable: true, window: 4,
+            expecting: 1, registry: registry)
+        flight.announce(Self.answer(), retains: true)
+        let reader = flight.read()
+        flight.append(ContentChunk(repeatElement(65, count: 500)))
+        #expect(flight.isRetaining)
+        flight.append(ContentChunk(repeatElement(66, count: 500)))
+        #expect(!flight.isRetaining)
+        #expect(flight.retainedContent == nil)
+        flight.finish(trailers: Fields())
+        #expect(await Self.readAll(flight, reader).count == 1_001)
+        #expect(registry.reserved == 0)
+    }
+
+    @Test func `a flight that is let go of gives back what it had`() {
+        let registry = Registry(limit: 4_000)
+        do {
+            let flight = Flight(
+                request: RequestHead(), at: Timestamp(seconds: 1000), isValidation: false, isJoinable: true, window: 4,
+                expecting: 1, registry: registry)
+            flight.announce(Self.answer(), retains: true, expected: 1_000)
+            flight.append(ContentChunk("some".utf8))
+            flight.fail(Broken())
+            #expect(registry.reserved == 132)
+        }
+        #expect(registry.bytes == 0)
     }
 
     static func next(_ flight: Flight, _ reader: Int) async -> String {

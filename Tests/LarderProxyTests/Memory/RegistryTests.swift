@@ -43,6 +43,33 @@ struct RegistryTests {
         #expect(registry.checkInvariants() == [])
     }
 
+    @Test func `loads under way have half of the room, and make it`() {
+        let registry = Registry(limit: 10_000)
+        visit(registry, 1, content: 6_000)
+        #expect(registry.reserve(3_000))
+        #expect(numbers(registry) == [1])
+        #expect(!registry.reserve(3_000))
+        #expect(registry.reserve(2_000))
+        #expect(numbers(registry) == [])
+        #expect(registry.reserved == 5_000)
+        #expect(registry.bytes == 5_000)
+        registry.release(5_000)
+        #expect(registry.bytes == 0)
+        #expect(registry.checkInvariants() == [])
+    }
+
+    @Test func `loads have no room that Resources in use have taken`() {
+        let registry = Registry(limit: 10_000)
+        let held = registry.resource(for: key(1), make: make)
+        registry.charge(held, content: 9_500)
+        #expect(!registry.reserve(1_000))
+        #expect(registry.reserved == 0)
+        registry.charge(held, content: 0)
+        #expect(registry.reserve(1_000))
+        registry.release(1_000)
+        #expect(registry.checkInvariants() == [])
+    }
+
     @Test func `the oldest Resource without a hit goes first`() {
         let registry = Registry(limit: 3 * Self.cost)
         for number in 1...3 { visit(registry, number) }

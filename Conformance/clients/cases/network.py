@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients that are not on this machine, with real addresses: in a network namespace of its own, where the loopback
+device has addresses of the documentation's networks besides. Run as a program, this is what happens inside."""
+
+import pathlib
+import subprocess
+import sys
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+from harness.case import Context, Failed, Skipped, case, expect, expect_equal, expect_hit, expect_in  # noqa: E402
+from harness.origin import fresh  # noqa: E402
+
+LISTENING, ALLOWED, OTHER, OUTSIDE = "192.0.2.1", "192.0.2.7", "198.51.100.7", "203.0.113.80"
+
+
+@case("network", "clients on the network: who is served, what they reach, and what of others' answers they get")
+def network(context):
+    context.command("unshare")
+    context.command("ip")
+    if context.run(["unshare", "-rn", "true"], check=False).returncode != 0:
+        raise Skipped("no network namespaces for this user")
+    addresses = "".join(f"ip addr add {address}/32 dev lo; " for address in (LISTENING, ALLOWED, OTHER, OUTSIDE))
+    done = context.run(
+        ["unshare", "-rn", "sh", "-ec", f'ip link set lo up; {addresses} exec "$@"', "sh",
+         sys.executable, "-B", __file__, context.program, context.directory],
+        check=False,
+    )
+    if done.returncode != 0:
+        raise Failed((done.stderr or done.stdout).decode(errors="replace").strip())
+
+
+def inside(context):
+    answers = {"/a": fresh("secret\n"), "/b": fresh("open\n")}
+    own, outside = context.origin(answers), context.origin(answers, address=OUTSIDE)
+    daemon = context.daemon(
+        f'access:\n  allow: ["192.0.2.0/24"]\nservices:\n  own:\n    baseURL: {own.url}/\n',
+        sets={"listen": f'["127.0.0.1:{{port}}", "{LISTENING}:{{port}}"]'},
+    )
+
+    def ask(source, url, *options):
+        """(status, fields, content) of a GET through the proxy from an address."""
+        local = source is None
+        at = "127.0.0.1" if local else LISTENING
+        proxy = ["--noproxy", "", "-x", f"http://{at}:{daemon.port}"] if "://" in url else ["--noproxy", "*"]
+        done = context.run([
+            context.command("curl"), "-sS", "-i", *proxy, *([] if local else ["--interface", source]), *options,
+            url if "://" in url else f"http://{at}:{daemon.port}{url}",
+        ])
+        head, _, content = done.stdout.partition(b"\r\n\r\n")
+        lines = head.decode().split("\r\n")
+        fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
+        return int(lines[0].split()[1]), fields, content
+
+    status, _, content = ask(OTHER, f"{outside.url}/b")
+    expect_equal(status, 403, "a client outside the access list")
+    expect_in(b"access.allow", content, "what it is told")
+    expect_equal(len(outside.asked), 0, "requests for it")
+
+    # From outside: fetched and shared among the clients of the network.
+    expect_equal(ask(ALLOWED, f"{outside.url}/b")[2], b"open\n", "from outside")
+    expect_hit(ask(ALLOWED, f"{outside.url}/b")[1], "again")
+
+    # From this machine, where the network may not go: neither first, nor after a client here has it.
+    inner = context.origin(answers)
+    expect_equal(ask(ALLOWED, f"{inner.url}/a")[0], 403, "an origin on this machine")
+    expect_equal(ask(None, f"{inner.url}/a")[2], b"secret\n", "for a client here")
+    expect_hit(ask(None, f"{inner.url}/a")[1], "for a client here again")
+    for options in ([], ["-H", "Range: bytes=0-2"], ["-H", "If-None-Match: *"], ["-I"]):
+        status, _, content = ask(ALLOWED, f"{inner.url}/a", *options)
+        expect_equal(status, 403, f"after a client here has it, with {options}")
+        expect(b"secret" not in content, "a client on the network got what is inside")
+    expect_equal(len(inner.asked), 1, "requests at the origin on this machine")
+
+    # What the operator described is for both.
+    expect_equal(ask(None, "/own/a")[2], b"secret\n", "a service, for a client here")
+    status, fields, content = ask(ALLOWED, "/own/a", "-H", f"Host: {LISTENING}:{daemon.port}")
+    expect_equal((status, content), (200, b"secret\n"), "a service, for the network")
+    expect_hit(fields, "a service, for the network")
+
+    # Larder's own pages are not.
+    for path in ("/", "/-/status", "/-/resources", "/-/metrics"):
+        status, _, content = ask(ALLOWED, path, "-H", f"Host: localhost:{daemon.port}")
+        expect_equal(status, 403, f"{path} for the network")
+        expect(inner.authority.encode() not in content, "a client on the network read what clients here do")
+    expect_equal(ask(ALLOWED, "/-/ready", "-H", "Host: localhost")[0], 200, "whether it is ready")
+    expect_equal(ask(ALLOWED, f"/http/{outside.authority}/b")[0], 403, "the gateway to any host")
+
+
+if __name__ == "__main__":
+    context = Context(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), full=False)
+    try:
+        inside(context)
+    except (Failed, OSError, subprocess.SubprocessError) as failure:
+        sys.exit(str(failure))
+    finally:
+        context.close()

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+
+/// The part of a load's content that is in memory: appended at its end, dropped at its start, read at any offset.
+struct ContentWindow {
+    private(set) var chunks: [ContentChunk] = []
+    /// The offset at which each of `chunks` ends.
+    private var ends: [Int64] = []
+    /// The offset of the first octet here.
+    private(set) var start: Int64 = 0
+    /// The offset behind the last.
+    private(set) var end: Int64 = 0
+    /// Octets of memory that `chunks` take.
+    private(set) var weight = 0
+
+    /// However small they are, no more chunks fit into a window.
+    private static let chunkLimit = 1024
+
+    /// Octets of memory that a chunk takes: large ones are received into 64 KiB, small ones cost more than their
+    /// content.
+    static func weight(of chunk: ContentChunk) -> Int {
+        (chunk.count > 32 << 10 ? max(chunk.count, 64 << 10) : chunk.count) + 128
+    }
+
+    mutating func append(_ chunk: ContentChunk) {
+        chunks.append(chunk)
+        end += Int64(chunk.count)
+        ends.append(end)
+        weight += ContentWindow.weight(of: chunk)
+    }
+
+    /// Whether nothing more fits into `size` octets.
+    func fills(_ size: Int) -> Bool { end - start >= Int64(size) || chunks.count >= ContentWindow.chunkLimit }
+
+    /// Drops the chunks that end at `offset` or before.
+    mutating func drop(before offset: Int64) { removeFirst(index(behind: offset)) }
+
+    /// Drops chunks until at most `size` octets are left.
+    mutating func shrink(to size: Int) {
+        let excess = index(endingAtOrBehind: end - Int64(size))
+        removeFirst(max(excess, chunks.count - ContentWindow.chunkLimit))
+    }
+
+    /// Up to 16 chunks from `offset`, which is inside, the first cut if it stands in the middle of it.
+    func pieces(from offset: Int64) -> [ContentChunk] {
+        let first = index(behind: offset)
+        var found = Array(chunks[first..<min(first + 16, chunks.count)])
+        let skipped = found.isEmpty ? 0 : Int(offset - (ends[first] - Int64(found[0].count)))
+        if skipped > 0 { found[0] = found[0].suffix(from: skipped) }
+        return found
+    }
+
+    /// How many chunks end at `offset` or before.
+    private func index(behind offset: Int64) -> Int {
+        var (low, high) = (0, ends.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if ends[middle] <= offset { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
+    /// How many chunks must go so that what is left begins at `offset` or behind it.
+    private func index(endingAtOrBehind offset: Int64) -> Int {
+        guard offset > start else { return 0 }
+        let passed = index(behind: offset)
+        // The one that `offset` stands in goes with them.
+        let border = passed == 0 ? start : ends[passed - 1]
+        return border < offset ? passed + 1 : passed
+    }
+
+    private mutating func removeFirst(_ count: Int) {
+        guard count > 0 else { return }
+        start = ends[count - 1]
+        weight -= chunks[..<count].reduce(0) { $0 + ContentWindow.weight(of: $1) }
+        chunks.removeFirst(count)
+        ends.removeFirst(count)
+    }
+}
