@@ -13,11 +13,66 @@ let settings: [SwiftSetting] = [
     .unsafeFlags(["-sanitize-coverage=edge,inline-8bit-counters,pc-table"]),
 ]
 
+/// What is tested below the surface that other targets see.
+let testable: [SwiftSetting] = settings + [.unsafeFlags(["-enable-testing"])]
+
 let package = Package(
     name: "larder-fuzz",
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-http-structured-headers", from: "1.7.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
+    ],
     targets: [
+        .target(
+            name: "CLibevent", linkerSettings: [.linkedLibrary("event_core"), .linkedLibrary("event_extra")]),
+        .target(name: "COpenSSL", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .target(name: "CSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
         .target(name: "LarderHTTP", swiftSettings: settings),
-        .executableTarget(name: "LarderFuzz", dependencies: ["LarderHTTP"], swiftSettings: settings),
+        .target(
+            name: "LarderRules",
+            dependencies: [
+                "LarderHTTP",
+                .product(name: "RawStructuredFieldValues", package: "swift-http-structured-headers"),
+            ],
+            swiftSettings: testable),
+        .target(name: "LarderIO", dependencies: ["CLibevent", "COpenSSL"], swiftSettings: settings),
+        .target(
+            name: "Larder",
+            dependencies: [
+                "LarderHTTP", "LarderRules", "LarderIO",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "LarderUpstream",
+            dependencies: [
+                "Larder", "LarderHTTP", "LarderIO", .product(name: "DequeModule", package: "swift-collections"),
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "LarderStores", dependencies: ["Larder", "LarderHTTP", "LarderIO", "CSQLite", "COpenSSL"],
+            swiftSettings: testable),
+        .target(
+            name: "LarderProxy",
+            dependencies: [
+                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderStores", "LarderUpstream",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: settings),
+        // Of the command line, what reads the configuration.
+        .target(
+            name: "LarderConfiguration", dependencies: ["LarderProxy", "Larder", "LarderHTTP", "Yams"],
+            swiftSettings: testable),
+        .executableTarget(
+            name: "LarderFuzz",
+            dependencies: [
+                "LarderHTTP", "LarderRules", "Larder", "LarderStores", "LarderProxy", "LarderConfiguration", "CSQLite",
+            ],
+            swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )

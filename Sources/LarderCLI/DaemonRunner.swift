@@ -22,6 +22,10 @@ enum DaemonRunner {
         defer { log.close() }
         let logger = log.logger
         for note in loaded.notes { logger.notice("\(note)") }
+        let files = OpenFiles.raiseLimit()
+        if let shortage = OpenFiles.shortage(limit: files, connections: loaded.settings.limits.connections) {
+            logger.notice("\(shortage)")
+        }
 
         // Signals, watchdog and reloading have a loop of their own: what they do may take a while.
         let control = try EventLoop(name: "larder-control")

@@ -16,4 +16,5 @@ MODULES = [
     "reload",
     "large",
     "kill",
+    "overload",
 ]

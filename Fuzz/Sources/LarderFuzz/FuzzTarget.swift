@@ -13,6 +13,11 @@ struct FuzzTarget: Sendable {
         FuzzTarget(name: "http-date", run: httpDate),
         FuzzTarget(name: "list-grammar", run: listGrammar),
         FuzzTarget(name: "target-uri", run: targetURI),
+        FuzzTarget(name: "fields", run: structuredFields),
+        FuzzTarget(name: "pattern", run: pattern),
+        FuzzTarget(name: "configuration", run: configuration),
+        FuzzTarget(name: "stored-head", run: storedHead),
+        FuzzTarget(name: "stored-row", run: storedRow),
     ]
 }
 

@@ -22,7 +22,11 @@ final class Door {
             var waiting = pollfd(fd: socket.descriptor, events: Int16(POLLIN), revents: 0)
             let isThere = poll(&waiting, 1, 10_000) == 1
             let descriptor = isThere ? Glibc.accept(socket.descriptor, nil, nil) : -1
-            if descriptor >= 0 { return descriptor }
+            if descriptor >= 0 {
+                // Child processes of other tests must not keep it open.
+                _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+                return descriptor
+            }
             guard isThere, errno == EAGAIN || errno == EINTR else {
                 throw ScenarioFailure("nobody came through the door: errno \(errno)")
             }

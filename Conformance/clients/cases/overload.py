@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the machine may run out of or lose: descriptors, disk, a directory. Larder goes on, says so, and recovers
+without a restart. Disks are small file systems in a mount namespace of our own; run as a program, this is what happens
+inside."""
+
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+from harness.case import (  # noqa: E402
+    Context, Failed, Skipped, case, expect, expect_equal, expect_hit, expect_in, is_hit,
+)
+from harness.daemon import Daemon  # noqa: E402
+from harness.origin import fresh  # noqa: E402
+from harness.wire import Wire, WireError  # noqa: E402
+
+CONTENT = bytes(range(256)) * 512
+
+
+def fetch(daemon, origin, path):
+    """(whether it was a hit, whether the content is right)"""
+    with Wire.connect(daemon.port) as client:
+        client.send(f"GET {origin.url}{path} HTTP/1.1\r\nHost: {origin.authority}\r\n\r\n")
+        status, fields, content = client.response()
+    return is_hit(fields), status == 200 and content == CONTENT
+
+
+def await_state(daemon, words, patience=20):
+    deadline = time.monotonic() + patience
+    while words not in (state := daemon.status()["store"]["state"]):
+        expect(time.monotonic() < deadline, f"/-/status never said {words!r}; it says {state!r}")
+        time.sleep(0.05)
+
+
+@case("overload", "descriptors run out: new clients are turned away, others served; the log says so; it recovers")
+def descriptors(context):
+    origin = context.origin({None: fresh(CONTENT)})
+    daemon = Daemon(
+        context.program, context.directory, "threads: 2\n", {}, "few",
+        launcher=[context.command("prlimit"), "--nofile=90:90"])
+    context.daemons.append(daemon)
+    daemon.start()
+    with Wire.connect(daemon.port) as steady:
+        request = f"GET {origin.url}/a HTTP/1.1\r\nHost: {origin.authority}\r\n\r\n"
+        steady.send(request)
+        expect_equal(steady.response()[2], CONTENT, "content before")
+        crowd = []
+        try:
+            for _ in range(150):
+                crowd.append(socket.create_connection(("127.0.0.1", daemon.port), 5))
+            said = daemon.wait_for_log("cannot accept")
+            expect_in("limit on open files", said, "what the log advises")
+            steady.send(request)
+            status, fields, content = steady.response()
+            expect_equal((status, content), (200, CONTENT), "a client that was there before")
+            expect_hit(fields, "a client that was there before")
+        finally:
+            for client in crowd:
+                client.close()
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            expect_equal(fetch(daemon, origin, "/b"), (False, True), "a client afterwards")
+            break
+        except (OSError, WireError):
+            expect(time.monotonic() < deadline, "no client was served after the crowd had left")
+            time.sleep(0.1)
+    expect_equal(daemon.status()["store"]["state"], "working", "the store")
+
+
+@case("overload", "a directory that vanishes comes back, and what is damaged is set aside")
+def directory(context):
+    origin = context.origin({None: fresh(CONTENT)})
+    daemon = context.daemon()
+    for number in range(10):
+        expect_equal(fetch(daemon, origin, f"/{number}")[1], True, "content")
+    shutil.rmtree(daemon.state, ignore_errors=True)
+    for number in range(10, 60):
+        expect_equal(fetch(daemon, origin, f"/{number}")[1], True, "content without a directory")
+        time.sleep(0.02)
+    await_state(daemon, "working")
+    daemon.process.kill()
+    daemon.process.wait()
+    daemon.state.mkdir(exist_ok=True)
+    for file in daemon.state.glob("larder.db*"):
+        file.unlink()
+    (daemon.state / "larder.db").write_bytes(b"no database " * 4096)
+    daemon.start()
+    expect_in("set aside", daemon.log().replace("kept under another name", "set aside"), "the log")
+    expect_equal(fetch(daemon, origin, "/1")[1], True, "content after the damage")
+    await_state(daemon, "working")
+
+
+@case("overload", "a full disk: all is served, status and log say so, it recovers; a read-only one is refused")
+def disks(context):
+    context.command("unshare")
+    if context.run(["unshare", "-rm", "mount", "-t", "tmpfs", "none", "/mnt"], check=False).returncode != 0:
+        raise Skipped("no mount namespaces for this user")
+    done = context.run(
+        ["unshare", "-rm", sys.executable, "-B", __file__, context.program, context.directory], check=False,
+        timeout=180)
+    if done.returncode != 0:
+        raise Failed((done.stderr or done.stdout).decode(errors="replace").strip())
+
+
+def inside(context):
+    origin = context.origin({None: fresh(CONTENT)})
+    disk = context.directory / "disk"
+    disk.mkdir()
+
+    def mount(*options):
+        subprocess.run(["mount", *options, str(disk)], check=True, capture_output=True)
+
+    mount("-t", "tmpfs", "-o", "size=8m", "none")
+    daemon = context.daemon(sets={"cache.path": disk / "store", "cache.disk": "64 MiB"})
+
+    # Full: a file of somebody else's takes what is left.
+    expect_equal(fetch(daemon, origin, "/0"), (False, True), "on an empty disk")
+    daemon.get("/-/resources")
+    with open(disk / "ballast", "wb") as ballast:
+        try:
+            while True:
+                ballast.write(bytes(64 << 10))
+                ballast.flush()
+        except OSError:
+            pass
+    start = len(daemon.log())
+    for number in range(1, 60):
+        expect_equal(fetch(daemon, origin, f"/full/{number}")[1], True, "content on a full disk")
+    said = daemon.wait_for_log("cannot be written", start)
+    expect_in("reason", said, "why")
+    await_state(daemon, "reading only")
+    os.unlink(disk / "ballast")
+    await_state(daemon, "working")
+    expect_equal(fetch(daemon, origin, "/after/1"), (False, True), "after there is room again")
+    daemon.wait_for_log("can be written again", start)
+
+    if problem := daemon.stop():
+        raise Failed(problem)
+    context.daemons.remove(daemon)
+
+    # Read-only from the start: there is a message, and no process that does not keep what it should.
+    mount("-o", "remount,ro")
+    refused = subprocess.run(
+        [context.program, "serve", "--set", "listen=127.0.0.1:0", "--set", f"cache.path={disk / 'new'}",
+         "--set", f"admin.socket={context.directory / 'x.sock'}"],
+        capture_output=True, timeout=30, check=False)
+    expect(refused.returncode != 0, "a daemon started on a read-only disk")
+    expect_in(str(disk), refused.stderr.decode(), "what it says")
+
+
+if __name__ == "__main__":
+    context = Context(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), full=False)
+    try:
+        inside(context)
+    except (Failed, OSError, subprocess.SubprocessError) as failure:
+        sys.exit(str(failure))
+    except Exception as failure:  # noqa: BLE001 — whatever it is, the case outside reports it.
+        sys.exit(f"{type(failure).__name__}: {failure}")
+    finally:
+        context.close()

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// How many descriptors the process may have. Shells give few, for the sake of old programs; the administrator's word
+/// is the hard limit.
+enum OpenFiles {
+    /// Raises the limit as far as it goes without privileges, and returns it.
+    @discardableResult
+    static func raiseLimit() -> Int {
+        let resource = __rlimit_resource_t(UInt32(RLIMIT_NOFILE.rawValue))
+        var limit = rlimit()
+        guard getrlimit(resource, &limit) == 0 else { return 0 }
+        if limit.rlim_cur < limit.rlim_max {
+            var raised = limit
+            raised.rlim_cur = limit.rlim_max
+            if setrlimit(resource, &raised) == 0 { limit = raised }
+        }
+        return Int(clamping: limit.rlim_cur)
+    }
+
+    /// What a person should know when `connections` clients, each with a connection to an origin, need more than
+    /// `limit`; nil when they do not.
+    static func shortage(limit: Int, connections: Int) -> String? {
+        // Listeners, loops, the store and the log take some besides.
+        let needed = 2 * connections + 256
+        guard limit < needed else { return nil }
+        return "at most \(limit) files may be open, fewer than limits.connections may need (\(needed)); "
+            + "raise LimitNOFILE or ulimit -n, or lower limits.connections"
+    }
+}
