@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 import LarderHTTP
+import LarderIO
 import Synchronization
 
 /// What the parts of a store share: its settings, its queues, its threads and how it is doing.
@@ -97,12 +98,26 @@ final class StoreCore: Sendable {
     func reading<Result: Sendable>(
         _ body: @escaping @Sendable (EntityReader) throws(SQLiteFailure) -> Result
     ) async -> Result? {
-        await withUnsafeContinuation { (continuation: UnsafeContinuation<Result?, Never>) in
-            let isTaken = readers.submit { [self] reader in
-                continuation.resume(returning: attempt(body, with: &reader))
+        await onReader { [self] reader in attempt(body, with: &reader) }
+    }
+
+    /// Runs `body` on a reading thread; nil if it is, or if too much waits already.
+    ///
+    /// What it returns is handed over under a lock: the thread sanitizer does not see that resuming a task from a
+    /// thread of ours orders what both do.
+    private func onReader<Result: Sendable>(
+        _ body: @escaping @Sendable (inout EntityReader?) -> Result?
+    ) async -> Result? {
+        let handover = Lock<Result?>(nil)
+        await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+            let isTaken = readers.submit { reader in
+                let result = body(&reader)
+                handover.withLock { $0 = result }
+                continuation.resume()
             }
-            if !isTaken { continuation.resume(returning: nil) }
+            if !isTaken { continuation.resume() }
         }
+        return handover.withLock { $0 }
     }
 
     private func attempt<Result>(
@@ -139,10 +154,7 @@ final class StoreCore: Sendable {
 
     /// Runs blocking work on a reading thread that needs no connection; nil if too much waits already.
     func onReadingThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result? {
-        await withUnsafeContinuation { (continuation: UnsafeContinuation<Result?, Never>) in
-            let isTaken = readers.submit { _ in continuation.resume(returning: body()) }
-            if !isTaken { continuation.resume(returning: nil) }
-        }
+        await onReader { _ in body() }
     }
 
     // MARK: Failing

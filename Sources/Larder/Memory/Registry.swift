@@ -133,8 +133,9 @@ package final class Registry: Sendable {
         return found
     }
 
-    /// What a Resource costs besides its content: the object, its lock, its place here.
-    static let overhead = 512
+    /// What a Resource costs besides its content, as measured with many small ones: the objects it is made of, its
+    /// locks, its configuration, its place here.
+    static let overhead = 1024
 
     private static func shard(_ hash: UInt64) -> Int { Int(hash >> 58) }
 

@@ -41,7 +41,7 @@ package final class Variant: Sendable {
     private static let locating: [FieldName] = [.location, .contentLocation, .link, .setCookie]
 
     /// Octets of memory this variant takes: content, head and fields.
-    package var cost: Int { content.bytesInMemory + 2 * head.count + 512 }
+    package var cost: Int { content.bytesInMemory + 2 * head.count + 1280 }
 }
 
 /// Where a stored response's content is.

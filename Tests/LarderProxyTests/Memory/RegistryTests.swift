@@ -45,7 +45,7 @@ struct RegistryTests {
 
     @Test func `loads under way have half of the room, and make it`() {
         let registry = Registry(limit: 10_000)
-        visit(registry, 1, content: 6_000)
+        visit(registry, 1, content: 5_500)
         #expect(registry.reserve(3_000))
         #expect(numbers(registry) == [1])
         #expect(!registry.reserve(3_000))
@@ -61,7 +61,7 @@ struct RegistryTests {
     @Test func `loads have no room that Resources in use have taken`() {
         let registry = Registry(limit: 10_000)
         let held = registry.resource(for: key(1), make: make)
-        registry.charge(held, content: 9_500)
+        registry.charge(held, content: 8_500)
         #expect(!registry.reserve(1_000))
         #expect(registry.reserved == 0)
         registry.charge(held, content: 0)
