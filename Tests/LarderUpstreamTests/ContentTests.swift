@@ -7,7 +7,7 @@ import Testing
 
 @testable import LarderUpstream
 
-@Suite("Content on its way to origins", .timeLimit(.minutes(1)))
+@Suite("Content on its way to origins", .timeLimit(.minutes(10)))
 struct ContentTests {
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import LarderUpstream
 
-@Suite("Parents and tunnels", .timeLimit(.minutes(1)))
+@Suite("Parents and tunnels", .timeLimit(.minutes(10)))
 struct ParentTests {
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
     private static let parent = ParentAddress(host: "parent.test", port: 3128, authorization: "Basic YTpi")

@@ -7,7 +7,7 @@ import Testing
 
 @testable import LarderUpstream
 
-@Suite("Responses from origins", .timeLimit(.minutes(1)))
+@Suite("Responses from origins", .timeLimit(.minutes(10)))
 struct ResponseTests {
     @Test func `a request is written as it is and its response read`() async throws {
         try await Fixture.run { test in

@@ -7,7 +7,7 @@ import Testing
 
 @testable import LarderUpstream
 
-@Suite("Origins behind TLS and real addresses", .timeLimit(.minutes(1)))
+@Suite("Origins behind TLS and real addresses", .timeLimit(.minutes(10)))
 struct TLSOriginTests {
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 

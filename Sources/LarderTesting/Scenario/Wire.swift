@@ -23,7 +23,7 @@ package final class Wire: Sendable {
     let name: String
 
     /// How long a wait may last before it counts as failed.
-    package static let patience = Duration.seconds(60)
+    package static let patience = Duration.seconds(300)
 
     /// To be called on `loop`, where the stream lives.
     init(_ stream: ByteStream, on loop: isolated EventLoop, name: String, isHeld: Bool = false) {

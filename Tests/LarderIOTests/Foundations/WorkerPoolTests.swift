@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderIO
 
-@Suite("Worker pools", .timeLimit(.minutes(1)))
+@Suite("Worker pools", .timeLimit(.minutes(10)))
 struct WorkerPoolTests {
     @Test func `jobs of one thread run in the order they came`() {
         let pool = WorkerPool(name: "one", threads: 1, queueLimit: 5000)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LarderIO
 
-@Suite("Event loops", .timeLimit(.minutes(1)))
+@Suite("Event loops", .timeLimit(.minutes(10)))
 struct EventLoopTests {
     @Test func `work given from another thread runs on the loop, in order`() async throws {
         let loop = try EventLoop(name: "worker")

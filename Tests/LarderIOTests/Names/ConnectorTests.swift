@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderIO
 
-@Suite("Connector", .timeLimit(.minutes(1)))
+@Suite("Connector", .timeLimit(.minutes(10)))
 struct ConnectorTests {
     /// An IPv6 address of the documentation prefix: no host, and usually no route.
     static let deadIPv6 = SocketAddress(ipv6: 0x2001_0DB8_0000_0000, 1, port: 80)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderIO
 
-@Suite("Resolver", .timeLimit(.minutes(1)))
+@Suite("Resolver", .timeLimit(.minutes(10)))
 struct ResolverTests {
     /// What a resolver with `files` says about `host`: addresses or the code of the error.
     static func resolve(

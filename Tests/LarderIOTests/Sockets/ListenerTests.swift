@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderIO
 
-@Suite("Listeners", .timeLimit(.minutes(1)))
+@Suite("Listeners", .timeLimit(.minutes(10)))
 struct ListenerTests {
     /// A blocking client's connection.
     static func dial(_ address: SocketAddress) throws -> Peer {

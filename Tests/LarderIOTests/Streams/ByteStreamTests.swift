@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderIO
 
-@Suite("Byte streams", .timeLimit(.minutes(1)))
+@Suite("Byte streams", .timeLimit(.minutes(10)))
 struct ByteStreamTests {
     @Test(arguments: [AF_UNIX, AF_INET])
     func `what one side writes the other reads`(family: Int32) async throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LarderIO
 
-@Suite("TLS", .timeLimit(.minutes(1)))
+@Suite("TLS", .timeLimit(.minutes(10)))
 struct TLSTests {
     struct Side: Sendable {
         let server: TLSServerContext

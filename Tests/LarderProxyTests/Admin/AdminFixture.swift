@@ -147,7 +147,7 @@ enum AdminWire {
         guard descriptor >= 0 else { throw Failure() }
         defer { close(descriptor) }
         // A test that waits this long has failed.
-        var patience = timeval(tv_sec: 20, tv_usec: 0)
+        var patience = timeval(tv_sec: 120, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
         let status = connect(descriptor, address.assumingMemoryBound(to: sockaddr.self), socklen_t(length))
         guard status == 0 else { throw Failure() }
