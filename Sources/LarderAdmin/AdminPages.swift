@@ -28,6 +28,7 @@ package struct AdminPages: OwnPages {
         // Long walks: two at a time, and a few that wait.
         let walkers = WorkerPool(name: "larder-admin", threads: 2, queueLimit: 32)
         pages = AdminPages.statusPages.merging(AdminPages.resourcePages(walkers)) { page, _ in page }
+            .merging(AdminPages.offlinePages) { page, _ in page }
     }
 
     package func answer(_ request: OwnRequest, of proxy: Proxy) async -> OwnResponse {

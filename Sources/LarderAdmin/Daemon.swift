@@ -103,6 +103,8 @@ package final class Daemon: Sendable {
     private static func configuration(_ settings: Settings, _ lasting: inout Lasting) -> ProxyConfiguration {
         let (identities, pseudonym) = (lasting.identities, lasting.pseudonym)
         func routed(_ service: ServiceSettings, isUnclaimed: Bool) -> RoutedService {
+            var service = service
+            service.offline = service.offline ?? settings.offline
             let (model, number) = lasting.service(
                 service.name, base: isUnclaimed ? nil : service.baseURL.target.string)
             model.replaceConfiguration(with: service.entries)
@@ -141,10 +143,10 @@ package final class Daemon: Sendable {
 extension ServiceSettings {
     /// The service's own words, then its blocks: later ones override earlier ones.
     fileprivate var entries: [ConfigurationEntry] {
-        let isOffline = offline
+        let offline = offline ?? .off
         let privacy = Configuration.Privacy(rawValue: privacy.rawValue) ?? .shared
         let own = ConfigurationEntry(description: "service \(name)") {
-            $0.isOffline = isOffline
+            offline.apply(to: &$0)
             $0.privacy = privacy
         }
         return [own] + configure.map { ConfigurationEntry($0, relativeTo: baseURL.target) }

@@ -37,6 +37,10 @@ extension StatusReport {
                 "p99": milliseconds(latency(0.99)), "p999": milliseconds(latency(0.999)),
             ],
             "store": storeJSON,
+            "offline": [
+                "mode": .string((offline.chosen ?? offline.configured).rawValue),
+                "networkLost": .bool(offline.isNetworkLost),
+            ],
             "services": .array(services.map(json(of:))),
             "upstream": [
                 "requests": .integer(sum(.upstreamRequests)), "errors": .integer(sum(.upstreamErrors)),
@@ -87,7 +91,7 @@ extension StatusReport {
     private func json(of service: ServiceLine) -> JSONValue {
         [
             "name": .string(service.name), "baseURL": .string(service.baseURL), "mount": .string(service.mount),
-            "offline": .bool(service.isOffline),
+            "offline": .bool(service.isOffline), "offlineMode": .string(service.offlineMode.rawValue),
         ]
     }
 

@@ -25,6 +25,10 @@ extension StatusReport {
         text.counter(
             "larder_upstream_held", "Requests that were not sent because their origin is left alone.",
             sum(.upstreamHeld))
+        text.gauge(
+            "larder_service_offline", "Whether a service does not ask its origin.",
+            offline.lines.map { ([("service", $0.name)], $0.isOffline ? 1 : 0) })
+        text.gauge("larder_network_lost", "Whether no origin can be reached.", offline.isNetworkLost ? 1 : 0)
         let lines = troubledOrigins.values.sorted { $0.origin < $1.origin }.prefix(100)
         text.gauge(
             "larder_origin_circuit_open",

@@ -16,6 +16,7 @@ struct StatusReport: Sendable {
     struct ServiceLine: Sendable {
         var name, baseURL, mount: String
         var isOffline: Bool
+        var offlineMode: OfflineMode
     }
 
     struct LoopLine: Sendable {
@@ -43,6 +44,7 @@ struct StatusReport: Sendable {
     var openConnections, openTunnels: Int
     var addresses, adminAddresses: [String]
     var services: [ServiceLine]
+    var offline: OfflineReport
     var upstreams: [UpstreamStatistics]
     /// Those of them that are not all well.
     var troubledOrigins: [String: OriginReport]
@@ -69,8 +71,13 @@ struct StatusReport: Sendable {
         openTunnels = proxy.openTunnels
         addresses = proxy.addresses.map(\.description)
         adminAddresses = proxy.adminAddresses.map(\.description)
-        services = settings.services.map {
-            ServiceLine(name: $0.name, baseURL: $0.baseURL.shown, mount: $0.effectiveMount, isOffline: $0.offline)
+        let offline = OfflineReport(of: proxy)
+        self.offline = offline
+        services = settings.services.map { service in
+            let line = offline.lines.first { $0.name == service.name }
+            return ServiceLine(
+                name: service.name, baseURL: service.baseURL.shown, mount: service.effectiveMount,
+                isOffline: line?.isOffline ?? false, offlineMode: line?.mode ?? .off)
         }
         loops = proxy.loopStatistics.enumerated().map { LoopLine(name: "larder-\($0)", statistics: $1) }
         process = ProcessUsage()

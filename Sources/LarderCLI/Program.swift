@@ -22,7 +22,9 @@ struct Program: AsyncParsableCommand {
             CommandGroup(
                 name: "Asking a running daemon",
                 subcommands: [StatusCommand.self, Explain.self, List.self, Show.self]),
-            CommandGroup(name: "Changing what it stores", subcommands: [Load.self, Invalidate.self, Wipe.self]),
+            CommandGroup(
+                name: "Changing what it stores",
+                subcommands: [Load.self, Invalidate.self, Wipe.self, OfflineCommand.self]),
         ])
 
     /// The daemon starts this program as a jq worker too; that is no command for people.

@@ -22,6 +22,9 @@ package final class Proxy: Sendable {
     let accessLog: AccessLog
     /// What every loop knows about origins in trouble.
     package let origins: OriginWatch
+    /// What was chosen about going offline since the start.
+    package let offline = OfflineSwitch()
+    private let nearestSearchers = Lock<WorkerPool?>(nil)
     let time: any TimeSource
 
     private let loops: [EventLoop]
@@ -90,6 +93,16 @@ package final class Proxy: Sendable {
 
     package func total(_ kind: LoopCounters.Kind) -> UInt64 { counters.reduce(0) { $0 + $1.value(kind) } }
     package func total(_ amount: LoopCounters.Amount) -> UInt64 { counters.reduce(0) { $0 + $1.value(amount) } }
+
+    /// The thread that looks for what is stored near a URL, made when it is first needed.
+    func searchers() -> WorkerPool {
+        nearestSearchers.withLock { pool in
+            if let pool { return pool }
+            let made = WorkerPool(name: "larder-nearest", threads: 1, queueLimit: 4)
+            pool = made
+            return made
+        }
+    }
 
     /// One of the loops, another each time.
     func anyContext() throws -> LoopBound<LoopContext> {

@@ -32,6 +32,10 @@ extension Proxy {
     func send(_ request: OutgoingRequest) async throws -> IncomingResponse {
         let table = configuration.router.table
         let service = table.claiming(request.url) ?? table.unclaimed
+        guard offline.mode(of: service.name, configured: service.settings.offline ?? .off) != .on else {
+            throw UpstreamError(
+                .destinationUnavailable, "Origins are not asked (offline).", advice: "Go online: `larder offline off`.")
+        }
         let limit = memoryObjectLimit
         return try await anyContext().run { context in
             var head = RequestHead(method: request.method, target: request.url.pathAndQuery, fields: request.fields)

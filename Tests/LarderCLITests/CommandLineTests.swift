@@ -63,11 +63,24 @@ struct CommandLineTests {
         #expect(throws: (any Error).self) { try Program.parseAsRoot(arguments) }
     }
 
+    @Test func `offline says how it is, or takes a mode and perhaps a service`() throws {
+        let asking = try #require(try Program.parseAsRoot(["offline"]) as? OfflineCommand)
+        #expect(asking.mode == nil)
+        let all = try #require(try Program.parseAsRoot(["offline", "auto"]) as? OfflineCommand)
+        #expect(all.mode == .auto)
+        #expect(all.service == nil)
+        let one = try #require(try Program.parseAsRoot(["offline", "on", "github"]) as? OfflineCommand)
+        #expect(one.mode == .on)
+        #expect(one.service == "github")
+        #expect(throws: (any Error).self) { try Program.parseAsRoot(["offline", "sometimes"]) }
+        #expect(OfflineCommand.configuration.discussion.contains("but not the daemon"))
+    }
+
     @Test func `help names the exit statuses and every command`() {
         let help = Program.helpMessage()
         #expect(help.contains("64"))
         for command in [
-            "serve", "check", "settings", "status", "explain", "list", "show", "load", "invalidate", "wipe",
+            "serve", "check", "settings", "status", "explain", "list", "show", "load", "invalidate", "wipe", "offline",
         ] {
             #expect(help.contains("  \(command) "), "\(command)")
         }

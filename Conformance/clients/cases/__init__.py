@@ -17,4 +17,5 @@ MODULES = [
     "large",
     "kill",
     "overload",
+    "outage",
 ]

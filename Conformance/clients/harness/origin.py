@@ -40,12 +40,12 @@ def fresh(content, kind="text/plain", seconds=3600, **fields):
 class Origin:
     """Answers from `routes`: a path (without query) or None for all others, to an Answer or a function of a path."""
 
-    def __init__(self, routes, tls=None, address="127.0.0.1"):
+    def __init__(self, routes, tls=None, address="127.0.0.1", port=0):
         self.routes = routes
         self.address = address
         self.asked = []
         self.scheme = "https" if tls else "http"
-        self.server = Server((address, 0), make_handler(self))
+        self.server = Server((address, port), make_handler(self))
         if tls:
             # The handshake is left to the connection's own thread.
             self.server.socket = tls.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)

@@ -123,6 +123,8 @@ public struct Configuration: Sendable {
     public var privacy: Privacy = .shared
     /// Never ask the origin: requests fail, data that is here stays as it is.
     public var isOffline = false
+    /// Whether the daemon does not ask the origin for as long as it is out of reach.
+    package var isOfflineWhenUnreachable = false
     /// Whether the daemon goes on with a load that nobody waits for.
     public var onAbandon: OnAbandon = .cancel(after: .milliseconds(50))
 

@@ -36,7 +36,7 @@ enum ExplainedConfiguration {
             ("staleWhileRevalidate", UnitText.write(configuration.staleWhileRevalidate)),
             ("staleIfError", UnitText.write(configuration.staleIfError)),
             ("cache", configuration.caching == .none ? "none" : "default"),
-            ("offline", configuration.isOffline ? "yes" : "no"),
+            ("offline", configuration.isOffline ? "on" : configuration.isOfflineWhenUnreachable ? "auto" : "off"),
             ("privacy", configuration.privacy.rawValue),
         ]
         var names: Set<String> = []

@@ -101,7 +101,7 @@ struct ExplainedDecision {
             case .offline:
                 outcome =
                     "It would be answered from the cache although the lifetime ended \(over) ago: `\(service)` is offline."
-                advice = ["Take `offline` out of the configuration to have the origin asked."]
+                advice = ["To have the origin asked: `larder offline off`, or take `offline` out of the configuration."]
             case .staleWhileRevalidate:
                 outcome =
                     "It would be answered from the cache at once, stale by \(over), and the origin asked in the background."
@@ -153,7 +153,7 @@ struct ExplainedDecision {
         case .refuse(.offline):
             (word, reason) = ("refuse", RefusalReason.offline.rawValue)
             outcome = "It would be answered 504: nothing stored may answer it, and `\(service)` is offline."
-            advice = ["Take `offline` out of the configuration to have the origin asked."]
+            advice = ["To have the origin asked: `larder offline off`, or take `offline` out of the configuration."]
         }
     }
 

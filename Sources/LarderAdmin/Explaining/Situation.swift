@@ -21,6 +21,8 @@ struct Situation: Sendable {
     var isInMemory = false
     var failure: LoadFailure?
     var isLoading = false
+    /// Whether origins are asked at the moment, where that is not what the configuration says.
+    var isOffline: Bool?
     /// Why the origin would not be asked at the moment.
     var hold: OriginHold?
     var unstored: UnstoredResponse?
@@ -47,6 +49,8 @@ struct Situation: Sendable {
             service: subject.service, way: subject.way, uri: subject.uri, url: subject.url, method: method,
             fields: fields, now: proxy.now)
         hold = proxy.hold(on: subject, fields: fields)
+        let mode = proxy.offlineMode(service, configuration)
+        isOffline = mode == .on || mode == .auto && proxy.isOutOfReach(uri, service)
         let key = subject.key(in: partition)
         let memory = proxy.registry.resource(for: key)?.memory
         if let memory {
@@ -67,5 +71,9 @@ struct Situation: Sendable {
     var isRead: Bool { method == .get || method == .head }
     /// Blocks for one method only may say something else of others.
     var configuration: EffectiveConfiguration { service.configuration(for: uri, method: isRead ? .get : method) }
-    var policy: CachePolicy { configuration.policy }
+    var policy: CachePolicy {
+        var policy = configuration.policy
+        if let isOffline { policy.offline = isOffline }
+        return policy
+    }
 }

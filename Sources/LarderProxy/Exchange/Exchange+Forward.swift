@@ -20,7 +20,7 @@ extension Exchange {
         defer { stream.onPeerClosed = nil }
         let response: UpstreamResponse
         do {
-            response = try await context.send(upstreamRequest(service, way, abort))
+            response = try await context.send(try upstreamRequest(service, way, abort))
         } catch {
             if abort.isAborted { throw ClientGone() }
             if let error = error as? UpstreamError { noteFailure(error, reason) }
@@ -32,10 +32,15 @@ extension Exchange {
         try await relay(response, service, way, reason, retrieval)
     }
 
-    private func upstreamRequest(_ service: RoutedService, _ way: Way, _ abort: UpstreamAbort) -> UpstreamRequest {
+    private func upstreamRequest(
+        _ service: RoutedService, _ way: Way, _ abort: UpstreamAbort
+    ) throws(Problem) -> UpstreamRequest {
+        let configuration = service.configuration(for: uri, method: head.method)
+        guard context.proxy.offlineMode(service, configuration) != .on else {
+            throw .offline(head.method, to: uri.authority)
+        }
         var forwarded = ForwardedRequest(
-            uri: uri, way: way, via: context.configuration.via,
-            configuration: service.configuration(for: uri, method: head.method), spelling: spelling,
+            uri: uri, way: way, via: context.configuration.via, configuration: configuration, spelling: spelling,
             forwarded: forwardedElement
         ).head(for: head)
         if traits.wantsUpgrade {

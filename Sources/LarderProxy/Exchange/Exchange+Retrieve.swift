@@ -47,8 +47,10 @@ extension Exchange {
             snapshot = memory.snapshot
             if !snapshot.variants.isEmpty { chargeRegistry(for: retrieval.resource) }
         }
-        let decision = Reuse.decide(
-            request: head, candidates: snapshot.candidates, policy: retrieval.policy, now: context.now())
+        let decision = reconsidered(
+            Reuse.decide(
+                request: head, candidates: snapshot.candidates, policy: retrieval.policy, now: context.now()),
+            snapshot, retrieval)
         switch decision {
         case .answer(let selection):
             memory.touch()
@@ -65,13 +67,15 @@ extension Exchange {
         case .forward(let reason, let fallback):
             let variant = fallback.map { snapshot.variants[$0.index] }
             return try await fetch(&retrieval, reason: reason, validating: nil, fallback: variant)
+        case .refuse(.offline):
+            throw await offlineProblem(retrieval)
         case .refuse(let reason):
             throw Problem.notStored(reason, uri: uri)
         }
     }
 
     /// Starts a validation in the background, unless one is under way.
-    private func refresh(_ variant: Variant, _ retrieval: Retrieval) {
+    func refresh(_ variant: Variant, _ retrieval: Retrieval) {
         let launch = FlightLaunch(exchange: self, retrieval, validating: variant, isBackground: true)
         let joining = retrieval.resource.memory.join(where: { $0.isValidation }, orStart: { launch.makeFlight() })
         switch joining {

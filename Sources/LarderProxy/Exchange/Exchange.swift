@@ -154,6 +154,7 @@ final class Exchange {
         case let error as Problem: problem = error
         case let error as ParseError: problem = .malformed(error)
         case is ClientGone:
+            record.kind = .aborted
             isPersistent = false
             throw error
         case let error as IOError: throw error

@@ -9,6 +9,8 @@ package final class LoopCounters: Sendable {
         case hit, miss, stale, validated, collapsed, error, tunnel
         /// Forwarded without the cache having a say: other methods, `no-store`, ranges of what is not stored.
         case pass
+        /// The client left while its answer was awaited, or before it had all of it.
+        case aborted
         /// Answered by Larder itself: the first page, `/-/…`.
         case own
     }

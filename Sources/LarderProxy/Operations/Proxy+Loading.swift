@@ -53,7 +53,9 @@ private struct OperatorLoad {
         }
         let configuration = service.configuration(for: resource)
         guard configuration.caches else { throw Problem.notCached(by: service.name) }
-        guard !configuration.policy.offline else { throw Problem.offline(service: service.name) }
+        guard context.proxy.offlineMode(service, configuration) != .on else {
+            throw Problem.offline(service: service.name)
+        }
         guard service.allows(subject.uri) else { throw Problem.hostNotAllowed(subject.uri.host, service: service.name) }
         if !resource.memory.snapshot.isStoreRead, let storing = context.proxy.storing {
             await storing.load(resource, service: service, policy: configuration.policy)
@@ -147,7 +149,7 @@ extension Problem {
     static func offline(service: String) -> Problem {
         Problem(
             status: 409, title: "Offline", proxyError: .proxyConfigurationError,
-            detail: "The configuration says never to ask the origin of ‘\(service)’ (`offline`).",
-            advice: "Take `offline` out of the configuration.")
+            detail: "The origin of ‘\(service)’ is not asked (`offline`).",
+            advice: "Go online: `larder offline off`, or take `offline` out of the configuration.")
     }
 }

@@ -8,12 +8,16 @@ package import LarderRules
 package final class EffectiveConfiguration: Sendable {
     package let frozen: FrozenConfiguration
     package let policy: CachePolicy
+    /// Whether the origin is asked, as far as the configuration says.
+    package let offline: OfflineMode
     /// False when responses are not kept at all.
     package let caches: Bool
 
     init(_ frozen: FrozenConfiguration, policy: CachePolicy) {
         self.frozen = frozen
         self.policy = policy
+        let configuration = frozen.configuration
+        offline = configuration.isOffline ? .on : configuration.isOfflineWhenUnreachable ? .auto : .off
         caches = frozen.configuration.caching != .none
     }
 
@@ -30,6 +34,13 @@ extension ConfigurationEntry {
     }
 }
 
+extension OfflineMode {
+    package func apply(to configuration: inout Configuration) {
+        configuration.isOffline = self == .on
+        configuration.isOfflineWhenUnreachable = self == .auto
+    }
+}
+
 extension ConfigureBlock {
     fileprivate func apply(to configuration: inout Configuration) {
         for edit in headers { configuration.fields[edit.name] = edit.value?.reveal() }
@@ -41,7 +52,7 @@ extension ConfigureBlock {
         if let retryTime { configuration.retryTime = retryTime }
         if let staleWhileRevalidate { configuration.staleWhileRevalidate = staleWhileRevalidate }
         if let staleIfError { configuration.staleIfError = staleIfError }
-        if let offline { configuration.isOffline = offline }
+        if let offline { offline.apply(to: &configuration) }
         if let cache { configuration.caching = cache == .none ? .none : .perStage }
     }
 }

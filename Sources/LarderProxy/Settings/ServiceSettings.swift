@@ -14,8 +14,8 @@ package struct ServiceSettings: Sendable {
     package var allowHosts: [HostPattern] = []
     /// Through which proxy the origin is reached; nil means as `upstream.parent` says.
     package var parent: ParentProxy?
-    /// Never ask the origin.
-    package var offline = false
+    /// Whether the origin is asked; nil means as all.
+    package var offline: OfflineMode?
     /// In the order of the file; a later one overrides an earlier one.
     package var configure: [ConfigureBlock] = []
 
@@ -52,7 +52,7 @@ package struct ConfigureBlock: Sendable {
     package var staleWhileRevalidate: Duration?
     package var staleIfError: Duration?
     package var cache: BlockCaching?
-    package var offline: Bool?
+    package var offline: OfflineMode?
 
     package init() {}
 

@@ -24,6 +24,8 @@ package struct Settings: Sendable {
     package var forward = Forward()
     /// Whether requests sent inbound say for whom they are (RFC 7239).
     package var forwarded = Forwarded.none
+    /// Whether origins are asked, where neither a service nor a block says anything else.
+    package var offline = OfflineMode.off
     /// In the order of the file; names are unique.
     package var services: [ServiceSettings] = []
 

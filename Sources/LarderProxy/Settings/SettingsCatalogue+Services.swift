@@ -27,8 +27,8 @@ extension SettingsCatalogue {
             "parent", \.parent, .parentProxy, initially: "as `upstream.parent`",
             "The proxy through which this service's origin is reached."),
         Setting(
-            "offline", \.offline, .flag,
-            "Never ask the origin: clients get what is stored, whatever its age, else 504."),
+            "offline", \.offline, .offlineMode, initially: "as `offline` above",
+            "Whether the origin is asked; `true` and `false` mean `on` and `off`."),
         Setting(
             "configure", \.configure, .blocks, initially: "none", inside: configure.descriptions,
             """
@@ -110,8 +110,8 @@ extension SettingsCatalogue {
                 "cache", \.cache, .choice, initially: "`default`",
                 "`none` stores nothing of these resources; `default` takes an earlier `none` back."),
             Setting(
-                "offline", \.offline, .flag, initially: "as the service",
-                "Never ask the origin for these resources, or ask it although the service is offline."),
+                "offline", \.offline, .offlineMode, initially: "as the service",
+                "Whether the origin is asked for these resources; `true` and `false` mean `on` and `off`."),
         ]
     }()
 }

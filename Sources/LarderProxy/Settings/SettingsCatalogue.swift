@@ -229,6 +229,13 @@ package enum SettingsCatalogue {
 
     private static let access: [Setting<Settings>] = [
         Setting(
+            "offline", \.offline, .offlineMode,
+            """
+            Whether origins are asked. `on` never asks: clients get what is stored, whatever its age, else 504 with what \
+            is stored nearby. `auto` does so for as long as an origin fails or no origin can be reached, and finds out \
+            behind the clients' backs when that is over. `larder offline` changes it while the daemon runs.
+            """),
+        Setting(
             "access.allow", \.access.allow, .list(of: .addressRange),
             """
             The clients that are served although they are not on a loopback address. Others are answered 403, \

@@ -11,6 +11,11 @@ extension Exchange {
     func tunnel(to authority: Authority) async throws {
         record.kind = .tunnel
         guard content == nil else { throw Problem.badRequest("A CONNECT request has no content.") }
+        let unclaimed = context.configuration.router.table.unclaimed
+        guard context.proxy.offline.mode(of: unclaimed.name, configured: unclaimed.settings.offline ?? .off) != .on
+        else {
+            throw Problem.offline(.connect, to: "\(authority)")
+        }
         guard context.proxy.admitTunnel(limit: context.configuration.settings.limits.tunnels) else {
             throw Problem.tunnelLimit
         }

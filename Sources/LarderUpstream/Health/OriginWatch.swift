@@ -213,11 +213,19 @@ package final class OriginWatch: Sendable {
         if changed == .closed { notify(.networkBack) }
     }
 
-    /// Whether a request is due that finds out whether the network is back. Whoever is told so sends one.
-    package func isNetworkProbeDue(now: Int64) -> Bool {
-        network.withLock { circuit in
-            if case .probe = circuit.admit(insists: false, now: now, limits: Self.networkLimits) { return true }
-            return circuit.isClosed
+    /// Whether a request to an origin out of reach is due, to find out whether it is back. Whoever is told so sends one.
+    package func isProbeDue(_ origin: Origin, parent: ParentAddress?, limits: BreakerLimits, now: Int64) -> Bool {
+        if isNetworkLost, !origin.isLoopback {
+            let verdict = network.withLock { $0.admit(insists: false, now: now, limits: Self.networkLimits) }
+            if case .held = verdict { return false }
+            return true
+        }
+        return [true, false].contains { reachesLoopback in
+            let key = Key(origin, parent, reachesLoopback: reachesLoopback)
+            return shard(of: key).withLock { healths in
+                guard let circuit = healths[key]?.circuit else { return false }
+                return !circuit.isClosed && circuit.heldUntil(now: now, limits: limits) == nil
+            }
         }
     }
 

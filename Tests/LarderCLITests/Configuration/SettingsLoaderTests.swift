@@ -44,7 +44,7 @@ struct SettingsLoaderTests {
         let file = "services:\n  a: { baseURL: \"http://a/\", offline: true }\n"
         let one = try ConfigurationFixture(file, set: ["services.a.baseURL=http://b/"]).settings()
         #expect(one.services.map(\.baseURL.description) == ["http://b/"])
-        #expect(one.services[0].offline)
+        #expect(one.services[0].offline == .on)
         let all = try ConfigurationFixture(
             file, set: ["services={b: {baseURL: \"http://b/\"}}", "services.b.mount=/"]
         ).settings()

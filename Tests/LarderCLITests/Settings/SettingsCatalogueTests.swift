@@ -127,6 +127,7 @@ struct SettingsCatalogueTests {
         gateway: { anyHost: false, hosts: [larder.test] }
         forward: { anyHost: false }
         forwarded: add
+        offline: auto
         services:
           all:
             baseURL: https://api.test/v1

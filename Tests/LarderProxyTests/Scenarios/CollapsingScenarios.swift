@@ -203,6 +203,8 @@ struct CollapsingScenarios {
             await client.close()
             _ = try await request.wire.end()
             request.finish()
+            try await eventually("it is counted as what it is") { scene.count(.aborted) == 1 }
+            #expect(scene.count(.pass) == 0)
         }
     }
 }

@@ -166,7 +166,7 @@ struct LifeScenarios {
         } _: { (scene) async throws in
             scene.origin.answer { _ in .ok("Cache-Control: max-age=10", content: "apples") }
             _ = try await scene.get("/a")
-            try scene.reload { $0.services[0].offline = true }
+            try scene.reload { $0.services[0].offline = .on }
             scene.advance(.seconds(10_000))
             let old = try await scene.get("/a")
             #expect(old.text == "apples")

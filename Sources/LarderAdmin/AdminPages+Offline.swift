@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderProxy
+import LarderUpstream
+
+/// `/-/offline`: whether origins are asked, and how to change it while the daemon runs.
+extension AdminPages {
+    static var offlinePages: [String: Page] {
+        [
+            "/-/offline": Page(methods: [.get, .head, .post]) { request, proxy in
+                if request.method == .post {
+                    let parameters = try AdminParameters(request, known: ["mode", "service"])
+                    _ = try parameters.required("mode")
+                    let modes = OfflineMode.allCases.map(\.rawValue) + ["configured"]
+                    let mode = try parameters.choice("mode", of: modes, default: "configured")
+                    let table = proxy.configuration.router.table
+                    let names = (table.services + [table.unclaimed]).map(\.name)
+                    // A name in another case would be remembered and never looked up.
+                    let service = parameters.text("service")
+                    if let service, !names.contains(service) {
+                        throw Problem.badParameter(
+                            "There is no service ‘\(service.prefix(60))’.",
+                            advice: "Use \(names.joined(separator: ", ")).")
+                    }
+                    proxy.goOffline(OfflineMode(rawValue: mode), service: service)
+                } else {
+                    _ = try AdminParameters(request, known: [])
+                }
+                return OwnResponse(json: OfflineReport(of: proxy).json)
+            }
+        ]
+    }
+}
+
+/// Which services ask their origins at the moment, and who said so.
+struct OfflineReport: Sendable {
+    struct Line: Sendable {
+        var name: String
+        var mode: OfflineMode
+        var configured: OfflineMode
+        /// Whether it does not ask at the moment.
+        var isOffline: Bool
+    }
+
+    /// What was chosen for all while the daemon runs.
+    var chosen: OfflineMode?
+    var configured: OfflineMode
+    var isNetworkLost: Bool
+    var lines: [Line]
+
+    init(of proxy: Proxy) {
+        let choices = proxy.offline.choices
+        chosen = choices.all
+        configured = proxy.configuration.settings.offline
+        isNetworkLost = proxy.origins.isNetworkLost
+        let table = proxy.configuration.router.table
+        lines = (table.services + [table.unclaimed]).map { service in
+            let configured = service.settings.offline ?? .off
+            let mode = proxy.offline.mode(of: service.name, configured: configured)
+            let isOutOfReach = service.base.map { proxy.isOutOfReach($0, service) } ?? proxy.origins.isNetworkLost
+            return Line(
+                name: service.name, mode: mode, configured: configured,
+                isOffline: mode == .on || mode == .auto && isOutOfReach)
+        }
+    }
+
+    var json: JSONValue {
+        [
+            "mode": .string((chosen ?? configured).rawValue), "configured": .string(configured.rawValue),
+            "chosen": chosen.map { .string($0.rawValue) } ?? .null, "networkLost": .bool(isNetworkLost),
+            "services": .array(
+                lines.map { line in
+                    [
+                        "name": .string(line.name), "mode": .string(line.mode.rawValue),
+                        "configured": .string(line.configured.rawValue), "offline": .bool(line.isOffline),
+                    ]
+                }),
+        ]
+    }
+}

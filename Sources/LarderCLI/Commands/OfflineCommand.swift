@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import LarderHTTP
+
+/// `larder offline`
+struct OfflineCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "offline", abstract: "Say whether origins are asked, or change it.",
+        discussion: """
+            on          never ask: clients get what is stored, whatever its age, else 504 with what is stored nearby
+            off         ask as the rules say
+            auto        as `on` for as long as the origin, or the whole network, is out of reach
+            configured  as the configuration says (`offline`)
+
+            What is chosen counts at once and outlives a reload of the configuration, but not the daemon. Without a \
+            service it is for all of them, and forgets what was chosen for single ones. Requests that no service \
+            claims belong to the service `-`.
+            """)
+
+    enum Mode: String, ExpressibleByArgument, CaseIterable {
+        case on, off, auto, configured
+    }
+
+    @Argument(help: "on, off, auto or configured (default: only say how it is).")
+    var mode: Mode?
+
+    @Argument(help: ArgumentHelp("A service (default: all).", valueName: "service"))
+    var service: String?
+
+    @OptionGroup var client: ClientOptions
+
+    func run() throws {
+        guard let mode else { return try client.perform(.get, "/-/offline", text: Outline.text) }
+        let chosen = [(name: "mode", value: mode.rawValue)] + (service.map { [(name: "service", value: $0)] } ?? [])
+        try client.perform(.post, "/-/offline", chosen, text: Outline.text)
+    }
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Larder
+package import LarderHTTP
+import LarderIO
+import LarderStores
+import LarderUpstream
+import Logging
+
+/// Going offline, and what is there then.
+extension Proxy {
+    /// Whether a service asks its origin for resources with this configuration.
+    package func offlineMode(_ service: RoutedService, _ configuration: EffectiveConfiguration) -> OfflineMode {
+        offline.mode(of: service.name, configured: configuration.offline)
+    }
+
+    /// Chooses for one service, or for all; nil leaves it to the configuration again.
+    package func goOffline(_ mode: OfflineMode?, service: String?) {
+        offline.choose(mode, service: service)
+        logger.notice(
+            "the offline mode was chosen",
+            metadata: ["mode": "\(mode?.rawValue ?? "configured")", "service": "\(service ?? "all")"])
+    }
+
+    /// Whether a URI's origin fails, or no origin can be reached.
+    package func isOutOfReach(_ uri: TargetURI, _ service: RoutedService) -> Bool {
+        origins.isOutOfReach(Origin(uri), parent: service.parent(uri))
+    }
+
+    /// Whether the next request to an origin that is out of reach would be sent, to find out whether it is back.
+    func isProbeDue(_ uri: TargetURI, _ service: RoutedService) -> Bool {
+        origins.isProbeDue(
+            Origin(uri), parent: service.parent(uri), limits: configuration.upstreamSettings.breaker,
+            now: time.monotonic())
+    }
+
+    /// The URLs of a service that are stored for this partition and most like `uri`: those with the longest common
+    /// path first, of these those with the fewest differences.
+    ///
+    /// A bounded number of resources is looked at, on a thread that serves nobody and on the store's; while several
+    /// such searches are under way, more find nothing.
+    package func nearestStored(
+        to uri: TargetURI, service: RoutedService, partition: Larder.Partition, limit: Int
+    ) async -> [String] {
+        let none = NearestURLs(to: uri.string, limit: limit)
+        let (registry, number, name) = (registry, service.number, service.name)
+        let inMemory = try? await searchers().run {
+            var found = none
+            var left = Proxy.searchLimit
+            registry.forEach { resource in
+                guard left > 0, resource.key.serviceNumber == number, resource.partition == partition else { return }
+                left -= 1
+                if !resource.memory.snapshot.variants.isEmpty { found.offer(resource.key.url) }
+            }
+            return found
+        }
+        guard var nearest = inMemory else { return [] }
+        var row: Int64?
+        var left = Proxy.searchLimit
+        while let store = storing?.store, left > 0 {
+            let slice = await store.list(after: row, limit: 1_000, where: EntityMatch(stage: Storing.stage))
+            for entry in slice where entry.key.service == name && entry.key.partition == partition.name {
+                nearest.offer(entry.key.url)
+            }
+            left -= slice.count
+            guard slice.count == 1_000 else { break }
+            row = slice.last?.row
+        }
+        return nearest.urls
+    }
+
+    /// How many resources a search looks at in memory, and how many entries on disk.
+    private static let searchLimit = 20_000
+}
+
+/// The few of many URLs that are most like one.
+struct NearestURLs: Sendable {
+    private struct Found: Sendable {
+        var url: String
+        var shared: Int
+        var distance: Int
+    }
+
+    private let wanted: [UInt8]
+    private let limit: Int
+    private var found: [Found] = []
+
+    init(to wanted: String, limit: Int) {
+        self.wanted = Array(wanted.utf8)
+        self.limit = limit
+    }
+
+    var urls: [String] { found.map(\.url) }
+
+    mutating func offer(_ url: String) {
+        let octets = Array(url.utf8)
+        guard octets != wanted else { return }
+        let shared = sharedSegments(octets)
+        if found.count == limit, let last = found.last, shared.count < last.shared { return }
+        guard !found.contains(where: { $0.url == url }) else { return }
+        // What follows the common part; a long rest is not worth comparing octet by octet.
+        let (rest, other) = (wanted.dropFirst(shared.offset).prefix(128), octets.dropFirst(shared.offset).prefix(128))
+        let new = Found(url: url, shared: shared.count, distance: Nearest.distance(Array(rest), Array(other)))
+        let place =
+            found.firstIndex { ($0.shared, new.distance, new.url) < (new.shared, $0.distance, $0.url) } ?? found.count
+        found.insert(new, at: place)
+        if found.count > limit { found.removeLast() }
+    }
+
+    /// How many whole segments both begin with, and where the common part ends.
+    private func sharedSegments(_ octets: [UInt8]) -> (count: Int, offset: Int) {
+        var (count, offset) = (0, 0)
+        for index in 0..<min(octets.count, wanted.count) {
+            guard octets[index] == wanted[index] else { break }
+            if octets[index] == UInt8(ascii: "/") { (count, offset) = (count + 1, index + 1) }
+        }
+        return (count, offset)
+    }
+}
