@@ -10,7 +10,7 @@ extension StoreEvent {
         case .migrated(let steps):
             logger.notice(
                 "the database was brought up to date", metadata: ["steps": "\(steps.joined(separator: "; "))"])
-        case .keysLoaded(let count): logger.info("the stored keys are known", metadata: ["count": "\(count)"])
+        case .keysLoaded(let count): logger.debug("the stored keys are known", metadata: ["count": "\(count)"])
         case .orphansRemoved(let files):
             logger.info("left-overs of an earlier run were deleted", metadata: ["files": "\(files)"])
         case .degraded(let reason):
@@ -32,7 +32,8 @@ extension StoreEvent {
             logger.warning(
                 "reading from the cache on disk failed; it counted as a miss", metadata: ["reason": "\(reason)"])
         case .writeDropped(let url, let reason):
-            logger.info(
+            // One for each response while a disk is full or slow, which `degraded` and the status tell once.
+            logger.debug(
                 "a response was not stored", metadata: ["url": "\(ShownURL.withoutQuery(url))", "reason": "\(reason)"])
         }
     }

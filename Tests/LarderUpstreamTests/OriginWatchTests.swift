@@ -153,6 +153,34 @@ struct OriginWatchTests {
         #expect(bench.events.values.last == .networkBack)
     }
 
+    @Test func `a probe is due once for an origin that fails, and once a second for a network that is gone`() {
+        var bench = Bench()
+        func isDue(_ host: String) -> Bool {
+            bench.watch.isProbeDue(
+                bench.request(host).origin, parent: nil, limits: bench.limits, now: bench.now)
+        }
+        #expect(!isDue("api.example"))
+        for _ in 0..<2 { bench.fail(bench.request()) }
+        #expect(!isDue("api.example"))
+        bench.now += 1_000_000_000
+        #expect(isDue("api.example"))
+        #expect(isDue("api.example"))
+        #expect(bench.error(bench.request()) == nil)
+        #expect(!isDue("api.example"))
+        bench.answer(bench.request())
+        bench.now += 1_000_000_000
+        bench.answer(bench.request())
+        #expect(!isDue("api.example"))
+
+        for host in ["a.example", "b.example", "c.example"] { bench.fail(bench.request(host), .dnsError) }
+        #expect(!isDue("d.example"))
+        bench.now += 1_000_000_000
+        #expect(isDue("d.example"))
+        #expect(!isDue("e.example"))
+        bench.now += 1_000_000_000
+        #expect(isDue("e.example"))
+    }
+
     @Test func `however many origins fail, a bounded number is remembered, those left alone first`() {
         let bench = Bench()
         let stopped = bench.request("stopped.example")

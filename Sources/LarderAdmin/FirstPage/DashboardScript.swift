@@ -130,7 +130,7 @@ enum DashboardScript {
             element("td", line.origin, "long"), element("td", count(line.requests), "number"),
             element("td", count(line.failures), "number" + (line.failures ? " warn-text" : "")),
             element("td", line.active + " + " + line.idle + " idle", "number"), element("td", count(line.waiting), "number"),
-            element("td", line.lastError || "", "long quiet"),
+            element("td", ({ open: "left alone; ", halfOpen: "being tried; ", paused: "asks to wait; " }[line.state] || "") + (line.lastError || ""), "long quiet"),
           ]), "None has been asked yet.");
         }
 

@@ -71,6 +71,15 @@ extension ByteStream {
         return true
     }
 
+    /// Writes all of `octets` if nobody else is writing and the kernel takes them at once; false if not, or if the
+    /// connection is closed or broken.
+    package func writeAtOnce(_ octets: StaticString) -> Bool {
+        guard isOpen, !isWriting, tls == nil else { return false }
+        var parts = GatherList()
+        parts.append(UnsafeRawBufferPointer(start: octets.utf8Start, count: octets.utf8CodeUnitCount))
+        return (try? tryWrite(&parts)) ?? false
+    }
+
     private func send(_ parts: inout GatherList) -> Int {
         if parts.partCount == 1 {
             let only = parts.first

@@ -30,6 +30,9 @@ package final class ByteStream {
     private var readerForRoom = Waiter()
     private var writerForInput = Waiter()
 
+    /// Whether a task waits for room to write the rest of something.
+    var isWriting: Bool { writer.isOccupied }
+
     /// When waits end with `.timedOut`, in monotonic nanoseconds of the loop's clock.
     private var deadline = Int64.max
     private var deadlineTimer: Timer?
@@ -43,6 +46,9 @@ package final class ByteStream {
     /// the same. Set it while a request is being answered and clear it after; it is not called for an end that was
     /// noticed before it was set, which `isPeerClosed` tells.
     package var onPeerClosed: (() -> Void)?
+
+    /// Whether the end of the peer's side alone does not count for `onPeerClosed`, only that the connection broke.
+    package var outlastsHalfClose = false
 
     private var knownPeer: SocketAddress?
 
@@ -250,7 +256,7 @@ package final class ByteStream {
         if kinds & (EV_READ | EV_CLOSED) != 0 {
             isReadable = true
             writerForInput.end(.ready)
-            if !reader.end(.ready), let notify = onPeerClosed, isPeerClosed || isBroken(kinds) {
+            if !reader.end(.ready), let notify = onPeerClosed, isPeerClosed && !outlastsHalfClose || isBroken(kinds) {
                 isPeerClosed = true
                 onPeerClosed = nil
                 notify()

@@ -47,12 +47,11 @@ extension Exchange {
         _ flight: Flight, isLeader: Bool, _ status: CacheStatus, _ fallback: Variant?, _ retrieval: inout Retrieval
     ) async throws -> Bool {
         let reader = flight.read()
-        stream.onPeerClosed = { flight.interrupt(reader) }
         defer {
-            stream.onPeerClosed = nil
+            stopWatching()
             flight.leave(reader)
         }
-        if stream.isPeerClosed { throw ClientGone() }
+        try watchClient { flight.interrupt(reader) }
         switch try await answer(of: flight, for: reader) {
         case .failed(let error):
             return try await serveFailure(error, fallback, status, retrieval)

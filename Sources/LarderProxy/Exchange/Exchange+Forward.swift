@@ -16,8 +16,8 @@ extension Exchange {
         record.kind = .pass
         if let problem = answerLastHop() { throw problem }
         let abort = UpstreamAbort()
-        stream.onPeerClosed = { abort.abort() }
-        defer { stream.onPeerClosed = nil }
+        defer { stopWatching() }
+        try watchClient { abort.abort() }
         let response: UpstreamResponse
         do {
             response = try await context.send(try upstreamRequest(service, way, abort))

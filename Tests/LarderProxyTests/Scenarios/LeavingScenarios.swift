@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderProxy
+import LarderTesting
+import Testing
+
+/// Clients that leave, or seem to.
+@Suite("Scenarios: clients that leave")
+struct LeavingScenarios {
+    @Test(arguments: ["GET", "DELETE"], [false, true])
+    func `a client that ends only its own side gets its answer`(method: String, atOnce: Bool) async throws {
+        try await Scenario.run { (scene) async throws in
+            let client = try await scene.client()
+            try await client.send("\(method) \(scene.url("/a")) HTTP/1.1", "Host: x")
+            if atOnce { await client.shutdownWrite() }
+            let request = try await scene.origin.request()
+            if !atOnce { await client.shutdownWrite() }
+            #expect(try await client.head().startLine.hasPrefix("HTTP/1.1 100"))
+            try await request.reply("Cache-Control: max-age=60", content: "apples")
+            #expect(try await client.response().text == "apples")
+            #expect(try await client.end() == .closed)
+            #expect(scene.count(.aborted) == 0)
+        }
+    }
+
+    @Test func `a client that is gone ends what is done for it, whatever the clock says`() async throws {
+        try await Scenario.run {
+            $0.timeouts.abandon = .zero; _ = $1
+        } _: { (scene) async throws in
+            for method in ["GET", "DELETE"] {
+                let client = try await scene.client()
+                try await client.send("\(method) \(scene.url("/a")) HTTP/1.1", "Host: x")
+                let request = try await scene.origin.request()
+                await client.close()
+                _ = try await request.wire.end()
+                request.finish()
+            }
+            try await eventually("both are counted") { scene.count(.aborted) == 2 }
+            #expect(scene.count(.pass) == 0)
+            #expect(scene.count(.miss) == 0)
+        }
+    }
+
+    @Test func `an HTTP/1.0 client that ends its side counts as gone`() async throws {
+        try await Scenario.run {
+            $0.timeouts.abandon = .zero; _ = $1
+        } _: { (scene) async throws in
+            let client = try await scene.client()
+            try await client.send("GET \(scene.url("/a")) HTTP/1.0", "Host: x")
+            let request = try await scene.origin.request()
+            await client.shutdownWrite()
+            _ = try await client.end()
+            _ = try await request.wire.end()
+            request.finish()
+            #expect(scene.count(.aborted) == 1)
+        }
+    }
+}
