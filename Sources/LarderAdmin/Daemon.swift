@@ -146,6 +146,7 @@ extension ServiceSettings {
         let offline = offline ?? .off
         let privacy = Configuration.Privacy(rawValue: privacy.rawValue) ?? .shared
         let own = ConfigurationEntry(description: "service \(name)") {
+            addStandardTransformers(to: &$0)
             offline.apply(to: &$0)
             $0.privacy = privacy
         }

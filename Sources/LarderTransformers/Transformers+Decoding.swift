@@ -56,7 +56,15 @@ extension Transformers {
             case .text: StandardTransformer.textTransformer(transformErrors: isTransformingErrors)
             case .image: StandardTransformer.imageTransformer(transformErrors: isTransformingErrors)
             }
-        return DecodingFirst(transformer: parser, sizeLimit: options.sizeLimit)
+        return Conditional(
+            transformer: DecodingFirst(transformer: parser, sizeLimit: options.sizeLimit),
+            condition: { entity in
+                switch options.onMismatch {
+                case .error: true
+                case .skip: entity.content is [UInt8]
+                case .skipIfOutputTypeMatches: !kind.isType(of: entity.content)
+                }
+            })
     }
 }
 

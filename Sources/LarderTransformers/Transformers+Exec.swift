@@ -48,8 +48,8 @@ package struct ExecFailure: Error, Hashable, Sendable, CustomStringConvertible {
 
 extension Transformers {
     /// Has a program make new content.
-    package static func exec(_ command: ExecCommand, _ options: TransformerOptions) -> some ResponseTransformer {
-        let runner = ExecRunner(command)
+    package static func exec(_ program: ExecProgram, _ options: TransformerOptions) -> some ResponseTransformer {
+        let command = program.command
         return EntityTransformer(
             transformerDescription: "exec \(command.arguments.first ?? "")", options: options,
             takes: "content that can be sent", isOutput: { $0 is [UInt8] },
@@ -59,7 +59,7 @@ extension Transformers {
                     throw EntityTransformer.WrongContent()
                 }
                 let input = try encodable.wireContent()
-                let output = try runner.run(input.octets, limit: options.sizeLimit)
+                let output = try program.run(input.octets, limit: options.sizeLimit)
                 var result = decoded.withContent(output as any Sendable)
                 if let type = command.contentType ?? input.contentType { result.fields[.contentType] = type }
                 result.fields.remove(.contentEncoding)
@@ -68,12 +68,12 @@ extension Transformers {
     }
 }
 
-/// Runs a command again and again, so many at a time.
-private final class ExecRunner: Sendable {
-    private let command: ExecCommand
+/// A command that runs again and again, so many at a time for all who share it.
+package final class ExecProgram: Sendable {
+    package let command: ExecCommand
     private let slots: Slots
 
-    init(_ command: ExecCommand) {
+    package init(_ command: ExecCommand) {
         self.command = command
         slots = Slots(max(1, command.concurrency))
     }
@@ -94,7 +94,7 @@ private final class ExecRunner: Sendable {
             case .complete, .closed: break
             }
             let ending = child.end()
-            guard ending == .exited(0) else { throw failure(.failed(ending, ExecRunner.line(child.complaint))) }
+            guard ending == .exited(0) else { throw failure(.failed(ending, ExecProgram.line(child.complaint))) }
             return output
         } catch let error as ExecFailure {
             throw error

@@ -20,7 +20,7 @@ struct ExecTests {
         command.contentType = type
         var options = TransformerOptions()
         options.sizeLimit = limit
-        return Fixture(Transformers.exec(command, options))
+        return Fixture(Transformers.exec(ExecProgram(command), options))
     }
 
     /// Whether a process is there, other than as an entry that nobody has asked about.
@@ -108,7 +108,7 @@ struct ExecTests {
         let set = options
         let fixture = Fixture {
             $0.pipeline.add(.json)
-            $0.pipeline[.model].add(Transformers.exec(ExecCommand(["/bin/cat"]), set))
+            $0.pipeline[.model].add(Transformers.exec(ExecProgram(ExecCommand(["/bin/cat"])), set))
         }
         #expect(await fixture.transform("{ \"a\" : 1 }").text == #"{"a":1}"#)
         let failed = await fixture.transform("{ \"a\" : 2 }", 500)

@@ -29,6 +29,8 @@ public struct PipelineStage: Sendable {
     public private(set) var transformers: [any ResponseTransformer] = []
     /// What keeps the stage's output, if anything does.
     public private(set) var cache: AnyEntityCache?
+    /// Whether a daemon keeps the stage's output in its store; nil when nobody has said so.
+    package var isCached: Bool?
 
     /// Makes a stage without transformers and cache.
     public init() {}
@@ -67,7 +69,10 @@ public struct PipelineStage: Sendable {
     public mutating func cacheUsing(_ cache: some EntityCache) { self.cache = AnyEntityCache(cache) }
 
     /// Keeps nothing of this stage.
-    public mutating func doNotCache() { cache = nil }
+    public mutating func doNotCache() {
+        cache = nil
+        isCached = false
+    }
 
-    var isEmpty: Bool { transformers.isEmpty && cache == nil }
+    var isEmpty: Bool { transformers.isEmpty && cache == nil && isCached != true }
 }

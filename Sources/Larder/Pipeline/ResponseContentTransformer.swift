@@ -2,7 +2,7 @@
 import LarderHTTP
 
 /// What a content transformer does with content of another type than it takes.
-public enum InputTypeMismatchAction: String, Sendable, Hashable {
+public enum InputTypeMismatchAction: String, Sendable, Hashable, CaseIterable {
     /// The response becomes an error, `WrongInputTypeInTransformerPipeline`.
     case error
     /// The response passes unchanged.

@@ -42,7 +42,8 @@ extension OfflineMode {
 }
 
 extension ConfigureBlock {
-    fileprivate func apply(to configuration: inout Configuration) {
+    /// Lays what the block says over what earlier ones said.
+    package func apply(to configuration: inout Configuration) {
         for edit in headers { configuration.fields[edit.name] = edit.value?.reveal() }
         if let expirationTime {
             configuration.expirationTime = expirationTime.time
@@ -54,6 +55,10 @@ extension ConfigureBlock {
         if let staleIfError { configuration.staleIfError = staleIfError }
         if let offline { offline.apply(to: &configuration) }
         if let cache { configuration.caching = cache == .none ? .none : .perStage }
+        if let transformTimeout { configuration.transformTimeout = transformTimeout }
+        if let transformedSizeLimit { configuration.transformedSizeLimit = transformedSizeLimit.bytes }
+        pipeline?.apply(to: &configuration)
+        if let serve { configuration.serving = serve }
     }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Larder
 package import LarderHTTP
 
 /// One API: where it is, how clients reach it, and how its resources are treated.
@@ -16,6 +17,8 @@ package struct ServiceSettings: Sendable {
     package var parent: ParentProxy?
     /// Whether the origin is asked; nil means as all.
     package var offline: OfflineMode?
+    /// What parses responses before any block has a say.
+    package var standardTransformers: [StandardName] = []
     /// In the order of the file; a later one overrides an earlier one.
     package var configure: [ConfigureBlock] = []
 
@@ -53,6 +56,11 @@ package struct ConfigureBlock: Sendable {
     package var staleIfError: Duration?
     package var cache: BlockCaching?
     package var offline: OfflineMode?
+    package var pipeline: PipelineSettings?
+    /// What clients get of what the pipeline makes.
+    package var serve: Configuration.Serving?
+    package var transformTimeout: Duration?
+    package var transformedSizeLimit: ByteCount?
 
     package init() {}
 

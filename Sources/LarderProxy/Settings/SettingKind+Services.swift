@@ -93,6 +93,7 @@ extension SettingKind where Value == [ConfigureBlock] {
                     reader.refuse(node, found: "\(items.count) blocks", expected: "at most 10000")
                     return nil
                 }
+                reader.stageNames = []
                 return items.enumerated().map { index, item in
                     reader.within("[\(index)]", at: item.place) { reader in
                         var block = ConfigureBlock()

@@ -30,6 +30,9 @@ extension SettingsCatalogue {
             "offline", \.offline, .offlineMode, initially: "as `offline` above",
             "Whether the origin is asked; `true` and `false` mean `on` and `off`."),
         Setting(
+            "standardTransformers", \.standardTransformers, .list(of: .choice, count: 0...3), initially: "none",
+            "Transformers that parse responses of their types, in this order; see [transformers](transformers.md)."),
+        Setting(
             "configure", \.configure, .blocks, initially: "none", inside: configure.descriptions,
             """
             What holds for which resources. Blocks are applied in order, and a later one overrides what an earlier \
@@ -112,6 +115,24 @@ extension SettingsCatalogue {
             Setting(
                 "offline", \.offline, .offlineMode, initially: "as the service",
                 "Whether the origin is asked for these resources; `true` and `false` mean `on` and `off`."),
+            Setting(
+                "pipeline", \.pipeline, .pipeline, initially: "none",
+                """
+                What happens to responses before clients get them: a map from stages to transformers. \
+                [Transformers](transformers.md) has them all.
+                """),
+            Setting(
+                "serve", \.serve, .serving, initially: "`final`",
+                """
+                What clients get: what comes out of the pipeline (`final`) or of one of its stages, or the origin's \
+                octets (`raw`).
+                """),
+            Setting(
+                "transformTimeout", \.transformTimeout, .duration(.milliseconds(10)...(.seconds(3_600))),
+                initially: "`30 s`", "How long all transformers may take over one response, together."),
+            Setting(
+                "transformedSizeLimit", \.transformedSizeLimit, .size(.kibibytes(1), .gibibytes(1)),
+                initially: "`256 MiB`", "How many octets a transformer may make of a response."),
         ]
     }()
 }

@@ -11,6 +11,8 @@ package struct SettingsReader {
     package private(set) var places: [String: SourcePlace] = [:]
     /// The services that the configuration has, for suggestions.
     var serviceNames: [String] = []
+    /// The stages that the blocks of the service being read have named so far.
+    var stageNames: Set<String> = []
     private var path: [String] = []
 
     /// More problems than this are counted but not kept.

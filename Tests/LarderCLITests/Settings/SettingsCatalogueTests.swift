@@ -136,6 +136,7 @@ struct SettingsCatalogueTests {
             allowHosts: [cdn.test]
             parent: none
             offline: true
+            standardTransformers: [json]
             configure:
               - headers: { User-Agent: "it's: #1", X-Removed: null }
               - match: "**"
@@ -152,6 +153,10 @@ struct SettingsCatalogueTests {
                 staleIfError: 1 day
                 cache: none
                 offline: false
+                pipeline: { model: [ { jq: .a } ] }
+                serve: model
+                transformTimeout: 1 s
+                transformedSizeLimit: 1 MiB
               - url: https://api.test/v1/one?a=b
                 override: true
         """
