@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Larder
 import LarderHTTP
 import LarderIO
 import LarderUpstream
@@ -13,6 +14,10 @@ final class LoopContext {
     let upstream: UpstreamPool
     let counters: LoopCounters
     let buffers = BufferPool()
+    let front: LoopFront
+    /// Where input is read to that is answered at once.
+    let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: BufferPool.size, alignment: 16)
+    private var clientKinds: [Router.Client: ClientKind] = [:]
     private(set) var isDraining = false
     private var connections: [ObjectIdentifier: DownstreamConnection] = [:]
     private var listeners: [Listener] = []
@@ -26,13 +31,25 @@ final class LoopContext {
         self.proxy = proxy
         self.configuration = configuration
         self.counters = counters
+        front = LoopFront(limit: proxy.registry.limit / 64 / max(1, proxy.counters.count))
         upstream = UpstreamPool(
             loop: loop, connector: loop.makeConnectorHere(), settings: configuration.upstreamSettings)
     }
 
+    deinit { scratch.deallocate() }
+
     var connectionCount: Int { connections.count }
 
-    func now() -> Timestamp { Timestamp(nanoseconds: loop.time.now()) }
+    func now() -> Timestamp { Timestamp(nanoseconds: loop.wallClockHere()) }
+
+    /// The kind that clients like `client` have in common; nil when there are too many kinds to know them all.
+    func kind(of client: Router.Client) -> ClientKind? {
+        if let known = clientKinds[client] { return known }
+        guard clientKinds.count < 256 else { return nil }
+        let kind = clientKinds.count
+        clientKinds[client] = kind
+        return kind
+    }
 
     /// The present second as a `Date` field says it, made once a second.
     func dateText() -> String {
@@ -103,6 +120,7 @@ final class LoopContext {
 
     func apply(_ configuration: ProxyConfiguration) {
         self.configuration = configuration
+        front.removeAll()
         upstream.apply(configuration.upstreamSettings)
     }
 

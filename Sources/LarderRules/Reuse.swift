@@ -40,7 +40,7 @@ package enum Reuse {
     package static func decide(
         request: RequestHead, candidates: [StoredResponse], policy: CachePolicy, now: Timestamp
     ) -> ReuseDecision {
-        if request.method == .get, !policy.offline, FieldSet(of: request.fields).isDisjoint(with: demanding),
+        if isPlain(request), !policy.offline,
             let index = select(request, candidates, policy: policy)
         {
             let stored = candidates[index]
@@ -49,6 +49,12 @@ package enum Reuse {
             }
         }
         return decideInFull(request, candidates, policy, now)
+    }
+
+    /// Whether a request asks for nothing but what is stored, so that whichever of the stored responses answers it
+    /// does so as long as that is fresh.
+    package static func isPlain(_ request: RequestHead) -> Bool {
+        request.method == .get && FieldSet(of: request.fields).isDisjoint(with: demanding)
     }
 
     /// The most recent of the responses that match the request's fields (RFC 9111 §4, §4.1). Those that name the

@@ -212,6 +212,7 @@ private struct Shard {
         if gone.older >= 0 { slots[gone.older].newer = gone.newer } else { tail = gone.newer }
         if hand == slot { hand = gone.newer }
         unchain(slot, hash: gone.resource!.key.hash)
+        gone.resource!.memory.leave()
         slots[slot] = Slot()
         free.append(slot)
         return Removed(resource: gone.resource!, cost: gone.cost)

@@ -22,6 +22,7 @@ package final class ResourceMemory: Sendable {
         package let isStoreRead: Bool
         /// Whether a variant belongs to a group.
         let hasGroups: Bool
+        private let isOver = Atomic<Bool>(false)
 
         init(variants: [Variant] = [], failure: LoadFailure? = nil, isStoreRead: Bool = false) {
             self.variants = variants
@@ -30,10 +31,15 @@ package final class ResourceMemory: Sendable {
             candidates = variants.map(\.stored)
             hasGroups = variants.contains { !$0.stored.facts.groups.isEmpty }
         }
+
+        /// Whether this is still what its Resource shows, and the Resource still the one of its key.
+        package var isCurrent: Bool { !isOver.load(ordering: .acquiring) }
+
+        fileprivate func end() { isOver.store(true, ordering: .releasing) }
     }
 
     private struct State {
-        var snapshot = Snapshot()
+        var snapshot = Snapshot() { didSet { oldValue.end() } }
         var flights: [Flight] = []
         /// Those who wait for a read of the store, while one is under way.
         var readers: [UnsafeContinuation<Void, Never>]?
@@ -124,6 +130,9 @@ package final class ResourceMemory: Sendable {
 
     /// How many variants a Resource keeps; the oldest goes first, so that a `Vary` on something wild stays cheap.
     package static let variantLimit = 16
+
+    /// The Resource leaves the registry: what was read of it is not to be relied on any longer.
+    func leave() { state.withLock { $0.snapshot.end() } }
 
     // MARK: Being used
 

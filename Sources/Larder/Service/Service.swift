@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import LarderHTTP
 import LarderIO
+import Synchronization
 
 /// One API: the resources below a base URL, how they are configured, and how they are reached.
 ///
@@ -20,6 +21,7 @@ public final class Service: Sendable {
     let cacheWork = CacheWork()
     private let table = ResourceTable()
     private let configurations: Lock<ConfigurationSet>
+    private let version = Atomic<UInt64>(1)
     /// What stands for a URL that is nil, until the next flush.
     private let nowhere = Lock<Resource?>(nil)
 
@@ -137,6 +139,9 @@ public final class Service: Sendable {
 
     // MARK: Configuration
 
+    /// The version of `configurationSet`, without waiting for anyone.
+    package var configurationVersion: UInt64 { version.load(ordering: .acquiring) }
+
     package var configurationSet: ConfigurationSet { configurations.withLock { $0 } }
 
     /// The configuration for a URL and a method, and what it came from.
@@ -222,7 +227,10 @@ public final class Service: Sendable {
     package func add(_ entry: ConfigurationEntry) { change { $0.adding(entry) } }
 
     private func change(_ body: (ConfigurationSet) -> ConfigurationSet) {
-        configurations.withLock { $0 = body($0) }
+        configurations.withLock {
+            $0 = body($0)
+            version.store($0.version, ordering: .releasing)
+        }
     }
 
     /// Waits until all that caches have been asked to do so far is done.

@@ -49,6 +49,12 @@ extension EventLoop {
         return try stream.value.get()
     }
 
+    /// The wall clock in nanoseconds, as it was when this turn began.
+    package nonisolated func wallClockHere() -> Int64 { executor.wallClock() }
+
+    /// `monotonicNow`, from the loop.
+    package nonisolated func monotonicHere() -> Int64 { executor.monotonicNow() }
+
     /// `spawnHere`: starts a task that runs up to its first suspension before this returns.
     package nonisolated func startHere(_ body: @escaping () async -> Void) {
         let body = Confined(body)

@@ -45,8 +45,9 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
     private var timerEventDue = Int64.max
     /// Where several small writes become one TLS record; used within one call only.
     let recordScratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 16384, alignment: 16)
-    /// The clock as read in this turn, or 0.
+    /// The clocks as read in this turn, or 0.
     private var cachedNow: Int64 = 0
+    private var cachedWallClock: Int64 = 0
 
     init(name: String, time: any TimeSource) throws(IOError) {
         _ = Self.processIsPrepared
@@ -198,6 +199,7 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
             }
             if counters.isInTurn { counters.turnEnded(at: SystemTime().monotonic()) }
             cachedNow = 0
+            cachedWallClock = 0
             event_base_loop(base, ready.isEmpty ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK)
         }
         let unrun = inbox.withLock { inbox in
@@ -245,6 +247,13 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
         return cachedNow
     }
 
+    /// The wall clock, read at most once per turn.
+    func wallClock() -> Int64 {
+        if timeIsSystem, cachedWallClock != 0 { return cachedWallClock }
+        cachedWallClock = time.now()
+        return cachedWallClock
+    }
+
     func arm(_ timer: Timer, at due: Int64) {
         timers.insert(timer, due: due)
         setTimerEvent()
@@ -271,6 +280,7 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
         noteTurn()
         timerEventDue = .max
         cachedNow = 0
+        cachedWallClock = 0
         let now = monotonicNow()
         var limit = timers.count
         while limit > 0, let timer = timers.popDue(at: now) {

@@ -20,7 +20,7 @@ package final class ByteStream {
     /// The kernel has reported input and has not been found empty since.
     var isReadable = false
     /// The kernel has room for output as far as is known. True until it refuses some.
-    var isWritable = true
+    package internal(set) var isWritable = true
     /// The peer has ended its side or the connection broke; there may still be octets to read.
     package private(set) var isPeerClosed = false
 
@@ -49,6 +49,10 @@ package final class ByteStream {
 
     /// Whether the end of the peer's side alone does not count for `onPeerClosed`, only that the connection broke.
     package var outlastsHalfClose = false
+
+    /// Called on the loop when octets arrive while a task waits to read. True says that they have been taken and the
+    /// task is to wait on; it spares the task's resumption where nothing but an answer at once follows.
+    package var onInputWhileWaiting: (() -> Bool)?
 
     private var knownPeer: SocketAddress?
 
@@ -127,6 +131,7 @@ package final class ByteStream {
 
     private func tearDown() {
         onPeerClosed = nil
+        onInputWhileWaiting = nil
         deadlineTimer?.cancel()
         deadlineTimer = nil
         if let socketEvent { event_free(socketEvent) }
@@ -256,7 +261,9 @@ package final class ByteStream {
         if kinds & (EV_READ | EV_CLOSED) != 0 {
             isReadable = true
             writerForInput.end(.ready)
-            if !reader.end(.ready), let notify = onPeerClosed, isPeerClosed && !outlastsHalfClose || isBroken(kinds) {
+            if kinds & EV_CLOSED == 0, reader.isOccupied, let onInputWhileWaiting, onInputWhileWaiting() {
+                // Taken; whoever waits goes on waiting.
+            } else if !reader.end(.ready), let notify = onPeerClosed, isPeerClosed && !outlastsHalfClose || isBroken(kinds) {
                 isPeerClosed = true
                 onPeerClosed = nil
                 notify()

@@ -84,6 +84,13 @@ package struct GatherList {
         return filled
     }
 
+    /// The octets not yet written, as a copy.
+    package func copied() -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            filled = copy(into: UnsafeMutableRawBufferPointer(buffer))
+        }
+    }
+
     /// Takes note that `written` octets have left.
     mutating func advance(by written: Int) {
         count -= written

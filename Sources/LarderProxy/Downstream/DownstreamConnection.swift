@@ -15,6 +15,12 @@ final class DownstreamConnection {
     let buffer: ReadBuffer
     private var parser: RequestHeadParser
     private var exchange: Exchange!
+    /// What has to be the same for an answer of the loop's front to be this client's; nil when there is none for it.
+    let kind: ClientKind?
+    /// Whether the connection waits for a request and nothing else.
+    private var isWaiting = false
+    /// What the kernel did not take of an answer given at once.
+    private var unsent: [UInt8] = []
 
     /// Whether the connection is between two requests, and may be closed without anybody losing an answer.
     private(set) var isIdle = true
@@ -28,9 +34,11 @@ final class DownstreamConnection {
         client = Router.Client(
             isLoopback: peer.isLoopback, isAdminOnly: isAdminOnly || peer.isUnix, localHost: Self.uriHost(of: local),
             localPort: local.port)
+        kind = isOverSocket || isAdminOnly ? nil : context.kind(of: client)
         buffer = ReadBuffer(pool: context.buffers)
         parser = RequestHeadParser(limits: context.configuration.parseLimits)
         exchange = Exchange(connection: self)
+        if kind != nil { stream.onInputWhileWaiting = { [unowned self] in isWaiting && answerAtOnce() } }
     }
 
     /// An address as the host of a URI.
@@ -73,8 +81,12 @@ final class DownstreamConnection {
         stream.setDeadline(after: isBegun ? timeouts.head : timeouts.idle)
         while true {
             if !buffer.isEmpty {
+                let isWhole = noteReceived()
                 do throws(ParseError) {
                     if case .complete(let consumed) = try parser.parse(buffer.readable, into: &exchange.head) {
+                        if !isWhole || consumed != buffer.count {
+                            exchange.received.removeAll(keepingCapacity: true)
+                        }
                         buffer.consume(consumed)
                         stream.setDeadline(after: nil)
                         return true
@@ -91,6 +103,7 @@ final class DownstreamConnection {
             } else {
                 buffer.releaseIfEmpty()
                 guard try await waitForRequest() else { return false }
+                if !buffer.isEmpty { continue }
             }
             do throws(IOError) {
                 let count = try await stream.read(into: buffer.writable(minimum: 4096))
@@ -106,12 +119,74 @@ final class DownstreamConnection {
 
     private func waitForRequest() async throws(IOError) -> Bool {
         do throws(IOError) {
-            try await stream.waitReadable()
+            repeat {
+                if !unsent.isEmpty { try await sendRest() }
+                isWaiting = true
+                defer { isWaiting = false }
+                try await stream.waitReadable()
+            } while !unsent.isEmpty
             return true
         } catch {
             // Idle for too long, or told to end while idle: an ordinary end.
             return false
         }
+    }
+
+    // MARK: Answering at once
+
+    /// Answers a request that the loop's front knows, without the connection's task. False when the task has to go
+    /// on: with what was read, or with the rest of an answer.
+    private func answerAtOnce() -> Bool {
+        guard let kind, stream.isWritable, !context.isDraining else { return false }
+        let configuration = context.configuration
+        guard !configuration.settings.log.access else { return false }
+        let began = context.loop.monotonicHere()
+        let count: Int
+        do throws(IOError) {
+            guard let received = try stream.tryRead(into: context.scratch) else { return true }
+            count = received
+        } catch {
+            return false
+        }
+        let request = UnsafeRawBufferPointer(rebasing: context.scratch[..<count])
+        guard count > 0, count < context.scratch.count,
+            let answer = context.front.answer(to: request, from: kind, at: context.now())
+        else {
+            buffer.append(request)
+            return false
+        }
+        do throws(IOError) {
+            if let rest = try stream.writeAtOnce(answer.octets, answer.chunks) {
+                unsent = rest
+            } else {
+                stream.setDeadline(after: configuration.settings.timeouts.idle)
+            }
+        } catch {
+            return false
+        }
+        context.counters.add(.answeredAtOnce)
+        context.counters.add(.saved, answer.contentLength)
+        context.counters.add(.sent, answer.contentLength)
+        context.counters.count(.hit, latency: context.loop.time.monotonic() - began)
+        return unsent.isEmpty
+    }
+
+    private func sendRest() async throws(IOError) {
+        let rest = unsent
+        unsent = []
+        isIdle = false
+        defer { isIdle = true }
+        stream.setDeadline(after: context.configuration.settings.timeouts.write)
+        try await stream.write(rest)
+        stream.setDeadline(after: context.configuration.settings.timeouts.idle)
+    }
+
+    /// Has the exchange know the octets of its head where its answer may be worth keeping.
+    private func noteReceived() -> Bool {
+        exchange.received.removeAll(keepingCapacity: true)
+        guard kind != nil, context.front.isWorthKeeping(buffer.readable) else { return false }
+        exchange.received.append(contentsOf: buffer.readable)
+        return true
     }
 
     /// Lets the client read the last answer before the connection goes: what it still sends is read and dropped

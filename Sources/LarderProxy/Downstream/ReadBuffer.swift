@@ -30,6 +30,13 @@ final class ReadBuffer {
 
     func wrote(_ count: Int) { end += count }
 
+    /// Puts octets that were read elsewhere behind what is readable.
+    func append(_ octets: UnsafeRawBufferPointer) {
+        guard !octets.isEmpty else { return }
+        writable(minimum: octets.count).copyMemory(from: octets)
+        wrote(octets.count)
+    }
+
     func consume(_ count: Int) {
         start += count
         if start == end {

@@ -4,6 +4,17 @@ import LarderHTTP
 import LarderIO
 
 extension ByteStream {
+    /// Writes a head and shared chunks as far as the kernel takes them now. What it did not take is returned.
+    func writeAtOnce(_ head: [UInt8], _ chunks: [ContentChunk]) throws(IOError) -> [UInt8]? {
+        let outcome: Result<[UInt8]?, IOError> = head.withUnsafeBytes { bytes in
+            var parts = GatherList()
+            parts.append(bytes)
+            for chunk in chunks { parts.append(chunk.bytes) }
+            return Result { () throws(IOError) in try tryWrite(&parts) ? nil : parts.copied() }
+        }
+        return try outcome.get()
+    }
+
     /// Writes a head, shared chunks and a tail, in one system call if the kernel takes them all.
     ///
     /// - Parameter chunks: as many as a gather list holds besides head and tail.

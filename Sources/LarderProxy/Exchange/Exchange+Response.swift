@@ -51,6 +51,7 @@ extension Exchange {
         }
         if let use {
             record.cacheStatus = use.status
+            momentStart = out.count
             use.append(to: &out)
         } else if let cacheStatus {
             record.cacheStatus = cacheStatus

@@ -10,6 +10,8 @@ struct Retrieval {
     let way: Way
     let resource: Resource
     let configuration: EffectiveConfiguration
+    /// The service's configuration was at least of this version when `configuration` was made.
+    let version: UInt64
     var policy: CachePolicy { configuration.policy }
     /// The flight whose answer turned out not to be for this request; it is not joined again.
     var passedOver: Flight?
@@ -26,8 +28,10 @@ extension Exchange {
         let resource =
             registry.resource(for: key)
             ?? registry.resource(for: key) { key in service.makeResource(key: key, partition: partition, url: uri) }
+        let version = service.service.configurationVersion
         var retrieval = Retrieval(
-            service: service, way: way, resource: resource, configuration: service.configuration(for: resource))
+            service: service, way: way, resource: resource, configuration: service.configuration(for: resource),
+            version: version)
         guard retrieval.configuration.caches else {
             return try await forward(service, way, reason: .bypass)
         }
@@ -55,6 +59,7 @@ extension Exchange {
         case .answer(let selection):
             memory.touch()
             record.kind = .hit
+            repeatable = Repeatable(snapshot, of: self)
             return try await serve(snapshot.variants[selection.index], StoredUse(selection), retrieval)
         case .answerStale(let selection, let reason):
             memory.touch()

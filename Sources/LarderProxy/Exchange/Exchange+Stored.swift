@@ -12,22 +12,24 @@ extension Exchange {
             case .memory(let chunks, let length) = variant.content, !variant.stored.isPartial,
             !(variant.namesLocations && retrieval.way.isGateway)
         {
-            return try await serveWhole(variant, chunks, length, use)
+            return try await serveWhole(variant, chunks, length, use, retrieval)
         }
         return try await serveSelected(variant, use, retrieval)
     }
 
     /// The ordinary hit: the prepared head, what is of this moment, and the content, in one write.
     private func serveWhole(
-        _ variant: Variant, _ chunks: [ContentChunk], _ length: Int, _ use: StoredUse
+        _ variant: Variant, _ chunks: [ContentChunk], _ length: Int, _ use: StoredUse, _ retrieval: Retrieval
     ) async throws -> Bool {
         record.status = variant.stored.status
         out.removeAll(keepingCapacity: true)
         out.append(contentsOf: variant.head)
         delivery = record.status.hasNoContent ? .none : .length
+        momentStart = out.count
         use.append(to: &out)
         appendConnection()
         PreparedHead.appendLineEnd(to: &out)
+        keepInFront(variant, delivery == .none ? [] : chunks, retrieval)
         context.counters.add(.saved, length)
         try await sendHead(with: chunks)
         return true
@@ -44,6 +46,7 @@ extension Exchange {
         case .notModified:
             startHead(status: 304, fields: Preconditions.notModifiedFields(fields))
             finishHead(length: nil, use: use)
+            if !retrieval.way.isGateway || !variant.namesLocations { keepInFront(variant, [], retrieval) }
             try await sendHead()
             return true
         case .preconditionFailed(let field):

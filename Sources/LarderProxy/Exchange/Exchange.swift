@@ -27,10 +27,17 @@ final class Exchange {
     var content: RequestContent?
     private var knownHost = KnownHost()
 
+    /// The head as it was received, where an answer to it is worth keeping; else empty.
+    var received: [UInt8] = []
+    /// What a plain hit depends on, while it is answered.
+    var repeatable: Repeatable?
+
     // MARK: The response
 
     /// The response head as octets while it is put together.
     var out: [UInt8] = []
+    /// Where in `out` begins what depends on the moment: age and lifetime of what is stored.
+    var momentStart = 0
     /// How the content is delimited for this client.
     var delivery = Delivery.none
     /// Whether the final response's head has gone out: from then on an error can only break the connection.
@@ -106,6 +113,7 @@ final class Exchange {
         isPersistent = traits.isPersistent
         mustLinger = false
         content = nil
+        repeatable = nil
         record = ExchangeRecord(startedAt: context.loop.time.monotonic())
     }
 

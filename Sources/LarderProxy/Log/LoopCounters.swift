@@ -28,6 +28,8 @@ package final class LoopCounters: Sendable {
         /// Octets that went through tunnels, both ways.
         case tunnelled
         case malformedRequests
+        /// Hits that the loop's front answered at once.
+        case answeredAtOnce
     }
 
     // Each cell is atomic; the pointer never changes.

@@ -120,7 +120,7 @@ package final class RoutedService: Sendable {
     /// What applies to a GET of `resource`: computed once for each generation of the configuration, by which the
     /// variants in memory are then judged too.
     func configuration(for resource: Resource) -> EffectiveConfiguration {
-        resource.memory.configuration(version: service.configurationSet.version) {
+        resource.memory.configuration(version: service.configurationVersion) {
             let made = effective(resource.frozenConfiguration(for: .get))
             resource.memory.judge(by: made.policy)
             return made

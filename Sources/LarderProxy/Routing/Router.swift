@@ -46,7 +46,7 @@ package final class Router: Sendable {
     }
 
     /// What the router knows about the connection.
-    package struct Client: Sendable {
+    package struct Client: Sendable, Hashable {
         /// Whether the client is on this machine.
         package var isLoopback: Bool
         /// Whether the client came to a listener that is the admin surface's alone.
