@@ -5,6 +5,7 @@
 public final class ContentChunk: Sendable {
     /// The octets. Read-only once the chunk has left the function that made it; valid as long as the chunk lives.
     package nonisolated(unsafe) let base: UnsafeMutableRawPointer
+    /// Octets.
     public let count: Int
 
     /// Makes a chunk of `count` octets, which `fill` writes.
@@ -26,6 +27,7 @@ public final class ContentChunk: Sendable {
         self.init(count: bytes.count) { $0.copyMemory(from: bytes) }
     }
 
+    /// Makes a chunk of these octets.
     public convenience init(_ bytes: some Sequence<UInt8>) {
         let array = Array(bytes)
         self.init(count: array.count) { $0.copyBytes(from: array) }

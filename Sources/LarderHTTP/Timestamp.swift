@@ -3,8 +3,10 @@
 /// An instant, in nanoseconds since the Unix epoch. It always comes in as an argument; nothing below the
 /// performers reads a clock.
 public struct Timestamp: Hashable, Comparable, Sendable {
+    /// Nanoseconds since the Unix epoch; negative before it.
     public var nanoseconds: Int64
 
+    /// Makes an instant of nanoseconds since the Unix epoch.
     @inlinable
     public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
@@ -25,18 +27,21 @@ public struct Timestamp: Hashable, Comparable, Sendable {
     @inlinable
     public static func < (a: Timestamp, b: Timestamp) -> Bool { a.nanoseconds < b.nanoseconds }
 
+    /// The time from `b` to `a`, saturated at 292 years.
     @inlinable
     public static func - (a: Timestamp, b: Timestamp) -> Duration {
         let (difference, overflow) = a.nanoseconds.subtractingReportingOverflow(b.nanoseconds)
         return .nanoseconds(overflow ? (a < b ? .min : .max) : difference)
     }
 
+    /// The instant `b` later, saturated.
     @inlinable
     public static func + (a: Timestamp, b: Duration) -> Timestamp {
         let (sum, overflow) = a.nanoseconds.addingReportingOverflow(b.wholeNanoseconds)
         return Timestamp(nanoseconds: overflow ? (b < .zero ? .min : .max) : sum)
     }
 
+    /// The instant `b` earlier, saturated.
     @inlinable
     public static func - (a: Timestamp, b: Duration) -> Timestamp { a + (.zero - b) }
 }

@@ -31,10 +31,12 @@ public struct Fields: Sendable {
     @usableFromInline var bytes: [UInt8] = []
     @usableFromInline var lines: [Line] = []
 
+    /// Makes a section without lines.
     public init() {}
 
     /// How many field lines there are.
     @inlinable public var count: Int { lines.count }
+    /// Whether there are no field lines.
     @inlinable public var isEmpty: Bool { lines.isEmpty }
 
     // MARK: Reading

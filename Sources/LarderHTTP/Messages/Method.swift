@@ -43,16 +43,26 @@ public struct Method: Hashable, Sendable {
         self.init(known: String(decoding: bytes, as: UTF8.self))
     }
 
+    /// `GET` (RFC 9110 §9.3.1).
     @inlinable public static var get: Method { Method(known: "GET", code: 1, safe: true, idempotent: true) }
+    /// `HEAD` (RFC 9110 §9.3.2).
     @inlinable public static var head: Method { Method(known: "HEAD", code: 2, safe: true, idempotent: true) }
+    /// `OPTIONS` (RFC 9110 §9.3.7).
     @inlinable public static var options: Method { Method(known: "OPTIONS", code: 3, safe: true, idempotent: true) }
+    /// `TRACE` (RFC 9110 §9.3.8).
     @inlinable public static var trace: Method { Method(known: "TRACE", code: 4, safe: true, idempotent: true) }
+    /// `PUT` (RFC 9110 §9.3.4).
     @inlinable public static var put: Method { Method(known: "PUT", code: 5, idempotent: true) }
+    /// `DELETE` (RFC 9110 §9.3.5).
     @inlinable public static var delete: Method { Method(known: "DELETE", code: 6, idempotent: true) }
+    /// `POST` (RFC 9110 §9.3.3).
     @inlinable public static var post: Method { Method(known: "POST", code: 7) }
+    /// `PATCH` (RFC 5789).
     @inlinable public static var patch: Method { Method(known: "PATCH", code: 8) }
+    /// `CONNECT` (RFC 9110 §9.3.6).
     @inlinable public static var connect: Method { Method(known: "CONNECT", code: 9) }
     /// Safe and idempotent, with content that is part of what is asked for.
+    /// `QUERY` (RFC 9110 §9).
     @inlinable public static var query: Method { Method(known: "QUERY", code: 10, safe: true, idempotent: true) }
 
     private static let known: [Method] = [

@@ -80,6 +80,7 @@ extension RequestTargetError: CustomStringConvertible {
 public struct Authority: Sendable, Hashable {
     /// The host in normal form: a lower-case name, an IPv4 address, or an IPv6 address in brackets.
     public let host: String
+    /// The port, the default where none was named.
     public let port: UInt16
 
     /// Reads `host[:port]` strictly. Without a port `defaultPort` counts; when that is nil, a port is required.

@@ -6,13 +6,20 @@ public struct Status: Hashable, Sendable, RawRepresentable, ExpressibleByInteger
 
     @inlinable public init(rawValue: UInt16) { self.rawValue = rawValue }
     @inlinable public init(integerLiteral value: UInt16) { rawValue = value }
+    /// Makes a status of a number; one that does not fit is clamped.
     @inlinable public init(_ value: Int) { rawValue = UInt16(clamping: value) }
 
+    /// The three digits as a number.
     @inlinable public var code: Int { Int(rawValue) }
+    /// 1xx: another response follows (RFC 9110 §15.2).
     @inlinable public var isInterim: Bool { rawValue < 200 }
+    /// 2xx (RFC 9110 §15.3).
     @inlinable public var isSuccess: Bool { rawValue / 100 == 2 }
+    /// 3xx, 304 among them (RFC 9110 §15.4).
     @inlinable public var isRedirection: Bool { rawValue / 100 == 3 }
+    /// 4xx and above: an error to the model.
     @inlinable public var isError: Bool { rawValue >= 400 }
+    /// 5xx (RFC 9110 §15.6).
     @inlinable public var isServerError: Bool { rawValue / 100 == 5 }
 
     /// Whether a response with this status never has content, whatever its fields say (RFC 9112 §6.3).

@@ -11,10 +11,16 @@
 /// that could mean different things to different readers are refused instead: controls, space, backslash and
 /// everything beyond ASCII.
 public struct TargetURI: Sendable {
+    /// The two schemes that resources have.
     public enum Scheme: UInt8, Sendable, Hashable {
-        case http, https
+        /// `http` (RFC 9110 §4.2.1).
+        case http
+        /// `https` (RFC 9110 §4.2.2).
+        case https
 
+        /// The port of a URI that names none.
         @inlinable public var defaultPort: UInt16 { self == .http ? 80 : 443 }
+        /// The scheme as it stands in a URI.
         public var text: String { self == .http ? "http" : "https" }
         /// The octets up to the host: `http://` or `https://`.
         @inlinable package var prefixLength: Int { self == .http ? 7 : 8 }
@@ -24,6 +30,7 @@ public struct TargetURI: Sendable {
     public static let lengthLimit = 16_384
 
     @usableFromInline var storage: [UInt8]
+    /// The scheme.
     public internal(set) var scheme: Scheme
     /// The port, explicit or the scheme's default.
     public internal(set) var port: UInt16

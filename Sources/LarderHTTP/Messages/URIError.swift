@@ -2,6 +2,7 @@
 
 /// Why octets are not an `http` or `https` URI that Larder accepts (RFC 3986, RFC 9110 §4.2).
 public enum URIError: Error, Hashable, Sendable {
+    /// There are no octets at all.
     case empty
     /// Longer, before or after normalisation, than `TargetURI.lengthLimit` octets.
     case tooLong
@@ -11,6 +12,7 @@ public enum URIError: Error, Hashable, Sendable {
     case missingHost
     /// RFC 9110 §4.2.4: user information hides who is being talked to.
     case userInformation
+    /// Neither a name, nor an IPv4 address, nor an IPv6 address in brackets.
     case invalidHost
     /// Not a run of digits between 1 and 65535.
     case invalidPort
