@@ -263,7 +263,9 @@ package final class ByteStream {
             writerForInput.end(.ready)
             if kinds & EV_CLOSED == 0, reader.isOccupied, let onInputWhileWaiting, onInputWhileWaiting() {
                 // Taken; whoever waits goes on waiting.
-            } else if !reader.end(.ready), let notify = onPeerClosed, isPeerClosed && !outlastsHalfClose || isBroken(kinds) {
+            } else if !reader.end(.ready), let notify = onPeerClosed,
+                isPeerClosed && !outlastsHalfClose || isBroken(kinds)
+            {
                 isPeerClosed = true
                 onPeerClosed = nil
                 notify()
