@@ -25,6 +25,8 @@ package final class Proxy: Sendable {
     /// What was chosen about going offline since the start.
     package let offline = OfflineSwitch()
     private let nearestSearchers = Lock<WorkerPool?>(nil)
+    /// For walks through all of memory.
+    let walkers = WorkerPool(name: "larder-walk", threads: 1, queueLimit: 256)
     let time: any TimeSource
 
     private let loops: [EventLoop]

@@ -11,6 +11,8 @@ package struct CacheStatus: Sendable, Hashable {
         case forward(ForwardReason, status: Status? = nil, stored: Bool = false, collapsed: Bool? = nil)
         /// Neither: nothing stored could answer, and the origin is left alone for a reason that `detail` names.
         case held
+        /// Neither: the answer was decided before anything was looked up.
+        case unused
     }
 
     package var outcome: Outcome
@@ -43,6 +45,7 @@ package struct CacheStatus: Sendable, Hashable {
         switch outcome {
         case .hit: text += "; hit"
         case .held: break
+        case .unused: break
         case .forward(let reason, let status, let stored, let collapsed):
             text += "; fwd=\(reason.rawValue)"
             if let status { text += "; fwd-status=\(status.rawValue)" }

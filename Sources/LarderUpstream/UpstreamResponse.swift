@@ -14,6 +14,9 @@ package final class UpstreamResponse {
     private let lease: ConnectionLease
     private let silence: Duration
     private var isOver = false
+    /// What was read before anybody asked for it, from `heldStart` on.
+    private var held: [ContentChunk] = []
+    private var heldStart = 0
 
     init(head: ResponseHead, framing: BodyFraming, lease: ConnectionLease, limits: ParseLimits, silence: Duration) {
         self.head = head
@@ -36,7 +39,7 @@ package final class UpstreamResponse {
     }
 
     /// Whether `nextChunk` has something to look at without waiting for the origin.
-    package var isContentAtHand: Bool { isOver || lease.connection.hasInput }
+    package var isContentAtHand: Bool { isOver || heldStart < held.count || lease.connection.hasInput }
 
     /// Complete once `nextChunk` has returned nil.
     package var trailers: Fields { decoder.trailers }
@@ -46,6 +49,25 @@ package final class UpstreamResponse {
 
     /// The next piece of content, as it comes, of 64 KiB at most; nil once all has come, whole.
     package func nextChunk() async throws(UpstreamError) -> ContentChunk? {
+        guard heldStart < held.count else { return try await receiveChunk() }
+        defer { heldStart += 1 }
+        return held[heldStart]
+    }
+
+    /// Reads content of at most `limit` octets to its end, so that the connection is free; `nextChunk` gives it
+    /// later. Whether that was all.
+    package func readAhead(upTo limit: Int) async throws(UpstreamError) -> Bool {
+        if let contentLength, contentLength > Int64(limit) { return false }
+        var count = 0
+        while count <= limit {
+            guard let chunk = try await receiveChunk() else { return true }
+            held.append(chunk)
+            count += chunk.count
+        }
+        return false
+    }
+
+    private func receiveChunk() async throws(UpstreamError) -> ContentChunk? {
         guard !isOver else { return nil }
         do {
             guard let chunk = try await lease.connection.readContent(&decoder, silence: silence) else {

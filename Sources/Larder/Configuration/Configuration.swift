@@ -128,6 +128,9 @@ public struct Configuration: Sendable {
     /// Whether the daemon goes on with a load that nobody waits for.
     public var onAbandon: OnAbandon = .cancel(after: .milliseconds(50))
 
+    /// What the layer that serves resources adds of its own; the model does not look at it.
+    package var attachment: (any Sendable)?
+
     /// Makes the default configuration.
     public init() {}
 

@@ -29,7 +29,7 @@ public struct RetryPolicy: Sendable {
     }
 
     /// How long to wait before the repetition with that number, from 1. `chance` is from 0 to 1.
-    func wait(before repetition: Int, retryAfter: Duration?, chance: Double) -> Duration {
+    package func wait(before repetition: Int, retryAfter: Duration?, chance: Double) -> Duration {
         var wait = delay
         for _ in 1..<max(repetition, 1) where wait < maximumDelay { wait = wait * 2 }
         wait = min(wait, maximumDelay)

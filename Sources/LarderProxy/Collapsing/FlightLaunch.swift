@@ -11,7 +11,8 @@ struct FlightLaunch {
     let service: RoutedService
     let resource: Resource
     let uri: TargetURI
-    let policy: CachePolicy
+    let configuration: EffectiveConfiguration
+    var policy: CachePolicy { configuration.policy }
     /// What the client sent; `Vary` is judged by it.
     let clientHead: RequestHead
     /// The request as it goes upstream.
@@ -31,7 +32,7 @@ struct FlightLaunch {
         service = retrieval.service
         resource = retrieval.resource
         uri = exchange.uri
-        policy = retrieval.policy
+        configuration = retrieval.configuration
         clientHead = exchange.head
         validating = variant
         self.isBackground = isBackground
@@ -45,6 +46,9 @@ struct FlightLaunch {
         if let variant { Validation.makeConditional(&head.fields, for: variant.stored) }
         request = head
     }
+
+    /// What asks the origin, as the resource's decorators say.
+    var sender: InboundSender { InboundSender(context: context, service: service, configuration: configuration) }
 
     func makeFlight() -> Flight {
         Flight(

@@ -66,7 +66,7 @@ final class FlightRunner {
         inbound.isDescribed = launch.service.base != nil
         inbound.insists = launch.insists
         inbound.onInterim = { [flight] in flight.announce(interim: $0) }
-        let response = try await context.send(inbound)
+        let response = try await launch.sender.send(inbound)
         let times = Arrival.Times(request: requestTime, response: context.now())
         if response.head.status == 304, let variant {
             return try await settle(variant, by: response, times)

@@ -14,13 +14,18 @@ extension Exchange {
         _ service: RoutedService, _ way: Way, reason: ForwardReason, retrieval: Retrieval? = nil
     ) async throws {
         record.kind = .pass
+        let configuration = service.configuration(for: uri, method: head.method)
+        if let answer = configuration.decorators?.answer { return try await respond(answer) }
         if let problem = answerLastHop() { throw problem }
         let abort = UpstreamAbort()
         defer { stopWatching() }
         try watchClient { abort.abort() }
+        let sender = InboundSender(context: context, service: service, configuration: configuration)
+        let repeatable = try await contentToKeep(configuration)
         let response: UpstreamResponse
         do {
-            response = try await context.send(try upstreamRequest(service, way, abort))
+            response = try await sender.send(
+                try upstreamRequest(service, way, configuration, repeatable, abort), repeating: repeatable)
         } catch {
             if abort.isAborted { throw ClientGone() }
             if let error = error as? UpstreamError { noteFailure(error, reason) }
@@ -28,20 +33,32 @@ extension Exchange {
         }
         if response.head.status == 101 { return try await upgrade(response) }
         // Before the client hears of it: who has seen a write succeed must not be answered from before it.
-        if !head.method.isSafe { invalidate(after: response.head) }
-        try await relay(response, service, way, reason, retrieval)
+        let promotion = await settleWrite(response.head, configuration, repeatable, service)
+        try await relay(response, service, way, reason, retrieval, promotion)
+    }
+
+    /// The request's content, read ahead, where the configuration may need it more than once.
+    private func contentToKeep(_ configuration: EffectiveConfiguration) async throws -> RepeatableContent? {
+        guard let content, !traits.wantsUpgrade else { return nil }
+        let isNeeded =
+            configuration.decorators?.changesRequests == true && head.method.isIdempotent
+            || configuration.frozen.configuration.afterWrite.action == .override && head.method == .put
+        guard isNeeded else { return nil }
+        let repeatable = RepeatableContent(content)
+        try await repeatable.readAhead()
+        return repeatable
     }
 
     private func upstreamRequest(
-        _ service: RoutedService, _ way: Way, _ abort: UpstreamAbort
+        _ service: RoutedService, _ way: Way, _ configuration: EffectiveConfiguration,
+        _ repeatable: RepeatableContent?, _ abort: UpstreamAbort
     ) throws(Problem) -> UpstreamRequest {
-        let configuration = service.configuration(for: uri, method: head.method)
         guard context.proxy.offlineMode(service, configuration) != .on else {
             throw .offline(head.method, to: uri.authority)
         }
         var forwarded = ForwardedRequest(
-            uri: uri, way: way, via: context.configuration.via, configuration: configuration, spelling: spelling,
-            forwarded: forwardedElement
+            uri: uri, way: way, via: context.configuration.via,
+            configuration: configuration, spelling: spelling, forwarded: forwardedElement
         ).head(for: head)
         if traits.wantsUpgrade {
             forwarded.fields[.connection] = "upgrade"
@@ -52,7 +69,9 @@ extension Exchange {
             allowsAddress: service.allowedAddresses(for: uri, from: reach), abort: abort)
         request.isDescribed = service.base != nil
         request.insists = CacheControl.Request(head.fields).insists
-        if let content {
+        if let repeatable {
+            request.content = repeatable.outgoing
+        } else if let content {
             request.content = .stream(
                 content.framing, next: { try await content.next() }, trailers: { content.trailers })
         }
@@ -77,7 +96,7 @@ extension Exchange {
 
     private func relay(
         _ response: UpstreamResponse, _ service: RoutedService, _ way: Way, _ reason: ForwardReason,
-        _ retrieval: Retrieval?
+        _ retrieval: Retrieval?, _ promotion: Promotion?
     ) async throws {
         var received = response.head
         HopByHop.strip(&received.fields, for: .forwardResponse)
@@ -98,9 +117,11 @@ extension Exchange {
         if !isHeadPending { try await sendHead() }
         while let chunk = try await response.nextChunk() {
             context.counters.add(.received, chunk.count)
+            promotion?.append(chunk)
             if isHeadPending { try await sendHead(with: [chunk]) } else { try await sendContent([chunk]) }
             isHeadPending = false
         }
+        promotion?.finish()
         if isHeadPending { try await sendHead() }
         try await endContent(trailers: response.trailers)
     }
@@ -126,19 +147,6 @@ extension Exchange {
                 break
             }
         }
-    }
-
-    /// What a successful unsafe request makes unusable (RFC 9111 §4.4).
-    private func invalidate(after response: ResponseHead) {
-        let decision = Invalidation.decide(
-            method: head.method, target: uri, status: response.status, response: response.fields)
-        guard case .invalidate(let targets, let groups) = decision else { return }
-        if !groups.isEmpty { context.proxy.invalidate(groups: groups, origin: uri.origin) }
-        let table = context.configuration.router.table
-        for target in targets { context.proxy.invalidate(target, service: table.claiming(target) ?? table.unclaimed) }
-        // What was stored for the client's own spelling of the URI has a key of its own.
-        guard !spelling.isEmpty else { return }
-        context.proxy.invalidate(uri, spelling: spelling, service: table.claiming(uri) ?? table.unclaimed)
     }
 
     /// TRACE and OPTIONS end here when their last hop was ours (RFC 9110 §7.6.2); TRACE is not done at all.

@@ -32,6 +32,7 @@ extension Exchange {
         var retrieval = Retrieval(
             service: service, way: way, resource: resource, configuration: service.configuration(for: resource),
             version: version)
+        if let answer = hardWiredAnswer(retrieval) { return try await respond(answer) }
         guard retrieval.configuration.caches else {
             return try await forward(service, way, reason: .bypass)
         }
@@ -40,6 +41,12 @@ extension Exchange {
             if try await step(&retrieval) { return }
         }
         try await forward(service, way, reason: .miss)
+    }
+
+    /// What the configuration says to every request, by the method it has.
+    private func hardWiredAnswer(_ retrieval: Retrieval) -> HardWiredAnswer? {
+        guard traits.method == .head else { return retrieval.configuration.decorators?.answer }
+        return retrieval.service.configuration(for: uri, method: .head).decorators?.answer
     }
 
     /// One decision and what follows from it. False when the situation changed and must be decided anew.

@@ -117,4 +117,10 @@ extension Problem {
             detail: error.detail, advice: error.advice)
         if let hold = error.hold { fields[.retryAfter] = String(hold.seconds) }
     }
+
+    static func denied(_ rule: DenyRule) -> Problem {
+        Problem(
+            status: rule.status, title: "Denied", proxyError: .httpRequestDenied, detail: rule.message,
+            advice: "A `decorate.deny` of Larder's configuration says so; `larder explain` names the block.")
+    }
 }

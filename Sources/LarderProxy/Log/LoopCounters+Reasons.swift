@@ -49,6 +49,7 @@ extension ExchangeRecord {
         case .hit: return cacheStatus.detail ?? "fresh"
         case .forward(let reason, _, _, _): return reason.rawValue
         case .held: return cacheStatus.detail ?? "held"
+        case .unused: return cacheStatus.detail ?? "-"
         }
     }
 }

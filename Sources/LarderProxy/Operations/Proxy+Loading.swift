@@ -123,7 +123,7 @@ extension FlightLaunch {
         service = subject.service
         self.resource = resource
         uri = subject.uri
-        policy = configuration.policy
+        self.configuration = configuration
         clientHead = head
         validating = variant
         isBackground = false

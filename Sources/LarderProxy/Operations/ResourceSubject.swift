@@ -46,7 +46,8 @@ extension Proxy {
         var uri = TargetURI()
         var spelling: [UInt8] = []
         var host = KnownHost()
-        let client = Router.Client(isLoopback: true, localHost: "localhost", localPort: 0)
+        var client = Router.Client(isLoopback: true, localHost: "localhost", localPort: 0)
+        client.namesForwarded = true
         switch configuration.router.route(head, from: client, uri: &uri, spelling: &spelling, host: &host) {
         case .resource(let service, let way):
             return ResourceSubject(service: service, way: way, uri: uri, spelling: spelling)

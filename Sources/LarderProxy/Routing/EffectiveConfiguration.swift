@@ -12,6 +12,8 @@ package final class EffectiveConfiguration: Sendable {
     package let offline: OfflineMode
     /// False when responses are not kept at all.
     package let caches: Bool
+    /// What happens around requests; nil when nothing does.
+    package let decorators: Decorators?
 
     init(_ frozen: FrozenConfiguration, policy: CachePolicy) {
         self.frozen = frozen
@@ -19,6 +21,7 @@ package final class EffectiveConfiguration: Sendable {
         let configuration = frozen.configuration
         offline = configuration.isOffline ? .on : configuration.isOfflineWhenUnreachable ? .auto : .off
         caches = frozen.configuration.caching != .none
+        decorators = frozen.configuration.attachment as? Decorators
     }
 
     /// Sets and removes what the configuration says on a request that goes inbound.
@@ -54,6 +57,12 @@ extension ConfigureBlock {
         if let staleWhileRevalidate { configuration.staleWhileRevalidate = staleWhileRevalidate }
         if let staleIfError { configuration.staleIfError = staleIfError }
         if let offline { offline.apply(to: &configuration) }
+        if !decorate.isEmpty {
+            var decorators = configuration.attachment as? Decorators ?? Decorators()
+            decorators.apply(decorate)
+            configuration.attachment = decorators
+        }
+        if let afterWrite { configuration.afterWrite = afterWrite }
         if let cache { configuration.caching = cache == .none ? .none : .perStage }
         if let transformTimeout { configuration.transformTimeout = transformTimeout }
         if let transformedSizeLimit { configuration.transformedSizeLimit = transformedSizeLimit.bytes }

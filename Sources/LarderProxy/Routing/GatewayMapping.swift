@@ -116,6 +116,8 @@ struct GatewayMapping {
         // A service's name as host leads to that service alone.
         let owner = service.covers(uri) ? service : way == .name ? nil : table.claiming(uri)
         guard let owner, let base = owner.base else { return nil }
+        // A path that a route would lead elsewhere is asked for by the one that leads to it.
+        guard let uri = owner.routes.map({ $0.original(of: uri) }) ?? uri else { return nil }
         if way == .name {
             let path = uri.string.dropFirst(base.pathRange.upperBound - 1)
             return path.hasPrefix("/") ? String(path) : "/" + path

@@ -16,8 +16,12 @@ package final class RoutedService: Sendable {
     package let base: TargetURI?
     /// The gateway path, with slashes at both ends.
     package let mount: [UInt8]
+    /// Which URLs stand for others; nil when none do.
+    package let routes: RouteRules?
     /// Through which proxy a URI is reached.
     let parent: @Sendable (TargetURI) -> ParentAddress?
+    /// How often requests to the origin may be repeated.
+    let retryBudget = RetryBudget()
     private let targets: [FieldName]
     private let identities: IdentityDigest
     /// Whether the configuration leaves no doubt which place the service is at, so that clients elsewhere may be
@@ -56,6 +60,7 @@ package final class RoutedService: Sendable {
                 base.scheme == .https || Router.isLoopbackName(base.host)
                     || SocketAddress(host: base.host, port: 0) != nil
             } ?? false
+        routes = service.baseURL.flatMap { RouteRules(settings.routes, base: $0) }
         mount = service.baseURL == nil ? [] : Array(settings.effectiveMount.utf8)
     }
 

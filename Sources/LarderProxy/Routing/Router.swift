@@ -51,6 +51,8 @@ package final class Router: Sendable {
         package var isLoopback: Bool
         /// Whether the client came to a listener that is the admin surface's alone.
         package var isAdminOnly = false
+        /// Whether URLs in absolute form are meant as they are forwarded, behind all routes: an operator's are.
+        package var namesForwarded = false
         /// The address the client connected to, as a normalised host, and its port.
         package var localHost: String
         package var localPort: UInt16
@@ -68,6 +70,25 @@ package final class Router: Sendable {
     ///
     /// - Parameter host: what is known of the last `Host` seen on the connection, which is nearly always this one too.
     package func route(
+        _ head: RequestHead, from client: Client, uri: inout TargetURI, spelling: inout [UInt8], host: inout KnownHost
+    ) -> Route {
+        let route = destination(head, from: client, uri: &uri, spelling: &spelling, host: &host)
+        guard case .resource(let service, let way) = route, let routes = service.routes else { return route }
+        if client.namesForwarded, way == .forward { return route }
+        do throws(URIError) {
+            // What was rewritten goes out in normal form.
+            if let rewritten = try routes.rewritten(uri) {
+                uri = rewritten
+                spelling.removeAll(keepingCapacity: true)
+            }
+            return route
+        } catch {
+            return .refused(.badRequest("The URL that a route makes of the request's cannot be used: \(error)."))
+        }
+    }
+
+    /// Where a request goes as it was written.
+    private func destination(
         _ head: RequestHead, from client: Client, uri: inout TargetURI, spelling: inout [UInt8], host: inout KnownHost
     ) -> Route {
         uri.clear()

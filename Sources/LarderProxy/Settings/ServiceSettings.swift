@@ -19,6 +19,8 @@ package struct ServiceSettings: Sendable {
     package var offline: OfflineMode?
     /// What parses responses before any block has a say.
     package var standardTransformers: [StandardName] = []
+    /// In the order of the file; the first that matches a request is applied.
+    package var routes: [RouteRule] = []
     /// In the order of the file; a later one overrides an earlier one.
     package var configure: [ConfigureBlock] = []
 
@@ -61,6 +63,8 @@ package struct ConfigureBlock: Sendable {
     package var serve: Configuration.Serving?
     package var transformTimeout: Duration?
     package var transformedSizeLimit: ByteCount?
+    package var decorate = DecoratorSettings()
+    package var afterWrite: Configuration.AfterWrite?
 
     package init() {}
 
@@ -104,7 +108,7 @@ package enum BlockCaching: String, Sendable, CaseIterable {
 }
 
 /// One field of `headers`: set on requests to the origin, or removed from them.
-package struct HeaderEdit: Sendable {
+package struct HeaderEdit: Sendable, Equatable {
     package var name: FieldName
     /// nil removes the field.
     package var value: Secret?

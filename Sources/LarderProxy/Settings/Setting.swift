@@ -46,10 +46,12 @@ package struct Setting<Root: SettingsRoot>: Sendable {
     /// The same for a setting that may be absent.
     init<Value>(
         _ name: String, _ path: any WritableKeyPath<Root, Value?> & Sendable, _ kind: SettingKind<Value>,
-        initially: String? = nil, isRequired: Bool = false, needsRestart: Bool = false, _ text: String
+        initially: String? = nil, isRequired: Bool = false, needsRestart: Bool = false,
+        inside: [SettingDescription] = [], _ text: String
     ) {
         self.init(
-            name, path, kind.optional, initially: initially, isRequired: isRequired, needsRestart: needsRestart, text)
+            name, path, kind.optional, initially: initially, isRequired: isRequired, needsRestart: needsRestart,
+            inside: inside, text)
     }
 }
 

@@ -33,6 +33,12 @@ extension SettingsCatalogue {
             "standardTransformers", \.standardTransformers, .list(of: .choice, count: 0...3), initially: "none",
             "Transformers that parse responses of their types, in this order; see [transformers](transformers.md)."),
         Setting(
+            "routes", \.routes, .routes, initially: "none", inside: route.descriptions,
+            """
+            Which URLs of the service stand for others. The first route that matches is applied before the resource \
+            is looked up, so that what is stored belongs to the URL as it is forwarded.
+            """),
+        Setting(
             "configure", \.configure, .blocks, initially: "none", inside: configure.descriptions,
             """
             What holds for which resources. Blocks are applied in order, and a later one overrides what an earlier \
@@ -41,7 +47,7 @@ extension SettingsCatalogue {
     ])
 
     /// The settings of one block, below `services.<name>.configure[]`.
-    package static let configure = SettingsSection<ConfigureBlock>(conditions + policies)
+    package static let configure = SettingsSection<ConfigureBlock>(conditions + policies + decorators)
 
     private static let conditions: [Setting<ConfigureBlock>] = [
         Setting(

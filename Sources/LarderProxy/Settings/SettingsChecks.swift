@@ -105,6 +105,17 @@ enum SettingsChecks {
                 setting + ".override", found: "both `override` and a `mode` of `expirationTime`",
                 expected: "one of them", advice: "remove `override`", &reader)
         }
+        if block.decorate.deny?.value != nil, block.decorate.respond?.value != nil {
+            refuse(
+                setting + ".decorate.respond", found: "`respond` beside `deny`", expected: "one of them",
+                advice: "either answers every request; remove one", &reader)
+        }
+        if let retry = block.decorate.retry?.value, retry.backoff > retry.maxBackoff {
+            refuse(
+                setting + ".decorate.retry.backoff", found: "a `backoff` longer than `maxBackoff`",
+                expected: "no more than \(UnitText.write(retry.maxBackoff))", advice: "lower one or raise the other",
+                &reader)
+        }
         if let url = block.pattern.url, block.pattern.match != nil || block.pattern.regex != nil {
             refuse(
                 setting + ".url", found: "`url` beside `match` or `regex`",

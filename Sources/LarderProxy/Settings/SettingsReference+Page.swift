@@ -42,6 +42,7 @@ extension SettingsReference {
         Below `services.<name>`:
 
         \(table(SettingsCatalogue.service.descriptions))
+        \(innerTables(SettingsCatalogue.service.descriptions.filter { $0.name != "configure" }))
 
         ## Blocks
 
@@ -50,6 +51,7 @@ extension SettingsReference {
         earlier blocks said; of `headers`, field by field.
 
         \(table(SettingsCatalogue.configure.descriptions))
+        \(innerTables(SettingsCatalogue.configure.descriptions))
 
         ## An example
 
@@ -78,6 +80,14 @@ extension SettingsReference {
         ```
 
         """
+    }
+
+    /// A table for each setting that is a map or a list of maps.
+    private static func innerTables(_ settings: [SettingDescription]) -> String {
+        settings.filter { !$0.inside.isEmpty }.map { setting in
+            let all = flatten([setting], below: "")
+            return "\nInside `\(setting.name)`:\n\n\(table(Array(all.dropFirst())))\n"
+        }.joined()
     }
 
     private static func table(_ settings: [SettingDescription]) -> String {

@@ -32,12 +32,13 @@ package enum SettingsReference {
         ).json
     }
 
-    private static func flatten(_ settings: [SettingDescription], below prefix: String) -> [SettingDescription] {
+    static func flatten(_ settings: [SettingDescription], below prefix: String) -> [SettingDescription] {
         settings.flatMap { setting in
             var whole = setting
             whole.name = prefix + setting.name
             whole.inside = []
-            let separator = setting.name == "services" ? ".<name>." : "[]."
+            let separator =
+                setting.name == "services" ? ".<name>." : setting.type.hasPrefix("list") ? "[]." : "."
             return [whole] + flatten(setting.inside, below: whole.name + separator)
         }
     }

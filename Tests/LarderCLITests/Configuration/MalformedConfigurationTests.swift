@@ -76,7 +76,7 @@ struct MalformedConfigurationTests {
         Mistake(
             label: "a key in snake case", yaml: "services:\n  a:\n    base_url: http://a/\n", line: 3, column: 5,
             setting: "services.a", found: "the unknown key `base_url`",
-            expected: "one of baseURL, mount, privacy, allowHosts, parent, offline, standardTransformers, configure",
+            expected: "one of baseURL, mount, privacy, allowHosts, parent, offline, standardTransformers, routes, configure",
             suggestion: "baseURL"),
         Mistake(
             label: "a key at the wrong level", yaml: "inlineLimit: 1 KiB\n", line: 1, column: 1, setting: "",
@@ -248,6 +248,63 @@ struct MalformedConfigurationTests {
             found: "a text that is too long or holds line ends or other characters",
             expected: "visible ASCII characters, spaces and tabs, at most 8 KiB"),
         Mistake(
+            label: "a refusal beside a response", yaml: block("decorate: { deny: {}, respond: {} }"), line: 5,
+            column: 31, setting: "services.a.configure[0].decorate.respond", found: "`respond` beside `deny`",
+            expected: "one of them", advice: "either answers every request; remove one"),
+        Mistake(
+            label: "a refusal that is none", yaml: block("decorate: { deny: { status: 200 } }"), line: 5, column: 37,
+            setting: "services.a.configure[0].decorate.deny.status", found: "`200`",
+            expected: "a whole number from 400 to 599", advice: "the least is 400"),
+        Mistake(
+            label: "a decorator that there is not", yaml: block("decorate: { retyr: 3 }"), line: 5, column: 21,
+            setting: "services.a.configure[0].decorate", found: "the unknown key `retyr`",
+            expected: "one of deny, respond, delay, retry", suggestion: "retry"),
+        Mistake(
+            label: "a repetition for what succeeded", yaml: block("decorate: { retry: { on: [200] } }"), line: 5,
+            column: 35, setting: "services.a.configure[0].decorate.retry.on[0]", found: "`200`",
+            expected: "`unreachable` or a status from 400 to 599"),
+        Mistake(
+            label: "a first wait longer than the longest",
+            yaml: block("decorate: { retry: { backoff: 20 s, maxBackoff: 10 s } }"), line: 5, column: 30,
+            setting: "services.a.configure[0].decorate.retry.backoff", found: "a `backoff` longer than `maxBackoff`",
+            expected: "no more than 10 s", advice: "lower one or raise the other"),
+        Mistake(
+            label: "a retry that is a word", yaml: block("decorate: { retry: never }"), line: 5, column: 28,
+            setting: "services.a.configure[0].decorate.retry", found: "`never`",
+            expected: "a map with `attempts`, `backoff`, `maxBackoff` and `on`, or `none`"),
+        Mistake(
+            label: "a write with an unknown sequel", yaml: block("afterWrite: relaod"), line: 5, column: 21,
+            setting: "services.a.configure[0].afterWrite", found: "`relaod`",
+            expected: "`invalidate`, `none`, `reload`, `override`, `promote` or `wipe`", suggestion: "reload"),
+        Mistake(
+            label: "a route without a beginning", yaml: service("routes: [{ to: /x }]"), line: 4, column: 14,
+            setting: "services.a.routes[0]", found: "a route without `from`",
+            expected: "the paths it is for, as `from: \"/u/{id}\"`"),
+        Mistake(
+            label: "a route that changes nothing", yaml: service("routes: [{ from: /x }]"), line: 4, column: 14,
+            setting: "services.a.routes[0]", found: "a route that changes nothing",
+            expected: "`to`, `setQuery`, `addQuery` or `removeQuery`"),
+        Mistake(
+            label: "a route to a place that is not there",
+            yaml: service("routes: [{ from: \"/u/{userID}\", to: \"/users/{userId}\" }]"), line: 4, column: 14,
+            setting: "services.a.routes[0]", found: "`{userId}` in `to`, which `from` does not have",
+            expected: "one of `{userID}`", suggestion: "{userID}"),
+        Mistake(
+            label: "a template that mixes place and text",
+            yaml: service("routes: [{ from: \"/u-{id}\", to: /x }]"), line: 4, column: 22,
+            setting: "services.a.routes[0].from", found: "`/u-{id}`",
+            expected: "a path with places, as `/users/{id}` or `/files/{path*}`",
+            advice: "`u-{id}` mixes a place with text; `{name}` stands for a whole segment"),
+        Mistake(
+            label: "a route twice", yaml: service("routes: [{ from: /a, to: /b }, { from: /a, to: /c }]"), line: 4,
+            column: 36, setting: "services.a.routes[1]", found: "`from: /a` again", expected: "each path once",
+            advice: "the first one that matches is used; remove this one"),
+        Mistake(
+            label: "a parameter set and removed",
+            yaml: service("routes: [{ from: /a, setQuery: { x: 1 }, removeQuery: [x] }]"), line: 4, column: 14,
+            setting: "services.a.routes[0]", found: "the parameter `x` more than once",
+            expected: "each parameter once"),
+        Mistake(
             label: "a method in lower case", yaml: block("methods: [get]"), line: 5, column: 19,
             setting: "services.a.configure[0].methods[0]", found: "`get`", expected: "a request method, as `GET`",
             suggestion: "GET"),
@@ -330,6 +387,10 @@ struct MalformedConfigurationTests {
     private static let aPattern = "a pattern of URLs, as `/users/*` or `https://*.example.com/**`"
 
     /// A service `a` with one block, which stands at line 5, column 9.
+    private static func service(_ text: String) -> String {
+        "services:\n  a:\n    baseURL: http://a/\n    \(text)\n"
+    }
+
     private static func block(_ text: String) -> String {
         "services:\n  a:\n    baseURL: http://a/\n    configure:\n      - \(text)\n"
     }

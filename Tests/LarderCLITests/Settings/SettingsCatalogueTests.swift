@@ -137,6 +137,12 @@ struct SettingsCatalogueTests {
             parent: none
             offline: true
             standardTransformers: [json]
+            routes:
+              - from: "/u/{id}"
+                to: "/users/{id}"
+                setQuery: { page: "1" }
+                addQuery: { key: "a b" }
+                removeQuery: [utm_source]
             configure:
               - headers: { User-Agent: "it's: #1", X-Removed: null }
               - match: "**"
@@ -157,8 +163,15 @@ struct SettingsCatalogueTests {
                 serve: model
                 transformTimeout: 1 s
                 transformedSizeLimit: 1 MiB
+                decorate:
+                  deny: { status: 451, message: "not here" }
+                  delay: 2 s
+                  retry: { attempts: 5, backoff: 1 s, maxBackoff: 20 s, on: [429, unreachable] }
+                afterWrite: { action: reload, also: ["/users/**"] }
               - url: https://api.test/v1/one?a=b
                 override: true
+                decorate:
+                  respond: { status: 418, headers: { Content-Type: text/plain }, body: short and stout }
         """
 
     /// The full names of what is set, in the catalogue's form.
@@ -169,7 +182,8 @@ struct SettingsCatalogueTests {
                 let key = name == "services" ? "<name>" : entry.name
                 return leaves(of: entry.value, below: name.isEmpty ? key : "\(name).\(key)")
             }
-        case .list(let values) where name.hasSuffix("configure"): values.flatMap { leaves(of: $0, below: name + "[]") }
+        case .list(let values) where name.hasSuffix("configure") || name.hasSuffix("routes"):
+            values.flatMap { leaves(of: $0, below: name + "[]") }
         default: [name]
         }
     }

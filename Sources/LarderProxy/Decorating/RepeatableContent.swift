@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+import LarderUpstream
+
+/// The content of a client's request, read ahead as far as a bound allows, so that it can be sent more than once.
+///
+/// Confined to the exchange's loop.
+final class RepeatableContent {
+    private let content: RequestContent
+    private var chunks: [ContentChunk] = []
+    /// Whether all of it is here.
+    private(set) var isWhole = false
+    /// Octets that are kept.
+    private(set) var count = 0
+
+    /// More octets than this are passed through and not kept.
+    static let limit = 1 << 20
+
+    init(_ content: RequestContent) { self.content = content }
+
+    /// Reads until the end or the bound.
+    ///
+    /// - Throws: as `RequestContent.next`.
+    func readAhead() async throws {
+        if case .length(let length) = content.framing, length > UInt64(RepeatableContent.limit) { return }
+        while count <= RepeatableContent.limit {
+            guard let chunk = try await content.next() else {
+                isWhole = true
+                return
+            }
+            chunks.append(chunk)
+            count += chunk.count
+        }
+    }
+
+    /// The content as it is sent inbound: what is kept, then what the client still sends.
+    var outgoing: UpstreamRequest.Content {
+        var index = 0
+        return .stream(
+            content.framing,
+            next: { [self] in
+                guard index < chunks.count else { return isWhole ? nil : try await content.next() }
+                defer { index += 1 }
+                return chunks[index]
+            },
+            trailers: { [self] in content.trailers })
+    }
+
+    /// All of it; nil when it is not all here.
+    var octets: [ContentChunk]? { isWhole ? chunks : nil }
+}

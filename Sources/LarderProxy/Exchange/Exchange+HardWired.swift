@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+import LarderRules
+
+extension Exchange {
+    /// Answers as the configuration says beforehand: nothing is looked up, nobody is asked.
+    func respond(_ answer: HardWiredAnswer) async throws {
+        record.kind = .own
+        record.cacheStatus = CacheStatus(.unused, detail: "hard-wired")
+        switch answer {
+        case .refusal(let rule): throw Problem.denied(rule)
+        case .response(let rule):
+            var fields: Fields = ["Date": context.dateText()]
+            let hasContent = !rule.status.hasNoContent
+            let content = hasContent ? Array(rule.body.reveal().utf8) : []
+            if !content.isEmpty { fields[.contentType] = "text/plain; charset=utf-8" }
+            for edit in rule.fields { fields[edit.name] = edit.value?.reveal() }
+            startHead(status: rule.status, fields: fields)
+            finishHead(length: Int64(content.count), cacheStatus: record.cacheStatus)
+            try await sendHead(with: content.isEmpty ? [] : [ContentChunk(content)])
+        }
+    }
+}

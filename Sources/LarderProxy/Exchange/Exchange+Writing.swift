@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Larder
+import LarderHTTP
+import LarderIO
+import LarderRules
+import LarderStores
+import Logging
+
+extension Exchange {
+    /// Does to what is stored what the write calls for. The response's content becomes the resource's where what is
+    /// returned takes it.
+    ///
+    /// It is done before the client hears of the write: who has seen it succeed is not answered from before it.
+    func settleWrite(
+        _ response: ResponseHead, _ configuration: EffectiveConfiguration, _ content: RepeatableContent?,
+        _ service: RoutedService
+    ) async -> Promotion? {
+        guard !head.method.isSafe else { return nil }
+        let effect = WriteEffect.decide(
+            head, target: uri, response: response, configured: configuration.frozen.configuration.afterWrite,
+            isContentKept: content?.isWhole ?? (self.content == nil))
+        if !effect.groups.isEmpty { context.proxy.invalidate(groups: effect.groups, origin: uri.origin) }
+        forget(effect.unusable)
+        if !effect.patterns.isEmpty { await context.proxy.forget(effect.patterns, of: service) }
+        switch effect.sequel {
+        case .nothing: return nil
+        case .reload:
+            reload(service)
+            return nil
+        case .override:
+            WrittenState(self, service)?.land(contentOfRequest: content?.octets ?? [])
+            return nil
+        case .promote: return WrittenState(self, service)?.promotion(of: response)
+        }
+    }
+
+    private func forget(_ targets: [TargetURI]) {
+        let table = context.configuration.router.table
+        for target in targets {
+            context.proxy.invalidate(target, service: table.claiming(target) ?? table.unclaimed)
+        }
+        // What was stored for the client's own spelling of the URI has a key of its own.
+        guard !spelling.isEmpty, !targets.isEmpty else { return }
+        context.proxy.invalidate(uri, spelling: spelling, service: table.claiming(uri) ?? table.unclaimed)
+    }
+
+    /// Loads the resource as the client that wrote would have.
+    private func reload(_ service: RoutedService) {
+        let subject = ResourceSubject(service: service, way: record.way, uri: uri, spelling: spelling)
+        let fields = WrittenState.readingFields(of: head.fields)
+        let (proxy, reach, url) = (context.proxy, reach, uri)
+        context.spawn {
+            do {
+                _ = try await proxy.load(subject, fields: fields, onlyIfNeeded: false, from: reach)
+            } catch {
+                proxy.logger.debug(
+                    "a resource could not be loaded after a write", metadata: ["url": "\(url)", "error": "\(error)"])
+            }
+        }
+    }
+}
+
+extension Proxy {
+    /// Makes everything stored for what `patterns` match unusable, in every partition of the service. Memory is
+    /// walked on a thread that serves nobody.
+    func forget(_ patterns: [GlobPattern], of service: RoutedService) async {
+        let predicates = patterns.map { $0.predicate(relativeTo: service.base) }
+        await forget(service) { url in predicates.contains { $0(url) } }
+    }
+
+    /// The same for the URLs that `isMatch` accepts.
+    package func forget(
+        _ service: RoutedService, where isMatch: @escaping @Sendable (ResourceURL) -> Bool = { _ in true }
+    ) async {
+        // Memory first: loads under way do not land behind it. Then the store; and memory again, for who has read the
+        // store meanwhile.
+        await forgetInMemory(service, isMatch)
+        guard let storing else { return }
+        _ = await storing.store.removeAll(
+            where: EntityMatch(
+                service: service.name, stage: Storing.stage, predicate: { isMatch(ResourceURL($0.url)) }))
+        await forgetInMemory(service, isMatch)
+    }
+
+    private func forgetInMemory(
+        _ service: RoutedService, _ isMatch: @escaping @Sendable (ResourceURL) -> Bool
+    ) async {
+        let number = service.number
+        do {
+            try await walkers.run { [self] in
+                registry.forEach { resource in
+                    if resource.key.serviceNumber == number, isMatch(resource.url) { wipe(resource) }
+                }
+            }
+        } catch {
+            logger.warning("too many walks through memory; some stays stored", metadata: ["service": "\(service.name)"])
+        }
+    }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderRules
+
+/// Puts the state that a write sent or brought back into the memory of its Resource, where GET finds it.
+///
+/// It is in memory only: the store has what origins answered to GET (EC-05).
+struct WrittenState {
+    private let context: LoopContext
+    private let service: RoutedService
+    private let resource: Resource
+    private let policy: CachePolicy
+    /// The GET that would have brought the state.
+    private let reading: RequestHead
+    private let written: RequestHead
+    private let target: TargetURI
+    /// A wipe after this one makes the landing void.
+    private let epoch: UInt64
+
+    /// nil where nothing is kept.
+    init?(_ exchange: Exchange, _ service: RoutedService) {
+        context = exchange.context
+        self.service = service
+        let uri = exchange.uri
+        let partition = service.partition(of: exchange.head.fields, from: exchange.reach)
+        var key = ResourceKey()
+        key.set(service: service.number, partition: partition, url: uri, spelling: exchange.spelling)
+        resource = context.proxy.registry.resource(for: key) { key in
+            service.makeResource(key: key, partition: partition, url: uri)
+        }
+        let configuration = service.configuration(for: resource)
+        guard configuration.caches else { return nil }
+        policy = configuration.policy
+        written = exchange.head
+        target = uri
+        reading = RequestHead(
+            method: .get, target: uri.pathAndQuery, fields: WrittenState.readingFields(of: exchange.head.fields))
+        epoch = resource.memory.epoch
+    }
+
+    /// The fields of a write without those that are about its content and its conditions.
+    static func readingFields(of fields: Fields) -> Fields {
+        var fields = fields
+        for name in [
+            FieldName.contentLength, .contentType, .contentEncoding, .contentLanguage, .contentLocation,
+            .contentRange, .transferEncoding, .expect, .trailer, .ifMatch, .ifNoneMatch, .ifModifiedSince,
+            .ifUnmodifiedSince, .ifRange, .range, .cacheControl, .pragma, .connection,
+        ] { fields.remove(name) }
+        return fields
+    }
+
+    /// What the client sent, in the place of what the origin would answer. The origin never saw validators for it, so
+    /// it has none.
+    func land(contentOfRequest chunks: [ContentChunk]) {
+        var fields = Fields()
+        for name in [FieldName.contentType, .contentEncoding, .contentLanguage] {
+            if let value = written.fields[name] { fields[name] = value }
+        }
+        fields[.date] = context.dateText()
+        land(ResponseHead(status: 200, fields: fields), chunks)
+    }
+
+    /// Collects the content of `response`; nil when it is not for keeping.
+    func promotion(of response: ResponseHead) -> Promotion? {
+        var head = response
+        head.status = 200
+        HopByHop.strip(&head.fields, for: .forwardResponse)
+        for name in [FieldName.location, .contentLocation] { head.fields.remove(name) }
+        if !head.fields.contains(.date) { head.fields[.date] = context.dateText() }
+        return Promotion(limit: context.proxy.memoryObjectLimit) { [self] chunks in land(head, chunks) }
+    }
+
+    private func land(_ head: ResponseHead, _ chunks: [ContentChunk]) {
+        let now = context.now()
+        let decision = Storability.decide(
+            request: reading, target: target, response: head, policy: policy, responseTime: now)
+        guard case .store = decision else { return }
+        let length = chunks.reduce(0) { $0 + $1.count }
+        guard length <= context.proxy.memoryObjectLimit else { return }
+        let stored = StoredResponse(
+            head, to: reading, requestTime: now, responseTime: now, contentLength: Int64(length), policy: policy)
+        // What was loaded since is newer.
+        guard !resource.memory.snapshot.variants.contains(where: { $0.stored.responseTime > now }) else { return }
+        let variant = Variant(
+            stored: stored.complete(length: Int64(length), policy: policy),
+            content: .memory(ContentChunk.coalesced(chunks), length: length), storedAt: now,
+            via: context.configuration.via)
+        if case .landed = resource.memory.land(variant, epoch: epoch) {
+            context.proxy.registry.charge(resource, content: resource.memory.cost)
+        }
+    }
+}
+
+/// A response on its way to its client that becomes a resource's state once it is whole. Confined to its loop.
+final class Promotion {
+    private var chunks: [ContentChunk]?
+    private var count = 0
+    private let limit: Int
+    private let land: ([ContentChunk]) -> Void
+
+    init(limit: Int, land: @escaping ([ContentChunk]) -> Void) {
+        self.limit = limit
+        self.land = land
+        chunks = []
+    }
+
+    func append(_ chunk: ContentChunk) {
+        count += chunk.count
+        if count > limit { chunks = nil } else { chunks?.append(chunk) }
+    }
+
+    /// The response is whole. Without content it says nothing about the state.
+    func finish() {
+        if let chunks, count > 0 { land(chunks) }
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+
+/// One entry of a service's `routes`: which paths it is for, and what becomes of their URLs before they are looked
+/// up and forwarded.
+package struct RouteRule: Sendable, Equatable {
+    package var from: RouteTemplate
+    /// nil leaves the path as it is.
+    package var to: RouteTemplate?
+    /// Applied in order.
+    package var query: [QueryEdit]
+
+    package init(from: RouteTemplate, to: RouteTemplate? = nil, query: [QueryEdit] = []) {
+        self.from = from
+        self.to = to
+        self.query = query
+    }
+}
+
+/// The routes of one service: requests for some URLs are about others.
+///
+/// What is looked up, stored and forwarded is the URL that comes out, so that two ways to write one resource share
+/// what is stored for it. The first rule that matches is applied, and no other.
+package struct RouteRules: Sendable {
+    private let base: TargetURI
+    private let rules: [RouteRule]
+
+    /// nil when there are no rules, so that services without them pay for one comparison.
+    package init?(_ rules: [RouteRule], base: TargetURI) {
+        guard !rules.isEmpty else { return nil }
+        self.rules = rules
+        self.base = base
+    }
+
+    /// What a request for `uri` is about, or nil when that is `uri` itself.
+    ///
+    /// - Throws: when the URL that comes out would be too long.
+    package func rewritten(_ uri: TargetURI) throws(URIError) -> TargetURI? {
+        guard let path = pathBelowBase(uri) else { return nil }
+        for rule in rules {
+            guard let captures = rule.from.match(path) else { continue }
+            let query = rule.query.reduce(uri.query) { $1.applied(to: $0) }
+            let rewritten = try uriBelowBase(rule.to?.filled(with: captures) ?? path, query: query)
+            return rewritten == uri ? nil : rewritten
+        }
+        return nil
+    }
+
+    /// The URL that a client has to ask for to get `uri`, or nil when there is none that is known; `uri` itself
+    /// where no rule would change it. Queries stay as they are.
+    package func original(of uri: TargetURI) -> TargetURI? {
+        guard let path = pathBelowBase(uri) else { return uri }
+        for rule in rules {
+            guard let to = rule.to, Set(to.names) == Set(rule.from.names), let captures = to.match(path),
+                let original = try? uriBelowBase(rule.from.filled(with: captures), query: uri.query),
+                leads(original, to: path)
+            else { continue }
+            return original
+        }
+        return leads(uri, to: path) ? uri : nil
+    }
+
+    private func leads(_ uri: TargetURI, to path: [UInt8]) -> Bool {
+        do throws(URIError) {
+            return pathBelowBase(try rewritten(uri) ?? uri) == path
+        } catch {
+            return false
+        }
+    }
+
+    /// The path behind the base's, without a slash in front.
+    private func pathBelowBase(_ uri: TargetURI) -> [UInt8]? {
+        let start = base.pathRange.upperBound
+        guard uri.hasSameOrigin(as: base), uri.pathRange.upperBound >= start else { return nil }
+        return uri.withBytes { octets in
+            base.withBytes(of: 0..<start) { octets.prefix(start).elementsEqual($0) }
+                ? Array(octets[start..<uri.pathRange.upperBound]) : nil
+        }
+    }
+
+    private func uriBelowBase(_ path: [UInt8], query: String?) throws(URIError) -> TargetURI {
+        var octets = base.withBytes(of: 0..<base.pathRange.upperBound) { Array($0) }
+        octets += path
+        if let query { octets += Array("?".utf8) + Array(query.utf8) }
+        var uri = TargetURI()
+        try octets.withUnsafeBufferPointer { bytes throws(URIError) in
+            try uri.set(absolute: UnsafeRawBufferPointer(bytes))
+        }
+        return uri
+    }
+}
+
+/// A change to the query of a URL. Each of them made twice changes nothing more.
+package enum QueryEdit: Sendable, Equatable {
+    /// The parameter has this value and no other.
+    case set(name: String, value: String)
+    /// The parameter has this value if the request names it not.
+    case add(name: String, value: String)
+    case remove(name: String)
+
+    package var name: String {
+        switch self {
+        case .set(let name, _), .add(let name, _), .remove(let name): name
+        }
+    }
+
+    /// The query, without its question mark, after the change; nil when nothing is left. What is not changed stays
+    /// as it was written, in its order.
+    package func applied(to query: String?) -> String? {
+        var parameters = (query ?? "").split(separator: "&", omittingEmptySubsequences: false).map(String.init)
+        if parameters == [""] { parameters = [] }
+        let isNamed = { (parameter: String) in
+            PercentText.decoded(parameter.prefix { $0 != "=" }) == name
+        }
+        switch self {
+        case .remove:
+            guard parameters.contains(where: isNamed) else { return query }
+            parameters.removeAll(where: isNamed)
+        case .add(let name, let value):
+            guard !parameters.contains(where: isNamed) else { return query }
+            parameters.append(QueryEdit.parameter(name, value))
+        case .set(let name, let value):
+            let first = parameters.firstIndex(where: isNamed) ?? parameters.endIndex
+            parameters.removeAll(where: isNamed)
+            parameters.insert(QueryEdit.parameter(name, value), at: min(first, parameters.endIndex))
+        }
+        return parameters.isEmpty ? nil : parameters.joined(separator: "&")
+    }
+
+    private static func parameter(_ name: String, _ value: String) -> String {
+        "\(PercentText.encoded(name))=\(PercentText.encoded(value))"
+    }
+}
+
+extension PercentText {
+    /// `text` with everything but unreserved characters percent-encoded (RFC 3986 §2.3).
+    static func encoded(_ text: String) -> String {
+        var encoded = ""
+        for octet in text.utf8 {
+            if ASCII.isAlpha(octet) || ASCII.isDigit(octet) || "-._~".utf8.contains(octet) {
+                encoded.unicodeScalars.append(Unicode.Scalar(octet))
+            } else {
+                encoded += "%" + (octet < 16 ? "0" : "") + String(octet, radix: 16, uppercase: true)
+            }
+        }
+        return encoded
+    }
+}

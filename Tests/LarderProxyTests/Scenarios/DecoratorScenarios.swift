@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderProxy
+import LarderTesting
+import Testing
+
+/// What the configuration does around requests.
+@Suite("Scenarios: decorators")
+struct DecoratorScenarios {
+    static let fresh = "Cache-Control: max-age=600"
+
+    /// A scenario whose origin is a service with one block.
+    static func run(
+        _ change: (inout ConfigureBlock) -> Void, _ body: (Scenario) async throws -> Void
+    ) async throws {
+        try await Scenario.run(
+            { settings, origin in settings.add("api", at: origin.url("/")) { $0.configure(change) } }, body)
+    }
+
+    @Test(arguments: ["GET", "HEAD", "POST"]) func `RQ-23 a denied request is answered and never sent`(
+        method: String
+    ) async throws {
+        try await Self.run {
+            var rule = DenyRule()
+            rule.status = 451
+            rule.message = "Not in this house."
+            $0.decorate.deny = .set(rule)
+        } _: { (scene) async throws in
+            let client = try await scene.client()
+            try await client.send("\(method) \(scene.url("/a")) HTTP/1.1", "Host: x", "Accept: application/json")
+            let answer = try await client.response(to: method)
+            #expect(answer.status == 451)
+            #expect(answer["Cache-Status"] == "Larder; detail=hard-wired")
+            #expect(method == "HEAD" || answer.text.contains("Not in this house."))
+            #expect(scene.origin.seen.isEmpty)
+        }
+    }
+
+    @Test func `RQ-23 a response that was written down is given to every request`() async throws {
+        try await Self.run {
+            var rule = RespondRule()
+            rule.status = 418
+            rule.fields = [HeaderEdit(name: .contentType, value: Secret("text/tea"))]
+            rule.body = Secret("short and stout")
+            $0.decorate.respond = .set(rule)
+        } _: { (scene) async throws in
+            for _ in 0..<2 {
+                let answer = try await scene.get("/a")
+                #expect(answer.status == 418)
+                #expect(answer.text == "short and stout")
+                #expect(answer["Content-Type"] == "text/tea")
+                #expect(answer["Cache-Status"] == "Larder; detail=hard-wired")
+            }
+            let client = try await scene.client()
+            try await client.send(
+                "PUT \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 3", content: "new")
+            #expect(try await client.response().status == 418)
+            // The connection goes on behind content that nobody read.
+            try await client.send("HEAD \(scene.url("/a")) HTTP/1.1", "Host: x")
+            #expect(try await client.response(to: "HEAD")["Content-Length"] == "15")
+            #expect(scene.origin.seen.isEmpty)
+        }
+    }
+
+    @Test func `RQ-23 a later block takes a refusal back`() async throws {
+        try await Scenario.run {
+            $0.add("api", at: $1.url("/")) {
+                $0.configure { $0.decorate.deny = .set(DenyRule()) }
+                $0.configure {
+                    $0.methods = [.get]
+                    $0.decorate.deny = .unset
+                }
+            }
+        } _: { (scene) async throws in
+            scene.origin.answer { _ in .ok(content: "x") }
+            #expect(try await scene.get("/a").status == 200)
+            let client = try await scene.client()
+            try await client.send("DELETE \(scene.url("/a")) HTTP/1.1", "Host: x")
+            #expect(try await client.response().status == 403)
+        }
+    }
+
+    // MARK: Retry
+
+    static let retry: @Sendable (inout ConfigureBlock) -> Void = {
+        var rule = RetryRule()
+        rule.backoff = .milliseconds(100)
+        $0.decorate.retry = .set(rule)
+    }
+
+    @Test func `B-27 a load that fails in passing is made again for everybody who waits`() async throws {
+        try await Self.run(Self.retry) { (scene) async throws in
+            let first = try await scene.client("the first")
+            try await first.get(scene.url("/a"))
+            let refused = try await scene.origin.request()
+            let second = try await scene.client("the second")
+            try await second.get(scene.url("/a"))
+            try await refused.reply(503, content: "busy")
+            let (a, b) = try await scene.lettingTimePass(.milliseconds(50)) {
+                try await scene.origin.request().reply(Self.fresh, content: "apples")
+                return (try await first.response(), try await second.response())
+            }
+            #expect([a.text, b.text] == ["apples", "apples"])
+            #expect(scene.origin.seen.count == 2)
+        }
+    }
+
+    @Test func `B-27 the last failure is given through when the attempts are used up`() async throws {
+        try await Self.run(Self.retry) { (scene) async throws in
+            scene.origin.answer { _ in .response(502, content: "broken") }
+            let answer = try await scene.lettingTimePass(.milliseconds(50)) { try await scene.get("/a") }
+            #expect(answer.status == 502)
+            #expect(answer.text == "broken")
+            #expect(scene.origin.seen.count == 3)
+        }
+    }
+
+    @Test(arguments: [("PUT", 2), ("POST", 1)]) func `B-27 only idempotent writes are made again`(
+        method: String, count: Int
+    ) async throws {
+        try await Self.run(Self.retry) { (scene) async throws in
+            let client = try await scene.client()
+            try await client.send(
+                "\(method) \(scene.url("/a")) HTTP/1.1", "Host: x", "Transfer-Encoding: chunked",
+                content: "3\r\nnew\r\n0\r\n\r\n")
+            let first = try await scene.origin.request()
+            #expect(try await first.content().text == "new")
+            try await first.reply(503, content: "busy")
+            let answer = try await scene.lettingTimePass(.milliseconds(50)) {
+                if count == 2 {
+                    let second = try await scene.origin.request()
+                    #expect(try await second.content().text == "new")
+                    try await second.reply(content: "done")
+                }
+                return try await client.response()
+            }
+            #expect(answer.status == (count == 2 ? 200 : 503))
+            #expect(scene.origin.seen.count == count)
+        }
+    }
+
+    @Test func `B-27 a service repeats a fifth of its requests once its reserve is used up`() async throws {
+        try await Self.run {
+            var rule = RetryRule()
+            rule.attempts = 2
+            rule.backoff = .milliseconds(1)
+            rule.on = [.status(500)]
+            $0.decorate.retry = .set(rule)
+            $0.cache = BlockCaching.none
+        } _: { (scene) async throws in
+            scene.origin.answer { _ in .response(500) }
+            try await scene.lettingTimePass(.milliseconds(5)) {
+                for _ in 0..<40 { _ = try await scene.get("/a") }
+            }
+            // Ten at once and a fifth of forty, less the first fifth, for which the reserve had no room.
+            #expect((40 + 17...40 + 18).contains(scene.origin.seen.count))
+        }
+    }
+
+    @Test func `a delay holds requests to the origin back and leaves hits alone`() async throws {
+        try await Self.run {
+            $0.decorate.delay = .seconds(5)
+        } _: { (scene) async throws in
+            scene.origin.answer { _ in .ok(Self.fresh, content: "x") }
+            let client = try await scene.client()
+            try await client.get(scene.url("/a"))
+            try await eventually("the request is being made") { scene.proxy.registry.count == 1 }
+            #expect(scene.origin.seen.isEmpty)
+            let answer = try await scene.lettingTimePass(.seconds(1)) { try await client.response() }
+            #expect(answer.text == "x")
+            #expect(try await scene.get("/a")["Cache-Status"]?.hasPrefix("Larder; hit") == true)
+        }
+    }
+}
