@@ -34,7 +34,9 @@ package struct AdminPages: OwnPages {
     package func answer(_ request: OwnRequest, of proxy: Proxy) async -> OwnResponse {
         let guardian = AdminGuard(token: proxy.configuration.settings.admin.token)
         if case .refused(let problem) = guardian.judge(request) { return OwnResponse(problem, for: request) }
-        guard let page = pages[request.path] else { return OwnResponse(.nothingThere(request.path), for: request) }
+        guard let page = pages[request.path] ?? AdminPages.variablePage(request.path) else {
+            return OwnResponse(.nothingThere(request.path), for: request)
+        }
         let allowed = (page.methods + [.options]).map(\.token).joined(separator: ", ")
         if request.method == .options {
             return OwnResponse(status: 204, type: "text/plain; charset=utf-8", [], fields: ["Allow": allowed])

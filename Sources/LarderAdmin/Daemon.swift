@@ -18,6 +18,7 @@ package final class Daemon: Sendable {
     /// - Parameter time: the clocks of everything the daemon does.
     package init(settings: Settings, logger: Logger, time: any TimeSource = SystemTime()) throws {
         var lasting = try Lasting(settings)
+        _ = lasting.variables.declare(settings.variables, at: Timestamp(nanoseconds: time.now()))
         let store = try Daemon.openStore(settings, time: time, logger: logger)
         if let store { lasting.identities = try InstallationKey.digest(in: store.directory) }
         proxy = try Proxy(
@@ -29,6 +30,7 @@ package final class Daemon: Sendable {
             pages: AdminPages(), logger: logger, time: time)
         lasting.transport.attach(proxy)
         state = Lock(lasting)
+        lasting.variables.onChange { [weak self] names in await self?.apply(changed: names) }
     }
 
     /// Serves by `settings` from now on, as far as a running process can. Returns the names of the settings that were
@@ -36,17 +38,56 @@ package final class Daemon: Sendable {
     @discardableResult
     package func reload(_ settings: Settings) throws -> [String] {
         let (applied, waiting) = SettingsCatalogue.reloaded(proxy.configuration.settings, as: settings)
-        let configuration = try state.withLock { lasting in
+        let changed = try state.withLock { lasting in
             if applied.upstream.caFile != lasting.caFile { try lasting.trust(applied.upstream.caFile) }
-            return Daemon.configuration(applied, &lasting)
+            let changed = lasting.variables.declare(applied.variables, at: proxy.now)
+            // Applied under the lock, so that what was made later is not overtaken by what was made before.
+            proxy.apply(Daemon.configuration(applied, &lasting))
+            return changed
         }
-        proxy.apply(configuration)
+        if lastingVariables.wipes(changed) {
+            Task {
+                await proxy.settle()
+                await forgetServices(using: changed)
+            }
+        }
         return waiting
+    }
+
+    // MARK: Variables
+
+    private var lastingVariables: VariableStore { state.withLock { $0.variables } }
+
+    /// Has every loop serve by the values that these variables have now, and then forgets what was got with the old
+    /// ones where the configuration asks for that.
+    private func apply(changed names: [String]) async {
+        state.withLock { lasting in
+            let current = proxy.configuration
+            proxy.apply(
+                Daemon.configuration(current.settings, &lasting) { name in
+                    // Those that do not use them stay as they are, with everything computed for them.
+                    current.router.table.named(name).flatMap { $0.uses(names) ? nil : $0 }
+                })
+        }
+        await proxy.settle()
+        await forgetServices(using: names)
+    }
+
+    /// Loads under way do not land behind it: they began with the old values, or see that they did.
+    private func forgetServices(using names: [String]) async {
+        let wiping = names.filter { lastingVariables.wipes([$0]) }
+        for service in proxy.configuration.router.table.services where service.uses(wiping) {
+            await proxy.forget(service)
+            proxy.logger.notice(
+                "everything stored for a service was forgotten, as a variable changed",
+                metadata: ["service": "\(service.name)", "variables": "\(wiping.joined(separator: " "))"])
+        }
     }
 
     /// What outlives a reload, and what configurations are made with.
     private struct Lasting: Sendable {
         let transport = ProxyTransport()
+        let variables = VariableStore()
         /// Random, so that several Larders in a chain tell each other apart.
         let pseudonym = "larder-" + String(UInt32.random(in: .min ... .max), radix: 36)
         var identities = IdentityDigest.ephemeral()
@@ -100,14 +141,19 @@ package final class Daemon: Sendable {
         return try SQLiteStore.open(store) { event in event.log(to: logger) }
     }
 
-    private static func configuration(_ settings: Settings, _ lasting: inout Lasting) -> ProxyConfiguration {
+    /// - Parameter kept: the service of that name, if it stays as it is.
+    private static func configuration(
+        _ settings: Settings, _ lasting: inout Lasting, keeping kept: (String) -> RoutedService? = { _ in nil }
+    ) -> ProxyConfiguration {
         let (identities, pseudonym) = (lasting.identities, lasting.pseudonym)
+        let variables = lasting.variables.values
         func routed(_ service: ServiceSettings, isUnclaimed: Bool) -> RoutedService {
+            if !isUnclaimed, let kept = kept(service.name) { return kept }
             var service = service
             service.offline = service.offline ?? settings.offline
             let (model, number) = lasting.service(
                 service.name, base: isUnclaimed ? nil : service.baseURL.target.string)
-            model.replaceConfiguration(with: service.entries)
+            model.replaceConfiguration(with: service.entries(variables))
             let named = isUnclaimed ? nil : service
             return RoutedService(
                 model, number: number, settings: service,
@@ -117,6 +163,7 @@ package final class Daemon: Sendable {
                 surrogateKey: settings.cache.surrogateKey.map {
                     SurrogateKey($0, isHidden: settings.cache.hideSurrogateKey)
                 },
+                variables: variables,
                 parent: { uri in settings.parentProxy(for: named, origin: uri).map(ParentAddress.init) })
         }
         var unclaimed = ServiceSettings()
@@ -136,13 +183,15 @@ package final class Daemon: Sendable {
         upstream.breaker.longest = settings.upstream.breaker.openFor.wholeNanoseconds
         upstream.retryAfterLimit = settings.upstream.retryAfterLimit
         upstream.connectionLimit = settings.limits.upstreamConnections
-        return ProxyConfiguration(settings: settings, router: router, pseudonym: pseudonym, upstreamSettings: upstream)
+        return ProxyConfiguration(
+            settings: settings, router: router, pseudonym: pseudonym, upstreamSettings: upstream,
+            variables: lasting.variables)
     }
 }
 
 extension ServiceSettings {
     /// The service's own words, then its blocks: later ones override earlier ones.
-    fileprivate var entries: [ConfigurationEntry] {
+    fileprivate func entries(_ variables: VariableValues) -> [ConfigurationEntry] {
         let offline = offline ?? .off
         let privacy = Configuration.Privacy(rawValue: privacy.rawValue) ?? .shared
         let own = ConfigurationEntry(description: "service \(name)") {
@@ -150,7 +199,10 @@ extension ServiceSettings {
             offline.apply(to: &$0)
             $0.privacy = privacy
         }
-        return [own] + configure.map { ConfigurationEntry($0, relativeTo: baseURL.target) }
+        return [own]
+            + configure.map {
+                ConfigurationEntry($0, relativeTo: baseURL.target, variables: variables)
+            }
     }
 }
 

@@ -24,7 +24,7 @@ struct Program: AsyncParsableCommand {
                 subcommands: [StatusCommand.self, Explain.self, List.self, Show.self]),
             CommandGroup(
                 name: "Changing what it stores",
-                subcommands: [Load.self, Invalidate.self, Wipe.self, OfflineCommand.self]),
+                subcommands: [Load.self, Invalidate.self, Wipe.self, OfflineCommand.self, VariableCommand.self]),
         ])
 
     /// The daemon starts this program as a jq worker too; that is no command for people.

@@ -10,6 +10,8 @@ package final class ProxyConfiguration: Sendable {
     package let router: Router
     /// How this Larder calls itself in `Via`; another one in the chain has another name.
     package let pseudonym: String
+    /// The variables that services are made with; nil where there are none.
+    package let variables: VariableStore?
     /// `1.1 <pseudonym>`.
     let via: String
     let parseLimits: ParseLimits
@@ -17,7 +19,11 @@ package final class ProxyConfiguration: Sendable {
     let hiddenField: FieldName?
     let upstreamSettings: UpstreamSettings
 
-    package init(settings: Settings, router: Router, pseudonym: String, upstreamSettings: UpstreamSettings) {
+    package init(
+        settings: Settings, router: Router, pseudonym: String, upstreamSettings: UpstreamSettings,
+        variables: VariableStore? = nil
+    ) {
+        self.variables = variables
         self.settings = settings
         self.router = router
         self.pseudonym = pseudonym

@@ -23,14 +23,16 @@ struct AdminClient {
 
     /// Sends a request and gives the content of a successful answer; every other answer is thrown, with what it
     /// says.
-    func send(_ method: Method, _ target: String, accept: String = "application/json") throws -> [UInt8] {
+    func send(
+        _ method: Method, _ target: String, accept: String = "application/json", content: [UInt8] = []
+    ) throws -> [UInt8] {
         let request =
             "\(method) \(target) HTTP/1.0\r\nHost: localhost\r\nAccept: \(accept)\r\n"
-            + (method.isSafe ? "" : "Content-Length: 0\r\n") + "\r\n"
+            + (method.isSafe ? "" : "Content-Length: \(content.count)\r\n") + "\r\n"
         let answer: [UInt8]
         do throws(UnixStream.Failure) {
             let stream = try UnixStream(path: socket, seconds: AdminClient.patience)
-            try stream.send(Array(request.utf8))
+            try stream.send(Array(request.utf8) + content)
             answer = try stream.receiveAll(limit: AdminClient.answerLimit)
         } catch {
             throw failure(error)

@@ -9,6 +9,8 @@ import LarderProxy
 /// message holds any of it.
 struct SecretReferences: Sendable {
     var environment: [String: String]
+    /// The variables that the configuration declares: what is called so is theirs, and its value comes later.
+    var variables: Set<String> = []
 
     /// Files longer than this, in octets, are refused.
     static let fileLimit = 64 << 10
@@ -20,8 +22,13 @@ struct SecretReferences: Sendable {
         var advice: String?
     }
 
-    func expand(_ text: String) throws(Failure) -> String {
-        guard text.contains("${") else { return text }
+    /// The text with everything in its place but the values of variables, which it is without.
+    func expand(_ text: String) throws(Failure) -> String { Secret(try pieces(of: text)).reveal() }
+
+    /// The text taken apart into what is known by now and variables.
+    func pieces(of text: String) throws(Failure) -> [Secret.Piece] {
+        guard text.contains("${") else { return [.text(text)] }
+        var pieces: [Secret.Piece] = []
         var result = ""
         var rest = Substring(text)
         while let start = rest.firstRange(of: "${") {
@@ -37,10 +44,16 @@ struct SecretReferences: Sendable {
                     advice: "close it, or write `$${` for the characters themselves")
             }
             result += before
-            result += try value(of: rest[start.upperBound..<end])
+            let reference = rest[start.upperBound..<end]
+            if variables.contains(String(reference)) {
+                pieces += [.text(result), .variable(String(reference))]
+                result = ""
+            } else {
+                result += try value(of: reference)
+            }
             rest = rest[rest.index(after: end)...]
         }
-        return result + rest
+        return pieces + [.text(result + rest)]
     }
 
     private func value(of reference: Substring) throws(Failure) -> String {
@@ -65,7 +78,7 @@ struct SecretReferences: Sendable {
         return value
     }
 
-    private func contents(of name: String) throws(Failure) -> String {
+    func contents(of name: String) throws(Failure) -> String {
         var path = name
         if !name.hasPrefix("/") {
             guard let directory = environment["CREDENTIALS_DIRECTORY"], !name.isEmpty else {

@@ -36,7 +36,7 @@ package struct SettingsLoader: Sendable {
     package func load() throws(SettingsProblems) -> Loaded {
         var problems: [SettingsProblem] = []
         var notes: [String] = []
-        let references = SecretReferences(environment: environment)
+        var references = SecretReferences(environment: environment)
         let (path, text) = try readFile()
 
         var tree: SettingNode?
@@ -45,12 +45,14 @@ package struct SettingsLoader: Sendable {
             var document = YAMLDocument(source: .file(path), references: references)
             tree = document.read(text)
             problems += document.problems
+            references = document.references
             isYAML = tree != nil || document.problems.isEmpty
         }
         for override in overrides {
             guard let override = SettingsOverride(override, references: references, problems: &problems) else {
                 continue
             }
+            references.variables.formUnion(override.declaredVariables)
             tree = override.applied(to: tree, problems: &problems)
         }
 
@@ -62,6 +64,9 @@ package struct SettingsLoader: Sendable {
             environment: usesEnvironment(settings) ? environment : [:], listening: settings.listen,
             problems: &problems, notes: &notes)
         replaceAutomatic(&settings, &problems)
+        for index in settings.variables.indices {
+            settings.variables[index].read(references, reader, &problems)
+        }
 
         guard problems.isEmpty else {
             let kept = problems.inOrder.prefix(SettingsReader.problemLimit)

@@ -26,7 +26,7 @@ struct YAMLDocument {
     }
 
     let source: Source
-    let references: SecretReferences
+    private(set) var references: SecretReferences
     private(set) var problems: [SettingsProblem] = []
     private var remaining = YAMLDocument.nodeLimit
     private var hiddenKeys: [Position: String] = [:]
@@ -44,7 +44,17 @@ struct YAMLDocument {
     /// The tree of `text`, or nil when it is empty or is not YAML; `problems` says which.
     mutating func read(_ text: String) -> SettingNode? {
         guard let node = compose(text) else { return nil }
+        declareVariables(in: node)
         return convert(node, depth: 0)
+    }
+
+    /// Notes which names are variables' before any text is looked into.
+    private mutating func declareVariables(in node: Node) {
+        guard case .file = source, case .mapping(let root) = node else { return }
+        for (key, value) in root where key.string == "variables" {
+            guard case .mapping(let variables) = value else { continue }
+            references.variables.formUnion(variables.compactMap { $0.key.string })
+        }
     }
 
     // MARK: Shape
@@ -101,8 +111,10 @@ struct YAMLDocument {
             refuse(at: place, found: "the tag \(SettingsProblem.quoted(tag))", expected: "a value without a tag")
         }
         do throws(SecretReferences.Failure) {
-            let text = try references.expand(scalar.string)
-            return SettingNode.Scalar(text: text, written: scalar.string, isQuoted: isQuoted)
+            let pieces = try references.pieces(of: scalar.string)
+            return SettingNode.Scalar(
+                text: Secret(pieces).reveal(), written: scalar.string, isQuoted: isQuoted,
+                pieces: pieces.count > 1 ? pieces : [])
         } catch {
             refuse(
                 at: place, found: error.found, expected: error.expected, suggestion: error.suggestion,

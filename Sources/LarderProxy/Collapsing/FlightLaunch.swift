@@ -48,7 +48,9 @@ struct FlightLaunch {
     }
 
     /// What asks the origin, as the resource's decorators say.
-    var sender: InboundSender { InboundSender(context: context, service: service, configuration: configuration) }
+    var sender: InboundSender {
+        InboundSender(context: context, service: service, uri: uri, configuration: configuration)
+    }
 
     func makeFlight() -> Flight {
         Flight(

@@ -66,13 +66,15 @@ final class FlightRunner {
         inbound.isDescribed = launch.service.base != nil
         inbound.insists = launch.insists
         inbound.onInterim = { [flight] in flight.announce(interim: $0) }
-        let response = try await launch.sender.send(inbound)
+        let sender = launch.sender
+        let response = try await sender.send(inbound)
         let times = Arrival.Times(request: requestTime, response: context.now())
         if response.head.status == 304, let variant {
             return try await settle(variant, by: response, times)
         }
         let arrival = Arrival(response, times, for: launch)
-        if arrival.isKept { try await keep(response, arrival) } else { try await pass(response, arrival) }
+        let isKept = arrival.isKept && !sender.isForAnotherPartition
+        if isKept { try await keep(response, arrival) } else { try await pass(response, arrival) }
     }
 
     private func remember(_ error: any Error) {

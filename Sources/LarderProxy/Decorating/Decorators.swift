@@ -12,11 +12,12 @@ package struct Decorators: Sendable, Equatable {
     /// How long a request to the origin is held back, for tests of what is slow.
     package var delay: Duration?
     package var retry: RetryRule?
+    package var refresh: RefreshRule?
 
     package init() {}
 
     /// Whether anything happens to requests to the origin.
-    package var changesRequests: Bool { delay != nil || retry != nil }
+    package var changesRequests: Bool { delay != nil || retry != nil || refresh != nil }
 
     /// Lays what `block` says over what is here.
     package mutating func apply(_ block: DecoratorSettings) {
@@ -32,6 +33,7 @@ package struct Decorators: Sendable, Equatable {
         }
         if let delay = block.delay { self.delay = delay > .zero ? delay : nil }
         if let retry = block.retry { self.retry = retry.value }
+        if let refresh = block.refresh { self.refresh = refresh.value }
     }
 }
 
@@ -41,10 +43,13 @@ package struct DecoratorSettings: Sendable {
     package var respond: Revocable<RespondRule>?
     package var delay: Duration?
     package var retry: Revocable<RetryRule>?
+    package var refresh: Revocable<RefreshRule>?
 
     package init() {}
 
-    package var isEmpty: Bool { deny == nil && respond == nil && delay == nil && retry == nil }
+    package var isEmpty: Bool {
+        deny == nil && respond == nil && delay == nil && retry == nil && refresh == nil
+    }
 }
 
 /// A value, or word that what was said earlier holds no longer.

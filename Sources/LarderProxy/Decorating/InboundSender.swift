@@ -7,41 +7,63 @@ import LarderRules
 import LarderUpstream
 import Logging
 
-/// Sends a request to its origin as the decorators of its resource say: held back, and repeated.
+/// Sends a request to its origin as the decorators of its resource say: held back, repeated, and with a new
+/// credential when the old one is refused.
 ///
 /// A load is sent by one of these, so that everybody who waits for the load shares what becomes of it. Confined to
 /// its loop.
-struct InboundSender {
-    let context: LoopContext
-    let service: RoutedService
-    let configuration: EffectiveConfiguration
+final class InboundSender {
+    private let context: LoopContext
+    private let service: RoutedService
+    /// What the requests are about.
+    private let uri: TargetURI
+    private let decorators: Decorators?
+    /// Whether the response was got with another credential than the request set out with.
+    private(set) var hasRenewed = false
 
     /// Content up to this size is read before a response is given up for another, so that its connection is free.
     static let discardLimit = 64 << 10
+
+    init(context: LoopContext, service: RoutedService, uri: TargetURI, configuration: EffectiveConfiguration) {
+        self.context = context
+        self.service = service
+        self.uri = uri
+        decorators = configuration.decorators
+    }
+
+    /// Whether what came belongs to another partition than the request did (T-03).
+    var isForAnotherPartition: Bool { hasRenewed && service.settings.privacy == .partitioned }
 
     /// - Parameter content: the request's content, if it has any and may have to be sent again.
     func send(
         _ request: UpstreamRequest, repeating content: RepeatableContent? = nil
     ) async throws -> UpstreamResponse {
-        guard let decorators = configuration.decorators, decorators.changesRequests else {
-            return try await context.send(request)
-        }
-        if let delay = decorators.delay {
-            await context.sleep(for: delay)
-            if request.abort.isAborted { throw ClientGone() }
-        }
+        guard let decorators, decorators.changesRequests else { return try await context.send(request) }
+        if let delay = decorators.delay { try await wait(delay, request) }
         if decorators.retry != nil { service.retryBudget.earn() }
+        var request = request
         var attempt = 1
         while true {
             let outcome = await attemptOnce(request, content)
-            guard let wait = wait(after: outcome, decorators, attempt, request, content) else {
+            let isRepeatable = request.content.isNone || content?.isWhole == true
+            if case .success(let response) = outcome,
+                let renewed = try await renewed(request, after: response, decorators, isRepeatable)
+            {
+                request = renewed
+                continue
+            }
+            guard let pause = pause(after: outcome, decorators, attempt, request, isRepeatable) else {
                 return try outcome.get()
             }
             if case .success(let response) = outcome { try await discard(response) }
-            await context.sleep(for: wait)
-            if request.abort.isAborted { throw ClientGone() }
+            try await wait(pause, request)
             attempt += 1
         }
+    }
+
+    private func wait(_ duration: Duration, _ request: UpstreamRequest) async throws {
+        await context.sleep(for: duration)
+        if request.abort.isAborted { throw ClientGone() }
     }
 
     private func attemptOnce(
@@ -56,10 +78,12 @@ struct InboundSender {
         }
     }
 
+    // MARK: Trying again
+
     /// How long to wait before the request is made again; nil when it is not.
-    private func wait(
+    private func pause(
         after outcome: Result<UpstreamResponse, any Error>, _ decorators: Decorators, _ attempt: Int,
-        _ request: UpstreamRequest, _ content: RepeatableContent?
+        _ request: UpstreamRequest, _ isRepeatable: Bool
     ) -> Duration? {
         guard !request.abort.isAborted, !context.isDraining else { return nil }
         var cause: RetryCause?
@@ -72,20 +96,40 @@ struct InboundSender {
         }
         let decision = RetryDecision.decide(
             decorators.retry, cause: cause, attempt: attempt, method: request.head.method,
-            isRepeatable: request.content.isNone || content?.isWhole == true, retryAfter: retryAfter,
-            chance: Double.random(in: 0...1), budget: service.retryBudget.spend)
+            isRepeatable: isRepeatable, retryAfter: retryAfter, chance: Double.random(in: 0...1),
+            budget: service.retryBudget.spend)
         switch decision {
-        case .repeatAfter(let wait):
+        case .repeatAfter(let pause):
             context.proxy.logger.debug(
                 "asking an origin again",
-                metadata: ["service": "\(service.name)", "attempt": "\(attempt + 1)", "wait": "\(wait)"])
-            return wait
+                metadata: ["service": "\(service.name)", "attempt": "\(attempt + 1)", "pause": "\(pause)"])
+            return pause
         case .giveUp: return nil
         }
     }
 
     private func discard(_ response: UpstreamResponse) async throws {
         if try await !response.readAhead(upTo: InboundSender.discardLimit) { response.abort() }
+    }
+
+    // MARK: A new credential
+
+    /// The request with a new credential, if `response` refuses the old one and there is a new one to be had. It is
+    /// made once.
+    private func renewed(
+        _ request: UpstreamRequest, after response: UpstreamResponse, _ decorators: Decorators, _ isRepeatable: Bool
+    ) async throws -> UpstreamRequest? {
+        guard let rule = decorators.refresh, rule.onStatus.contains(response.head.status), !hasRenewed, isRepeatable
+        else { return nil }
+        // The refusal is read first: connections that hold one would keep the refresh from getting its own.
+        guard try await response.readAhead(upTo: InboundSender.discardLimit) else { return nil }
+        let refresher = TokenRefresher(context: context, service: service, rule: rule)
+        guard await refresher.renew(), let current = refresher.current else { return nil }
+        if request.abort.isAborted { throw ClientGone() }
+        hasRenewed = true
+        var request = request
+        current.configuration(for: uri, method: request.head.method).apply(to: &request.head.fields)
+        return request
     }
 }
 

@@ -16,6 +16,11 @@ extension Exchange {
     func fetch(
         _ retrieval: inout Retrieval, reason: ForwardReason, validating variant: Variant?, fallback: Variant? = nil
     ) async throws -> Bool {
+        // Credentials that changed while the store was read: what they get is for another partition, or wiped.
+        if let successor = retrieval.service.successor(in: context.configuration.router.table) {
+            try await retrieve(successor, retrieval.way)
+            return true
+        }
         let memory = retrieval.resource.memory
         let status = CacheStatus(.forward(reason))
         if let failure = memory.snapshot.failure, context.now() < failure.retryAt, !traits.has(.cacheControl) {

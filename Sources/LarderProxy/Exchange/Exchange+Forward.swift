@@ -15,12 +15,12 @@ extension Exchange {
     ) async throws {
         record.kind = .pass
         let configuration = service.configuration(for: uri, method: head.method)
-        if let answer = configuration.decorators?.answer { return try await respond(answer) }
+        if let answer = configuration.decorators?.answer { return try await respond(answer, by: service) }
         if let problem = answerLastHop() { throw problem }
         let abort = UpstreamAbort()
         defer { stopWatching() }
         try watchClient { abort.abort() }
-        let sender = InboundSender(context: context, service: service, configuration: configuration)
+        let sender = InboundSender(context: context, service: service, uri: uri, configuration: configuration)
         let repeatable = try await contentToKeep(configuration)
         let response: UpstreamResponse
         do {
@@ -41,7 +41,8 @@ extension Exchange {
     private func contentToKeep(_ configuration: EffectiveConfiguration) async throws -> RepeatableContent? {
         guard let content, !traits.wantsUpgrade else { return nil }
         let isNeeded =
-            configuration.decorators?.changesRequests == true && head.method.isIdempotent
+            configuration.decorators?.refresh != nil
+            || configuration.decorators?.retry != nil && head.method.isIdempotent
             || configuration.frozen.configuration.afterWrite.action == .override && head.method == .put
         guard isNeeded else { return nil }
         let repeatable = RepeatableContent(content)

@@ -10,7 +10,7 @@ struct Retrieval {
     let way: Way
     let resource: Resource
     let configuration: EffectiveConfiguration
-    /// The service's configuration was at least of this version when `configuration` was made.
+    /// The version of the service's configuration that `configuration` was made from.
     let version: UInt64
     var policy: CachePolicy { configuration.policy }
     /// The flight whose answer turned out not to be for this request; it is not joined again.
@@ -28,11 +28,10 @@ extension Exchange {
         let resource =
             registry.resource(for: key)
             ?? registry.resource(for: key) { key in service.makeResource(key: key, partition: partition, url: uri) }
-        let version = service.service.configurationVersion
         var retrieval = Retrieval(
             service: service, way: way, resource: resource, configuration: service.configuration(for: resource),
-            version: version)
-        if let answer = hardWiredAnswer(retrieval) { return try await respond(answer) }
+            version: service.configurationVersion)
+        if let answer = hardWiredAnswer(retrieval) { return try await respond(answer, by: service) }
         guard retrieval.configuration.caches else {
             return try await forward(service, way, reason: .bypass)
         }
@@ -88,6 +87,7 @@ extension Exchange {
 
     /// Starts a validation in the background, unless one is under way.
     func refresh(_ variant: Variant, _ retrieval: Retrieval) {
+        guard retrieval.service.successor(in: context.configuration.router.table) == nil else { return }
         let launch = FlightLaunch(exchange: self, retrieval, validating: variant, isBackground: true)
         let joining = retrieval.resource.memory.join(where: { $0.isValidation }, orStart: { launch.makeFlight() })
         switch joining {

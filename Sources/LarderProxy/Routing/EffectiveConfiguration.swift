@@ -30,10 +30,12 @@ package final class EffectiveConfiguration: Sendable {
 
 extension ConfigurationEntry {
     /// A block of the configuration file as an entry of the model.
-    package init(_ block: ConfigureBlock, relativeTo base: TargetURI?) {
+    package init(
+        _ block: ConfigureBlock, relativeTo base: TargetURI?, variables: VariableValues = VariableValues()
+    ) {
         self.init(
             description: block.title, methods: block.methods.map(Set.init),
-            matches: block.pattern.predicate(relativeTo: base), apply: { block.apply(to: &$0) })
+            matches: block.pattern.predicate(relativeTo: base), apply: { block.apply(to: &$0, variables) })
     }
 }
 
@@ -46,8 +48,8 @@ extension OfflineMode {
 
 extension ConfigureBlock {
     /// Lays what the block says over what earlier ones said.
-    package func apply(to configuration: inout Configuration) {
-        for edit in headers { configuration.fields[edit.name] = edit.value?.reveal() }
+    package func apply(to configuration: inout Configuration, _ variables: VariableValues = VariableValues()) {
+        for edit in headers { configuration.fields[edit.name] = edit.value?.reveal(variables) }
         if let expirationTime {
             configuration.expirationTime = expirationTime.time
             if configuration.expirationMode == .heuristic { configuration.expirationMode = .fallback }

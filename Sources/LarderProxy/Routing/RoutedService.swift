@@ -22,6 +22,14 @@ package final class RoutedService: Sendable {
     let parent: @Sendable (TargetURI) -> ParentAddress?
     /// How often requests to the origin may be repeated.
     let retryBudget = RetryBudget()
+    /// The values of variables that this is made with. When one changes, another `RoutedService` takes this one's
+    /// place; requests that began with this one end with it (B-09).
+    let variables: VariableValues
+    /// What the blocks say, with those values in it.
+    private let configurations: ConfigurationSet
+    /// The values of variables in the service's own credentials, which are part of everybody's identity (T-03).
+    private let configuredCredentials: [UInt8]?
+    private let usesVariables: Bool
     private let targets: [FieldName]
     private let identities: IdentityDigest
     /// Whether the configuration leaves no doubt which place the service is at, so that clients elsewhere may be
@@ -44,11 +52,15 @@ package final class RoutedService: Sendable {
         _ service: Service, number: UInt32, settings: ServiceSettings, targets: [FieldName],
         identities: IdentityDigest, invalidations: Invalidations = Invalidations(),
         surrogateKey: SurrogateKey? = nil,
-        parent: @escaping @Sendable (TargetURI) -> ParentAddress?
+        variables: VariableValues = VariableValues(), parent: @escaping @Sendable (TargetURI) -> ParentAddress?
     ) {
         self.service = service
         self.number = number
         self.settings = settings
+        self.variables = variables
+        configurations = service.configurationSet
+        usesVariables = !settings.usedVariables.isEmpty
+        configuredCredentials = variables.octets(of: settings.variablesInFields)
         self.targets = targets
         self.identities = identities
         self.invalidations = invalidations
@@ -101,7 +113,9 @@ package final class RoutedService: Sendable {
 
     private func partition(of fields: Fields) -> Larder.Partition {
         guard settings.privacy == .partitioned,
-            case .identity(let identity) = Privacy.decide(.partitioned, Privacy.Inputs(), request: fields).partition
+            case .identity(let identity) = Privacy.decide(
+                .partitioned, Privacy.Inputs(), request: fields, configuredCredentials: configuredCredentials
+            ).partition
         else { return .shared }
         return identities.partition(of: identity)
     }
@@ -110,6 +124,9 @@ package final class RoutedService: Sendable {
     package var hasPartitions: Bool { settings.privacy == .partitioned || invalidations.hasPartitions(number) }
 
     // MARK: Configuration
+
+    /// The version of what the blocks say; the model's own is another one once this service has been replaced.
+    var configurationVersion: UInt64 { configurations.version }
 
     func makeResource(key: ResourceKey, partition: Larder.Partition, url: TargetURI) -> Resource {
         var scope: Invalidations.Scope?
@@ -125,15 +142,15 @@ package final class RoutedService: Sendable {
     /// What applies to a GET of `resource`: computed once for each generation of the configuration, by which the
     /// variants in memory are then judged too.
     func configuration(for resource: Resource) -> EffectiveConfiguration {
-        resource.memory.configuration(version: service.configurationVersion) {
-            let made = effective(resource.frozenConfiguration(for: .get))
+        resource.memory.configuration(version: configurations.version) {
+            let made = effective(configurations.configuration(for: resource.url, method: .get))
             resource.memory.judge(by: made.policy)
             return made
         }
     }
 
     package func configuration(for url: TargetURI, method: Method) -> EffectiveConfiguration {
-        effective(service.configuration(for: url, method: method))
+        effective(configurations.configuration(for: ResourceURL(url), method: method))
     }
 
     private func effective(_ frozen: FrozenConfiguration) -> EffectiveConfiguration {
@@ -160,5 +177,55 @@ package struct SurrogateKey: Sendable {
     package init(_ field: FieldName, isHidden: Bool) {
         self.field = field
         self.isHidden = isHidden
+    }
+}
+
+// MARK: Variables
+
+extension RoutedService {
+    /// Whether what the service does depends on one of these variables.
+    package func uses(_ names: some Collection<String>) -> Bool {
+        !settings.usedVariables.isDisjoint(with: names)
+    }
+
+    /// How many values the variables that `rule` renews have had.
+    func generation(of rule: RefreshRule) -> UInt64 { variables.generation(of: rule.variables) }
+
+    /// The service in its place in `table`, if variables that this one was made with have other values there.
+    func successor(in table: ServiceTable) -> RoutedService? {
+        guard usesVariables, let current = table.named(name), current !== self else { return nil }
+        let names = settings.usedVariables
+        return current.variables.generation(of: names) == variables.generation(of: names) ? nil : current
+    }
+
+    /// The configured fields that one of these variables is in.
+    func fieldsUsing(_ names: [String]) -> Set<FieldName> {
+        Set(
+            settings.configure.flatMap(\.headers).filter { edit in
+                edit.value?.variables.contains { names.contains($0) } == true
+            }.map(\.name))
+    }
+}
+
+extension ServiceSettings {
+    /// The variables in fields of requests, in the order of their names.
+    fileprivate var variablesInFields: [String] {
+        Set(configure.flatMap(\.headers).flatMap { $0.value?.variables ?? [] }).sorted()
+    }
+
+    fileprivate var usedVariables: Set<String> {
+        var names = Set(variablesInFields)
+        for block in configure {
+            if let rule = block.decorate.refresh?.value {
+                names.formUnion(rule.variables)
+                let secrets = (rule.json + rule.form).map(\.value) + rule.headers.compactMap(\.value)
+                names.formUnion(secrets.flatMap(\.variables))
+            }
+            if let rule = block.decorate.respond?.value {
+                let secrets = [rule.body] + rule.fields.compactMap(\.value)
+                names.formUnion(secrets.flatMap(\.variables))
+            }
+        }
+        return names
     }
 }

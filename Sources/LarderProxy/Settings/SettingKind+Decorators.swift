@@ -104,6 +104,13 @@ extension SettingsCatalogue {
             method is idempotent and whose content is at most 1 MiB. A service repeats at most a fifth of its requests.
             """),
         Setting(
+            "decorate.refreshToken", \.decorate.refresh, SettingKind<RefreshRule>.refresh.revocable,
+            initially: "none", inside: refresh.descriptions,
+            """
+            What is done when the origin refuses a credential: a new one is asked for, once however many requests were \
+            refused, its value becomes that of a variable, and each request is made once more with it.
+            """),
+        Setting(
             "afterWrite", \.afterWrite, SettingKind<Configuration.AfterWrite>.afterWrite, initially: "`invalidate`",
             inside: afterWrite.descriptions,
             """
@@ -200,11 +207,11 @@ extension SettingKind where Value == Secret {
     /// A text of any length up to 1 MiB, which may be a file's.
     fileprivate static var content: SettingKind {
         .text(
-            "text", expected: "a text of at most 1 MiB",
+            "text", expected: "a text of at most 1 MiB", allowsVariables: true,
             show: { .text($0.reference ?? $0.reveal()) },
             parse: { scalar in
                 guard scalar.text.utf8.count <= 1 << 20 else { return .failure(TextRefusal(found: "a longer text")) }
-                return .success(Secret(scalar.text, reference: scalar.hasReferences ? scalar.written : nil))
+                return .success(scalar.secret)
             })
     }
 }

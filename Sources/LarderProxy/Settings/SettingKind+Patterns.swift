@@ -71,7 +71,7 @@ extension SettingKind where Value == [BlockPattern.QueryCondition] {
                     reader.refuse(entry.value, expected: "a text, `\"*\"` or `null`")
                     return nil
                 }
-                guard !scalar.isUnresolved else { return nil }
+                guard !scalar.isUnresolved, !reader.refuseVariables(scalar, entry.value) else { return nil }
                 let value: BlockPattern.QueryValue =
                     scalar.isNull ? .absent : scalar.text == "*" ? .anything : .exactly(scalar.text)
                 return BlockPattern.QueryCondition(name: entry.key, value: value)
@@ -122,8 +122,7 @@ extension SettingKind where Value == [HeaderEdit] {
                         expected: "visible ASCII characters, spaces and tabs, at most 8 KiB")
                     return nil
                 }
-                let value = Secret(scalar.text, reference: scalar.hasReferences ? scalar.written : nil)
-                return HeaderEdit(name: name, value: value)
+                return HeaderEdit(name: name, value: scalar.secret)
             },
             show: { ($0.name.spelling, $0.shownValue) })
     }
@@ -141,11 +140,13 @@ extension HeaderEdit {
     var shownValue: ShownValue {
         guard let value else { return .nothing }
         if let reference = value.reference { return .text(reference) }
-        let name = name.canonical
-        let isSecret = ["auth", "cookie", "token", "secret", "key", "password", "session"].contains {
-            name.contains($0)
-        }
-        return .text(isSecret ? value.description : value.reveal())
+        return .text(HeaderEdit.soundsSecret(name.canonical) ? value.description : value.reveal())
+    }
+
+    /// Whether what is called so is probably not for everybody's eyes.
+    static func soundsSecret(_ name: String) -> Bool {
+        let name = name.lowercased()
+        return ["auth", "cookie", "token", "secret", "key", "password", "session"].contains { name.contains($0) }
     }
 }
 

@@ -30,6 +30,7 @@ package struct SettingKind<Value: Sendable>: Sendable {
     /// A kind whose values are written as one text. `parse` gives the value, or why there is none.
     static func text(
         _ name: String, expected: String, bounds: String? = nil, unit: String? = nil, isSecret: Bool = false,
+        allowsVariables: Bool = false,
         show: @escaping @Sendable (Value) -> ShownValue,
         parse: @escaping @Sendable (SettingNode.Scalar) -> Result<Value, TextRefusal>
     ) -> SettingKind {
@@ -41,6 +42,7 @@ package struct SettingKind<Value: Sendable>: Sendable {
                     return nil
                 }
                 guard !scalar.isUnresolved else { return nil }
+                guard allowsVariables || !reader.refuseVariables(scalar, node) else { return nil }
                 switch parse(scalar) {
                 case .success(let value): return value
                 case .failure where scalar.hasReferences:

@@ -22,8 +22,14 @@ package struct SettingNode: Sendable {
         package var isQuoted: Bool
         /// Whether it refers to something that could not be found, which has been reported: there is no text.
         package var isUnresolved: Bool
+        /// What it is made of when variables are in it, whose values come later and are not in `text`; else empty.
+        package var pieces: [Secret.Piece]
 
-        package init(text: String, written: String? = nil, isQuoted: Bool = false, isUnresolved: Bool = false) {
+        package init(
+            text: String, written: String? = nil, isQuoted: Bool = false, isUnresolved: Bool = false,
+            pieces: [Secret.Piece] = []
+        ) {
+            self.pieces = pieces
             self.text = text
             self.written = written ?? text
             self.isQuoted = isQuoted
@@ -32,6 +38,11 @@ package struct SettingNode: Sendable {
 
         package var isNull: Bool { !isQuoted && ["", "~", "null", "Null", "NULL"].contains(text) }
         package var hasReferences: Bool { text != written }
+
+        /// The text as one that is not shown.
+        var secret: Secret {
+            Secret(pieces.isEmpty ? [.text(text)] : pieces, reference: hasReferences ? written : nil)
+        }
     }
 
     package struct Entry: Sendable {

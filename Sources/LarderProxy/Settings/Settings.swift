@@ -27,6 +27,8 @@ package struct Settings: Sendable {
     /// Whether origins are asked, where neither a service nor a block says anything else.
     package var offline = OfflineMode.off
     /// In the order of the file; names are unique.
+    package var variables: [VariableSettings] = []
+    /// In the order of the file; names are unique.
     package var services: [ServiceSettings] = []
 
     package init() {}

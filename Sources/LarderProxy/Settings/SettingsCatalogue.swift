@@ -33,11 +33,18 @@ package enum SettingsCatalogue {
     package static let root = SettingsSection<Settings>(
         process + cache + timeouts + limits + log + upstream + access + [
             Setting(
+                "variables", \.variables, .variables, initially: "none", inside: variable.descriptions,
+                """
+                Values that may change while the daemon runs, by name. `${name}` stands for one in `headers` and in what \
+                `decorate` sends, and takes precedence over an environment variable of that name. A field with a \
+                variable that has no value is left out.
+                """),
+            Setting(
                 "services", \.services, .services, initially: "none", inside: service.descriptions,
                 """
                 The APIs that have a configuration of their own, by name. A name is made of lower-case letters, \
                 digits and `-`; the service is reached as `/<name>/…` and as `<name>.localhost`.
-                """)
+                """),
         ])
 
     private static let process: [Setting<Settings>] = [

@@ -11,6 +11,7 @@ enum SettingsChecks {
         checkLoops(settings, &reader)
         for service in settings.services {
             for (index, block) in service.configure.enumerated() {
+                checkRefresh(block, settings, at: "services.\(service.name).configure[\(index)]", &reader)
                 check(block, at: "services.\(service.name).configure[\(index)]", &reader)
             }
         }
@@ -122,6 +123,21 @@ enum SettingsChecks {
                 expected: "one of them",
                 advice: "\(SettingsProblem.quoted(url.string)) is one resource already; remove the others",
                 &reader)
+        }
+    }
+
+    /// What is stored must be stored in something that is declared.
+    private static func checkRefresh(
+        _ block: ConfigureBlock, _ settings: Settings, at setting: String, _ reader: inout SettingsReader
+    ) {
+        let declared = settings.variables.map(\.name)
+        for name in block.decorate.refresh?.value?.variables ?? [] where !declared.contains(name) {
+            let known =
+                Nearest.name(to: name, in: declared).map { "; did you mean \(SettingsProblem.quoted($0))?" } ?? ""
+            refuse(
+                setting + ".decorate.refreshToken.store.\(name)",
+                found: "\(SettingsProblem.quoted(name)), which is not declared",
+                expected: "the name of a variable", advice: "declare it under `variables`\(known)", &reader)
         }
     }
 

@@ -55,7 +55,7 @@ package struct SettingsReader {
     }
 
     /// The place of a setting that was read, or of the nearest one around it.
-    func place(of setting: String) -> SourcePlace {
+    package func place(of setting: String) -> SourcePlace {
         var name = Substring(setting)
         while !name.isEmpty {
             if let place = places[String(name)] { return place }

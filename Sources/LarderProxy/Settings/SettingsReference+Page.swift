@@ -37,6 +37,12 @@ extension SettingsReference {
 
         \(table(SettingsCatalogue.descriptions))
 
+        ## Variables
+
+        Below `variables.<name>`:
+
+        \(table(SettingsCatalogue.variable.descriptions))
+
         ## Services
 
         Below `services.<name>`:

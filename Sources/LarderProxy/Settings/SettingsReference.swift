@@ -38,7 +38,8 @@ package enum SettingsReference {
             whole.name = prefix + setting.name
             whole.inside = []
             let separator =
-                setting.name == "services" ? ".<name>." : setting.type.hasPrefix("list") ? "[]." : "."
+                setting.name == "services" || setting.name == "variables"
+                ? ".<name>." : setting.type.hasPrefix("list") ? "[]." : "."
             return [whole] + flatten(setting.inside, below: whole.name + separator)
         }
     }

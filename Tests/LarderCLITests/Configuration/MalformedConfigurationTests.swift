@@ -258,7 +258,7 @@ struct MalformedConfigurationTests {
         Mistake(
             label: "a decorator that there is not", yaml: block("decorate: { retyr: 3 }"), line: 5, column: 21,
             setting: "services.a.configure[0].decorate", found: "the unknown key `retyr`",
-            expected: "one of deny, respond, delay, retry", suggestion: "retry"),
+            expected: "one of deny, respond, delay, retry, refreshToken", suggestion: "retry"),
         Mistake(
             label: "a repetition for what succeeded", yaml: block("decorate: { retry: { on: [200] } }"), line: 5,
             column: 35, setting: "services.a.configure[0].decorate.retry.on[0]", found: "`200`",
@@ -272,6 +272,47 @@ struct MalformedConfigurationTests {
             label: "a retry that is a word", yaml: block("decorate: { retry: never }"), line: 5, column: 28,
             setting: "services.a.configure[0].decorate.retry", found: "`never`",
             expected: "a map with `attempts`, `backoff`, `maxBackoff` and `on`, or `none`"),
+        Mistake(
+            label: "a refresh without a place to go", yaml: block("decorate: { refreshToken: { store: { t: /t } } }"),
+            line: 5, column: 35, setting: "services.a.configure[0].decorate.refreshToken",
+            found: "a map without `url`", expected: "a map with `url` and `store`",
+            advice: "as `refreshToken: { url: /token, store: { token: /access_token } }`"),
+        Mistake(
+            label: "a refresh of what is not declared",
+            yaml: "variables: { token: {} }\n"
+                + block("decorate: { refreshToken: { url: /t, store: { tokn: /t } } }"),
+            line: 6, column: 55, setting: "services.a.configure[0].decorate.refreshToken.store.tokn",
+            found: "`tokn`, which is not declared", expected: "the name of a variable",
+            advice: "declare it under `variables`; did you mean `token`?"),
+        Mistake(
+            label: "a refresh with two contents",
+            yaml: "variables: { t: {} }\n"
+                + block("decorate: { refreshToken: { url: /t, store: { t: /t }, json: { a: b }, form: { a: b } } }"),
+            line: 6, column: 35, setting: "services.a.configure[0].decorate.refreshToken",
+            found: "both `json` and `form`", expected: "one of them"),
+        Mistake(
+            label: "a variable where none may be",
+            yaml: "variables: { t: { value: x } }\nadmin: { token: \"${t}\" }\n", line: 2, column: 17,
+            setting: "admin.token", found: "`${t}`, which has a variable in it",
+            expected: "a text without variables",
+            advice: "variables may stand in `headers` and in what `decorate` sends"),
+        Mistake(
+            label: "a variable with two sources", yaml: "variables: { t: { value: x, env: HOME } }\n", line: 1,
+            column: 17, setting: "variables.t", found: "more than one of `env`, `file` and `value`",
+            expected: "one of them", advice: "the value comes from one place"),
+        Mistake(
+            label: "a variable whose environment variable is not set",
+            yaml: "variables: { t: { env: NOT_SET_ANYWHERE } }\n", line: 1, column: 19, setting: "variables.t.env",
+            found: "the environment variable `NOT_SET_ANYWHERE`, which is not set",
+            expected: "a variable of the daemon's environment", advice: "set it before the daemon starts"),
+        Mistake(
+            label: "a variable that is no name", yaml: "variables: { a-b: { value: x } }\n", line: 1, column: 14,
+            setting: "variables.a-b", found: "the name `a-b`",
+            expected: "a name of at most 100 letters, digits and `_` that begins with a letter"),
+        Mistake(
+            label: "a reaction that there is not", yaml: "variables: { t: { onChange: [wipe] } }\n", line: 1,
+            column: 30, setting: "variables.t.onChange[0]", found: "`wipe`",
+            expected: "`invalidateConfiguration` or `wipeAll`"),
         Mistake(
             label: "a write with an unknown sequel", yaml: block("afterWrite: relaod"), line: 5, column: 21,
             setting: "services.a.configure[0].afterWrite", found: "`relaod`",
@@ -380,7 +421,7 @@ struct MalformedConfigurationTests {
 
     private static let topLevelKeys =
         "one of listen, threads, admin, cache, timeouts, limits, log, upstream, tunnels, offline, access, gateway, forward, "
-        + "forwarded, services"
+        + "forwarded, variables, services"
     private static let aTimeout = "a duration from 10 ms to 1 day with its unit, as `30 s` or `10 min`"
     private static let anAddress = "an IP address and a port, as `127.0.0.1:3128`, `[::1]:3128` or `localhost:3128`"
     private static let aBaseURL = "an absolute http or https URL, as `https://api.example.com/v1/`"

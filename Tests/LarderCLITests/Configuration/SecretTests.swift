@@ -30,6 +30,36 @@ struct SecretTests {
         #expect(try loader.load().settings.admin.token?.reveal() == "k3y")
     }
 
+    @Test func `CF-16 a variable takes precedence over the environment, and its value stays out of the text`() throws {
+        let fixture = try ConfigurationFixture(
+            """
+            variables:
+              TOKEN: { file: token }
+              user: { env: USER_NAME }
+              later: {}
+            services:
+              a:
+                baseURL: http://a/
+                configure:
+                  - headers: { Authorization: "${user} ${TOKEN}${HOST}" }
+            """, environment: ["TOKEN": "of the environment", "HOST": "!", "USER_NAME": "anna"])
+        _ = try fixture.write("hush\n", to: "token")
+        var loader = fixture.loader
+        loader.environment["CREDENTIALS_DIRECTORY"] = fixture.directory
+        loader.overrides = [
+            "variables.more.value=x", "services.b={ baseURL: 'http://b/', configure: [{ headers: { X: '${more}' } }] }",
+        ]
+        let settings = try loader.load().settings
+        let header = try #require(settings.services[0].configure[0].headers[0].value)
+        #expect(header.variables == ["user", "TOKEN"])
+        #expect(header.reveal() == " !")
+        #expect(header.reference == "${user} ${TOKEN}${HOST}")
+        #expect(settings.services[1].configure[0].headers[0].value?.variables == ["more"])
+        #expect(settings.variables.map { $0.initial?.reveal() } == ["hush", "anna", nil, "x"])
+        let shown = SettingsCatalogue.show(settings).yamlBlock
+        #expect(!shown.contains("hush") && !shown.contains("anna"))
+    }
+
     @Test func `what is put in is not read for references again`() throws {
         let fixture = try ConfigurationFixture(
             "admin: { token: \"${A}\" }\n", environment: ["A": "${B}", "B": "hush"])

@@ -66,7 +66,9 @@ struct SettingsCatalogueTests {
                 as? [[String: Any]])
         #expect(json.compactMap { $0["name"] as? String } == SettingsReference.flat.map(\.name))
         for setting in SettingsReference.flat {
-            let name = setting.name.replacing("services.<name>.", with: "").replacing("configure[].", with: "")
+            let name = ["services.<name>.", "variables.<name>.", "configure[]."].reduce(setting.name) {
+                $0.replacing($1, with: "")
+            }
             #expect(SettingsReference.markdown.contains("\n| `\(name)` |"), "\(setting.name)")
             #expect(list.contains("\(setting.name)\n"), "\(setting.name)")
         }
@@ -128,6 +130,10 @@ struct SettingsCatalogueTests {
         forward: { anyHost: false }
         forwarded: add
         offline: auto
+        variables:
+          aToken: { env: HOME, onChange: [wipeAll] }
+          bToken: { file: /proc/sys/kernel/ostype }
+          cToken: { value: c }
         services:
           all:
             baseURL: https://api.test/v1
@@ -167,10 +173,21 @@ struct SettingsCatalogueTests {
                   deny: { status: 451, message: "not here" }
                   delay: 2 s
                   retry: { attempts: 5, backoff: 1 s, maxBackoff: 20 s, on: [429, unreachable] }
+                  refreshToken:
+                    onStatus: [401, 403]
+                    url: https://login.test/token
+                    method: PUT
+                    headers: { X-From: larder }
+                    json: { user: anna, age: 7, isPatient: true, nickname: "null", secret: "${cToken}" }
+                    store: { aToken: /access_token }
                 afterWrite: { action: reload, also: ["/users/**"] }
               - url: https://api.test/v1/one?a=b
                 override: true
                 decorate:
+                  refreshToken:
+                    url: /token
+                    form: { grant_type: client_credentials }
+                    store: { bToken: "/a/b" }
                   respond: { status: 418, headers: { Content-Type: text/plain }, body: short and stout }
         """
 
@@ -179,7 +196,7 @@ struct SettingsCatalogueTests {
         switch value {
         case .map(let entries):
             entries.flatMap { entry in
-                let key = name == "services" ? "<name>" : entry.name
+                let key = name == "services" || name == "variables" ? "<name>" : entry.name
                 return leaves(of: entry.value, below: name.isEmpty ? key : "\(name).\(key)")
             }
         case .list(let values) where name.hasSuffix("configure") || name.hasSuffix("routes"):

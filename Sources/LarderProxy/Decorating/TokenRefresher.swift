@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderUpstream
+import Logging
+
+/// Gets a new credential for a service whose origin refused the old one. Confined to its loop.
+struct TokenRefresher {
+    let context: LoopContext
+    let service: RoutedService
+    let rule: RefreshRule
+
+    /// Answers longer than this are not read.
+    static let contentLimit = 1 << 20
+
+    /// Makes sure that there is a newer credential than the one `service` was made with: by asking for one, by
+    /// waiting for whoever asks already, or because there is one by now. False when there is none.
+    func renew() async -> Bool {
+        guard let variables = context.configuration.variables else { return false }
+        let gate = variables.gate("\(service.name) \(rule.name)")
+        let turn = await gate.enter(now: context.now()) {
+            current.map { $0.generation(of: rule) != service.generation(of: rule) } ?? false
+        }
+        switch turn {
+        case .done(let isRenewed): return isRenewed
+        case .failedLately: return false
+        case .refresh: break
+        }
+        do {
+            let values = try await request()
+            await variables.set(values, at: context.now())
+            gate.finish(isRenewed: true, now: context.now())
+            context.proxy.logger.notice(
+                "a credential was renewed",
+                metadata: ["service": "\(service.name)", "variables": "\(rule.variables.joined(separator: " "))"])
+            return true
+        } catch {
+            gate.finish(isRenewed: false, now: context.now())
+            context.proxy.logger.warning(
+                "a credential could not be renewed",
+                metadata: ["service": "\(service.name)", "url": "\(rule.url.text)", "error": "\(error)"])
+            return false
+        }
+    }
+
+    /// The service as it is configured by now; nil when it is gone.
+    var current: RoutedService? { context.configuration.router.table.named(service.name) }
+
+    private func request() async throws -> [(name: String, value: Secret)] {
+        guard let base = service.base, let uri = rule.url.resolved(below: base) else {
+            throw RefreshFailure.unresolvable
+        }
+        let values = service.variables
+        var fields = Fields()
+        fields[.host] = uri.authority
+        fields[.accept] = "application/json"
+        if service.covers(uri) {
+            // As any request there, but without the credential that was refused.
+            service.configuration(for: uri, method: rule.method).apply(to: &fields)
+            for name in service.fieldsUsing(rule.variables) { fields.remove(name) }
+        }
+        let content = rule.content(values)
+        if let content { fields[.contentType] = content.type }
+        for edit in rule.headers { fields[edit.name] = edit.value?.reveal(values) }
+        fields.append(.via, context.configuration.via)
+        var inbound = UpstreamRequest(
+            origin: Origin(uri), head: RequestHead(method: rule.method, target: uri.pathAndQuery, fields: fields),
+            parent: service.parent(uri))
+        if let content { inbound.content = .octets(ContentChunk(content.octets)) }
+        let response = try await context.send(inbound)
+        guard response.head.status.isSuccess else {
+            if try await !response.readAhead(upTo: InboundSender.discardLimit) { response.abort() }
+            throw RefreshFailure.refused(response.head.status)
+        }
+        guard try await response.readAhead(upTo: TokenRefresher.contentLimit) else {
+            response.abort()
+            throw RefreshFailure.tooLarge
+        }
+        var octets: [UInt8] = []
+        while let chunk = try await response.nextChunk() { chunk.withBytes { octets.append(contentsOf: $0) } }
+        return try rule.values(in: octets).get()
+    }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+package import LarderHTTP
+import LarderIO
+
+/// The variables of a configuration and the values they have now.
+///
+/// It outlives reloads. A value that was set at run time stays until its source has another one, or it is set again;
+/// it does not outlive the process.
+package final class VariableStore: Sendable {
+    private struct Variable {
+        var settings: VariableSettings
+        var value: Secret?
+        /// How many values there have been.
+        var generation: UInt64 = 0
+        var changedAt: Timestamp?
+    }
+
+    private struct State {
+        var variables: [String: Variable] = [:]
+        var gates: [String: RefreshGate] = [:]
+        var apply: (@Sendable ([String]) async -> Void)?
+    }
+
+    private let state = Lock(State())
+
+    package init() {}
+
+    /// What a person may know of a variable: everything but its value.
+    package struct Report: Sendable {
+        package var name: String
+        package var source: String
+        package var isSet: Bool
+        package var changedAt: Timestamp?
+        package var onChange: [VariableReaction]
+    }
+
+    package var reports: [Report] {
+        state.withLock { state in
+            state.variables.values.map {
+                Report(
+                    name: $0.settings.name, source: $0.settings.source, isSet: $0.value != nil,
+                    changedAt: $0.changedAt, onChange: $0.settings.onChange)
+            }
+        }.sorted { $0.name < $1.name }
+    }
+
+    package var values: VariableValues {
+        state.withLock { state in
+            VariableValues(
+                state.variables.compactMapValues { variable in
+                    variable.value.map { ($0.reveal(), variable.generation) }
+                })
+        }
+    }
+
+    package func isDeclared(_ name: String) -> Bool { state.withLock { $0.variables[name] != nil } }
+
+    /// Whether everything stored for the services that use one of these is forgotten when it changes.
+    package func wipes(_ names: [String]) -> Bool {
+        state.withLock { state in
+            names.contains { state.variables[$0]?.settings.onChange.contains(.wipeAll) == true }
+        }
+    }
+
+    // MARK: Changing
+
+    /// Takes over what a configuration declares. Returns the names of those known before whose value is another one
+    /// now.
+    package func declare(_ settings: [VariableSettings], at now: Timestamp) -> [String] {
+        state.withLock { state in
+            var changed: [String] = []
+            var variables: [String: Variable] = [:]
+            for setting in settings {
+                guard var known = state.variables[setting.name] else {
+                    variables[setting.name] = Variable(settings: setting, value: setting.initial)
+                    continue
+                }
+                if known.settings.initial?.reveal() != setting.initial?.reveal(), let initial = setting.initial {
+                    if VariableStore.change(&known, to: initial, at: now) { changed.append(setting.name) }
+                }
+                known.settings = setting
+                variables[setting.name] = known
+            }
+            state.variables = variables
+            return changed
+        }
+    }
+
+    private static func change(_ variable: inout Variable, to value: Secret, at now: Timestamp) -> Bool {
+        guard variable.value?.reveal() != value.reveal() else { return false }
+        variable.value = value
+        variable.generation += 1
+        variable.changedAt = now
+        return true
+    }
+
+    /// Gives variables new values, and returns the names of those that changed once every loop serves by them.
+    /// What is not declared is left out.
+    @discardableResult
+    package func set(_ values: [(name: String, value: Secret)], at now: Timestamp) async -> [String] {
+        let (changed, apply) = state.withLock { state in
+            let changed = values.filter { item in
+                state.variables[item.name].map { variable in
+                    var variable = variable
+                    let isChanged = VariableStore.change(&variable, to: item.value, at: now)
+                    state.variables[item.name] = variable
+                    return isChanged
+                } ?? false
+            }
+            return (changed.map(\.name), state.apply)
+        }
+        if !changed.isEmpty { await apply?(changed) }
+        return changed
+    }
+
+    /// Has `apply` bring changed values into force.
+    package func onChange(_ apply: @escaping @Sendable ([String]) async -> Void) {
+        state.withLock { $0.apply = apply }
+    }
+
+    /// What lets one refresh of a credential run at a time, for everything that is called `name`.
+    func gate(_ name: String) -> RefreshGate {
+        state.withLock { state in
+            if let gate = state.gates[name] { return gate }
+            // Names come from the configuration; those of many reloads do not pile up.
+            if state.gates.count > 10_000 { state.gates.removeAll() }
+            let gate = RefreshGate()
+            state.gates[name] = gate
+            return gate
+        }
+    }
+}
+
+/// The values of variables at one moment. They are secrets.
+package struct VariableValues: Sendable {
+    private var values: [String: (text: String, generation: UInt64)]
+
+    package init(_ values: [String: (text: String, generation: UInt64)] = [:]) { self.values = values }
+
+    package subscript(name: String) -> String? { values[name]?.text }
+
+    /// How many values the named variables have had, all together; it grows with each change.
+    package func generation(of names: some Sequence<String>) -> UInt64 {
+        names.reduce(0) { $0 + (values[$1]?.generation ?? 0) }
+    }
+
+    /// The named variables with their values, in an unambiguous form; nil when none of them is set.
+    func octets(of names: some Sequence<String>) -> [UInt8]? {
+        var octets: [UInt8] = []
+        for name in names {
+            guard let text = values[name]?.text else { continue }
+            octets += Array("\(name.utf8.count):\(name)\(text.utf8.count):\(text)".utf8)
+        }
+        return octets.isEmpty ? nil : octets
+    }
+}

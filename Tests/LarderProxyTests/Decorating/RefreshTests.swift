@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderHTTP
+import LarderIO
+import LarderTesting
+import Testing
+
+@testable import LarderProxy
+
+@Suite("Renewing credentials")
+struct RefreshTests {
+    // MARK: One at a time
+
+    @Test func `B-26 whoever comes during a refresh waits for its outcome`() async throws {
+        let gate = RefreshGate()
+        let now = Timestamp(seconds: 1_000)
+        #expect(await gate.enter(now: now) { false } == .refresh)
+        let followers = (0..<50).map { _ in Task { await gate.enter(now: now) { false } } }
+        try await eventually("all wait") { gate.waitingCount == 50 }
+        gate.finish(isRenewed: true, now: now)
+        for follower in followers { #expect(await follower.value == .done(true)) }
+        #expect(await gate.enter(now: now) { true } == .done(true))
+        #expect(await gate.enter(now: now) { false } == .refresh)
+    }
+
+    @Test func `B-26 a failure stands for a second`() async throws {
+        let gate = RefreshGate()
+        let now = Timestamp(seconds: 1_000)
+        #expect(await gate.enter(now: now) { false } == .refresh)
+        let follower = Task { await gate.enter(now: now) { false } }
+        try await eventually("it waits") { gate.waitingCount == 1 }
+        gate.finish(isRenewed: false, now: now)
+        #expect(await follower.value == .done(false))
+        #expect(await gate.enter(now: now + .milliseconds(999)) { false } == .failedLately)
+        #expect(await gate.enter(now: now + .seconds(1)) { false } == .refresh)
+    }
+
+    // MARK: What is sent
+
+    @Test func `parameters are sent as JSON or as a form`() throws {
+        let values = VariableValues(["secret": (text: "a\"&b", generation: 0)])
+        var rule = RefreshRule()
+        rule.json = [
+            RefreshParameter(name: "user", value: Secret("anna")),
+            RefreshParameter(name: "key", value: Secret([.text("<"), .variable("secret"), .text(">")])),
+            RefreshParameter(name: "ttl", value: Secret("3600"), isLiteral: true),
+        ]
+        let json = try #require(rule.content(values))
+        #expect(String(decoding: json.octets, as: UTF8.self) == #"{"user":"anna","key":"\u003ca\"&b>","ttl":3600}"#)
+        #expect(json.type == "application/json")
+        rule.form = rule.json
+        rule.json = []
+        let form = try #require(rule.content(values))
+        #expect(String(decoding: form.octets, as: UTF8.self) == "user=anna&key=%3Ca%22%26b%3E&ttl=3600")
+        #expect(form.type == "application/x-www-form-urlencoded")
+        #expect(RefreshRule().content(values) == nil)
+    }
+
+    // MARK: What comes back
+
+    static let answers: [(String, String, String?)] = [
+        (#"{"access_token":"x"}"#, "/access_token", "x"), (#"{"a":{"b":["x","y"]}}"#, "/a/b/1", "y"),
+        (#"{"a/b~c":"x"}"#, "/a~1b~0c", "x"), (#"{"expires":3600}"#, "/expires", "3600"),
+        (#"{"a":{}}"#, "/a", nil), (#"{"a":null}"#, "/a", nil), (#"{"a":["x"]}"#, "/a/1", nil),
+        (#"{"a":["x"]}"#, "/a/-", nil), (#"{"a":""}"#, "/a", nil), (#"{"a":"x\r\ny"}"#, "/a", nil), ("[", "/a", nil),
+    ]
+
+    @Test(arguments: answers) func `a value is found where the pointer leads`(
+        _ content: String, _ pointer: String, _ value: String?
+    ) {
+        var rule = RefreshRule()
+        rule.store = [RefreshTarget(variable: "token", pointer: pointer)]
+        let found = try? rule.values(in: Array(content.utf8)).get().first?.value.reveal()
+        #expect(found == value)
+    }
+
+    @Test(arguments: [
+        ("/token", "https://api.test/v1/token"), ("/token?a=b", "https://api.test/v1/token?a=b"),
+        ("https://login.test/token", "https://login.test/token"), ("token", nil), ("//x/token", nil),
+        ("ftp://x/", nil), ("", nil),
+    ]) func `a refresh has a path below the base or a URL`(_ text: String, _ result: String?) throws {
+        let base = try TargetURI("https://api.test/v1/")
+        #expect(RefreshURL(text)?.resolved(below: base)?.string == result)
+    }
+
+    // MARK: Variables
+
+    @Test func `a variable's value is told by nothing that prints it`() async {
+        let store = VariableStore()
+        var settings = VariableSettings()
+        settings.name = "token"
+        settings.initial = Secret("hush")
+        _ = store.declare([settings], at: Timestamp(seconds: 1))
+        var shown = ""
+        dump(store.reports, to: &shown)
+        dump(settings, to: &shown)
+        dump(Secret([.variable("token"), .text("hush")]), to: &shown)
+        #expect(!shown.contains("hush"))
+        #expect(store.values["token"] == "hush")
+        #expect(await store.set([("token", Secret("hush")), ("other", Secret("x"))], at: Timestamp(seconds: 2)) == [])
+        #expect(await store.set([("token", Secret("new"))], at: Timestamp(seconds: 2)) == ["token"])
+        #expect(store.values.generation(of: ["token"]) == 1)
+    }
+
+    @Test func `what variables come to tells all combinations apart`() {
+        let one = VariableValues(["a": ("b", 0), "c": ("d", 0)])
+        let two = VariableValues(["a": ("b1:c1:d", 0)])
+        #expect(one.octets(of: ["a", "c"]) != two.octets(of: ["a", "c"]))
+        #expect(one.octets(of: ["x"]) == nil)
+    }
+}
