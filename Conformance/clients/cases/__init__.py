@@ -14,6 +14,7 @@ MODULES = [
     "supervised",
     "configuration",
     "reload",
+    "credentials",
     "large",
     "kill",
     "overload",
