@@ -76,7 +76,8 @@ struct MalformedConfigurationTests {
         Mistake(
             label: "a key in snake case", yaml: "services:\n  a:\n    base_url: http://a/\n", line: 3, column: 5,
             setting: "services.a", found: "the unknown key `base_url`",
-            expected: "one of baseURL, mount, privacy, allowHosts, parent, offline, standardTransformers, routes, configure",
+            expected:
+                "one of baseURL, mount, privacy, allowHosts, parent, offline, standardTransformers, routes, configure",
             suggestion: "baseURL"),
         Mistake(
             label: "a key at the wrong level", yaml: "inlineLimit: 1 KiB\n", line: 1, column: 1, setting: "",
