@@ -28,7 +28,8 @@ package struct ResourceKey: Sendable {
     /// - Parameter spelling: path and query as the client wrote them, where that is not the normal form. They are
     ///   forwarded so, and what an origin answers to one spelling is not served for another.
     package mutating func set(service: UInt32, partition: Partition, url: TargetURI, spelling: [UInt8] = []) {
-        bytes.removeAll(keepingCapacity: true)
+        // While somebody keeps a copy, emptying makes new storage, a little larger each time.
+        bytes.removeAll(keepingCapacity: bytes.capacity <= 1024)
         withUnsafeBytes(of: service.bigEndian) { bytes.append(contentsOf: $0) }
         bytes.append(contentsOf: partition.name.utf8)
         bytes.append(0)
@@ -44,6 +45,13 @@ package struct ResourceKey: Sendable {
             hasher.combine(bytes: octets)
             return UInt64(bitPattern: Int64(hasher.finalize()))
         }
+    }
+
+    /// The same key in storage of its own size, for whoever keeps it.
+    package var compact: ResourceKey {
+        var copy = self
+        copy.bytes = bytes.withUnsafeBytes { Array($0) }
+        return copy
     }
 
     /// The URL as it is forwarded.

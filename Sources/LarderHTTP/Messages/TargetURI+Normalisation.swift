@@ -67,7 +67,8 @@ extension TargetURI {
 
     /// Empties the URI and keeps its storage.
     package mutating func clear() {
-        storage.removeAll(keepingCapacity: true)
+        // While somebody keeps a copy, emptying makes new storage, a little larger each time.
+        storage.removeAll(keepingCapacity: storage.capacity <= 1024)
         hostEnd = 0
         pathStart = 0
         queryStart = 0

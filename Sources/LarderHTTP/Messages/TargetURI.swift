@@ -57,6 +57,16 @@ public struct TargetURI: Sendable {
         }
     }
 
+    /// Octets of memory it takes.
+    package var capacity: Int { storage.capacity }
+
+    /// The same URI in storage of its own size, for whoever keeps it.
+    package var compact: TargetURI {
+        var copy = self
+        copy.storage = storage.withUnsafeBytes { Array($0) }
+        return copy
+    }
+
     // MARK: Reading
 
     /// The whole URI.

@@ -53,6 +53,8 @@ extension FlightRunner {
         while let chunk = try await response.nextChunk() {
             total += chunk.count
             context.counters.add(.received, chunk.count)
+            // Before content leaves memory for it.
+            writer = stillOpen(writer)
             if retains, total > limit {
                 retains = false
                 flight.stopRetaining()
@@ -64,24 +66,37 @@ extension FlightRunner {
                 writer = nil
                 noteTooLarge(response.head)
             }
+            if let slow = writer, !retains, await !keepsPace(slow) {
+                await flight.retireSpool()
+                slow.giveUp()
+                writer = nil
+            }
             writer?.append(chunk)
+            writer = stillOpen(writer)
             flight.append(chunk)
             // There may be no room for it beside other loads.
             retains = retains && flight.isRetaining
             await flight.room()
-            if let writer, !retains { await keepPace(writer) }
         }
     }
 
-    /// Gives a store that fell behind a moment to catch up. If it does not, or gave up, slow readers hold the load
-    /// back instead of reading what is on disk.
-    private func keepPace(_ writer: EntityWriter) async {
+    /// The writer, unless it has given up: then nobody must rely on reading back from it.
+    private func stillOpen(_ writer: EntityWriter?) -> EntityWriter? {
+        guard let writer, case .abandoned = writer.state else { return writer }
+        flight.dropSpool()
+        return nil
+    }
+
+    /// Gives a store that fell behind a moment to catch up. When it does not, slow readers have to hold the load back
+    /// instead of reading what is on disk: going on, the store would run full, and with it goes their place.
+    private func keepsPace(_ writer: EntityWriter) async -> Bool {
+        guard let storing = context.proxy.storing else { return true }
         var patience = 50
-        while context.proxy.storing?.isBehind == true, writer.state == .open, patience > 0 {
+        while storing.isBehind, case .open = writer.state, patience > 0 {
             patience -= 1
             await context.sleep(for: .milliseconds(2))
         }
-        if case .abandoned = writer.state { flight.dropSpool() }
+        return !storing.isBehind
     }
 
     /// Makes the response a variant of its Resource, then lets the readers go.

@@ -135,7 +135,7 @@ package final class RoutedService: Sendable {
             scope = .resource(service: number, url: key.url)
         }
         return Resource(
-            service: service, url: ResourceURL(url), partition: partition, key: key,
+            service: service, url: ResourceURL(url.compact), partition: partition, key: key.compact,
             reach: ResourceMemory.Reach(invalidations, scope: scope, origin: url.origin))
     }
 

@@ -115,6 +115,9 @@ package final class EntityWriter: EntityWriting {
 
     package func abort() { abandon(.aborted) }
 
+    /// Stops because the store does not keep pace. What this was to replace goes: it is out of date all the same.
+    package func giveUp() { abandon(.queueFull) }
+
     private func finishInline(_ record: EntityRecord) -> Bool {
         var record = record
         let held = monitor.withLock { state in

@@ -70,6 +70,23 @@ struct RegistryTests {
         #expect(registry.checkInvariants() == [])
     }
 
+    @Test func `keys and URIs that are kept take what they need, however many were made before`() throws {
+        var key = ResourceKey()
+        var uri = TargetURI()
+        var kept: [(ResourceKey, TargetURI)] = []
+        for number in 0..<5_000 {
+            try Array("http://a.example/\(number)".utf8).withUnsafeBytes { try uri.set(absolute: $0) }
+            key.set(service: 1, partition: .shared, url: uri)
+            // Held while the next is made, as a Resource and its load do.
+            kept = [(key, uri)]
+            #expect(key.bytes.capacity <= 2_048)
+            #expect(key.compact.bytes.capacity <= key.bytes.count + 32)
+            #expect(uri.capacity <= 2_048)
+            #expect(uri.compact.capacity <= uri.string.utf8.count + 32)
+        }
+        #expect(kept.count == 1)
+    }
+
     @Test func `the oldest Resource without a hit goes first`() {
         let registry = Registry(limit: 3 * Self.cost)
         for number in 1...3 { visit(registry, number) }
