@@ -25,6 +25,7 @@ package final class Proxy: Sendable {
     /// What was chosen about going offline since the start.
     package let offline = OfflineSwitch()
     private let nearestSearchers = Lock<WorkerPool?>(nil)
+    private let contentReaders = Lock<WorkerPool?>(nil)
     /// For walks through all of memory.
     let walkers = WorkerPool(name: "larder-walk", threads: 1, queueLimit: 256)
     let time: any TimeSource
@@ -101,6 +102,16 @@ package final class Proxy: Sendable {
         nearestSearchers.withLock { pool in
             if let pool { return pool }
             let made = WorkerPool(name: "larder-nearest", threads: 1, queueLimit: 4)
+            pool = made
+            return made
+        }
+    }
+
+    /// The threads that find the keys of long request content, made when they are first needed.
+    func readers() -> WorkerPool {
+        contentReaders.withLock { pool in
+            if let pool { return pool }
+            let made = WorkerPool(name: "larder-content", threads: 2, queueLimit: 256)
             pool = made
             return made
         }

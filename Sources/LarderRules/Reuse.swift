@@ -133,7 +133,8 @@ extension Reuse {
                 return .answerStale(selection, permitted)
             }
         }
-        if request.method == .head || !stored.facts.hasValidator || wishes.onlyIfCached {
+        // Preconditions mean something else to methods but GET (RFC 9110 §13.1.2): those are sent as they are.
+        if request.method != .get || !stored.facts.hasValidator || wishes.onlyIfCached {
             return forward(reason, selection)
         }
         return .validate(selection, reason)

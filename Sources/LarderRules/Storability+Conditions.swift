@@ -81,7 +81,11 @@ extension Storability {
         /// representation of the target.
         private var methodIsReusable: Bool {
             if request.method == .get { return true }
-            if policy.keyedByContent { return request.method == .post || request.method == .query }
+            if policy.keyedByContent {
+                // What QUERY gets may be kept like what GET does; what POST gets if somebody says for how long.
+                if request.method == .query { return true }
+                return request.method == .post && (hasExplicitLifetime || policy.expirationTime != nil)
+            }
             guard request.method == .post, response.status.isSuccess, hasExplicitLifetime else { return false }
             guard let location = response.fields[.contentLocation] else { return false }
             return Invalidation.resolve(location, against: target) == target

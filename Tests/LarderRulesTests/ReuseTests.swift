@@ -58,6 +58,12 @@ struct ReuseTests {
                 policy: .with { $0.keyedByContent = true }, at: 1),
             .answer(selection(age: 1, ttl: 59))),
         Case(
+            "a stale POST is asked for anew, without conditions",
+            .init(
+                .with(.post), .stored(.ok("Cache-Control: max-age=60", "ETag: \"a\""), to: .with(.post)),
+                policy: .with { $0.keyedByContent = true }, at: 61),
+            .forward(.stale, fallback: selection(age: 61, ttl: -1))),
+        Case(
             "no-cache needs validation even when fresh",
             .init(.get(), .stored(.ok("Cache-Control: no-cache, max-age=60", "ETag: \"a\"")), at: 1),
             .validate(selection(age: 1, ttl: 59), .stale)),

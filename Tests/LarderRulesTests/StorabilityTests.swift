@@ -170,6 +170,27 @@ struct StorabilityTests {
                 request: .with(.query, "Content-Length: 4"), response: .ok(fresh),
                 policy: .with { $0.keyedByContent = true }),
             .store(.explicit(.maxAge), .durable)),
+        Case(
+            "QUERY keyed by content, with a heuristic lifetime",
+            Input(request: .with(.query), response: .ok(), policy: .with { $0.keyedByContent = true }),
+            .store(.heuristicallyCacheable, .durable)),
+        Case(
+            "POST keyed by content",
+            Input(request: .with(.post), response: .ok(fresh), policy: .with { $0.keyedByContent = true }),
+            .store(.explicit(.maxAge), .durable)),
+        Case(
+            "POST keyed by content, without a lifetime",
+            Input(request: .with(.post), response: .ok(), policy: .with { $0.keyedByContent = true }),
+            .doNotStore(.method)),
+        Case(
+            "POST keyed by content, with a configured lifetime",
+            Input(
+                request: .with(.post), response: .ok(),
+                policy: .with {
+                    $0.keyedByContent = true
+                    $0.expirationTime = .seconds(1)
+                }),
+            .store(.heuristicallyCacheable, .durable)),
         Case("QUERY", Input(request: .with(.query), response: .ok(fresh)), .doNotStore(.method)),
         Case(
             "a targeted field decides alone",

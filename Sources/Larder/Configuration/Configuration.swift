@@ -125,6 +125,10 @@ public struct Configuration: Sendable {
     public var isOffline = false
     /// Whether the daemon does not ask the origin for as long as it is out of reach.
     package var isOfflineWhenUnreachable = false
+    /// Whether the daemon takes the content of POST and QUERY for a part of what is asked for.
+    package var isKeyedByContent = false
+    /// The longest content of a request, in octets, that the daemon takes for a part of what is asked for.
+    package var keyedContentLimit = 1 << 20
     /// Whether the daemon goes on with a load that nobody waits for.
     public var onAbandon: OnAbandon = .cancel(after: .milliseconds(50))
 

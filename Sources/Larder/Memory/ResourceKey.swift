@@ -25,9 +25,14 @@ package struct ResourceKey: Sendable {
         set(service: service, partition: partition, url: url)
     }
 
-    /// - Parameter spelling: path and query as the client wrote them, where that is not the normal form. They are
-    ///   forwarded so, and what an origin answers to one spelling is not served for another.
-    package mutating func set(service: UInt32, partition: Partition, url: TargetURI, spelling: [UInt8] = []) {
+    /// - Parameters:
+    ///   - spelling: path and query as the client wrote them, where that is not the normal form. They are forwarded so,
+    ///     and what an origin answers to one spelling is not served for another.
+    ///   - content: the method and digest of the content that is a part of what is asked for. It stands behind the URL
+    ///     like a fragment, which no target URI has.
+    package mutating func set(
+        service: UInt32, partition: Partition, url: TargetURI, spelling: [UInt8] = [], content: ContentMark? = nil
+    ) {
         // While somebody keeps a copy, emptying makes new storage, a little larger each time.
         bytes.removeAll(keepingCapacity: bytes.capacity <= 1024)
         withUnsafeBytes(of: service.bigEndian) { bytes.append(contentsOf: $0) }
@@ -39,6 +44,10 @@ package struct ResourceKey: Sendable {
         } else {
             url.withBytes(of: 0..<url.pathRange.lowerBound) { bytes.append(contentsOf: $0) }
             bytes.append(contentsOf: spelling)
+        }
+        if let content {
+            bytes.append(UInt8(ascii: "#"))
+            bytes.append(contentsOf: content.text.utf8)
         }
         hash = bytes.withUnsafeBytes { octets in
             var hasher = Hasher()
@@ -54,7 +63,7 @@ package struct ResourceKey: Sendable {
         return copy
     }
 
-    /// The URL as it is forwarded.
+    /// The URL as it is forwarded, with the mark of the content behind it where that is part of the key.
     package var url: String { String(decoding: bytes[urlStart...], as: UTF8.self) }
 }
 

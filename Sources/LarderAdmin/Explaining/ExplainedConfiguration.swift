@@ -13,7 +13,7 @@ enum ExplainedConfiguration {
         let url = ResourceURL(situation.uri)
         var configuration = set.defaults
         return set.entries.filter {
-            ($0.methods?.contains(situation.isRead ? .get : situation.method) ?? true) && $0.matches(url)
+            ($0.methods?.contains(situation.configuredMethod) ?? true) && $0.matches(url)
         }
         .map { entry in
             let before = facts(of: configuration)
@@ -37,6 +37,8 @@ enum ExplainedConfiguration {
             ("staleIfError", UnitText.write(configuration.staleIfError)),
             ("cache", configuration.caching == .none ? "none" : "default"),
             ("offline", configuration.isOffline ? "on" : configuration.isOfflineWhenUnreachable ? "auto" : "off"),
+            ("keyedByContent", configuration.isKeyedByContent ? "true" : "false"),
+            ("keyedContentLimit", ByteCount(configuration.keyedContentLimit).description),
             ("privacy", configuration.privacy.rawValue),
         ]
         var names: Set<String> = []

@@ -34,6 +34,12 @@ struct ExplainedDecision {
         guard situation.isRead else {
             (word, reason, cacheStatus) = ("forward", "method", CacheStatus(.forward(.method)).member())
             let isSafe = situation.method.isSafe
+            if situation.policy.keyedByContent {
+                outcome =
+                    "It would be answered by what is stored for its content, if that is found: `keyedByContent`."
+                advice = ["`larder list` has what is stored for each content; `larder explain` takes its URLs too."]
+                return
+            }
             outcome =
                 "It would be passed to the origin, and the answer back."
                 + (isSafe ? "" : " If that succeeds, what is stored for this URL is not used any more.")

@@ -12,7 +12,7 @@ extension Explanation {
         let url = try parameters.required("url")
         let fields = try parameters.fields("header")
         let token = parameters.text("method")
-        guard let method = token.map({ LarderHTTP.Method($0) }) ?? .get else {
+        guard let method = token.map({ LarderHTTP.Method($0) }) ?? ContentMark.split(url).mark?.method ?? .get else {
             throw .badParameter(
                 "‘\((token ?? "").prefix(60))’ is no method.", advice: "Use one like GET, HEAD or DELETE.")
         }

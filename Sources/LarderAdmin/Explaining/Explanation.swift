@@ -131,8 +131,10 @@ extension Explanation {
                 note: isPartition ? "a digest of the request's credentials" : nil),
             Fact(
                 name: "url", value: situation.url,
-                note: situation.url == situation.uri.string
-                    ? nil : "as it was written: its escapes are not those of the normal form"),
+                note: situation.content != nil
+                    ? "with method and digest of the request's content"
+                    : situation.url == situation.uri.string
+                        ? nil : "as it was written: its escapes are not those of the normal form"),
         ]
         let names = Set(situation.variants.flatMap { $0.stored.variance.selectors.map(\.name.description) }).sorted()
         if !names.isEmpty {

@@ -15,6 +15,8 @@ struct Situation: Sendable {
     var url: String
     /// The request that is imagined.
     var request: RequestHead
+    /// The request content that is part of the key.
+    var content: ContentMark?
     var partition: Larder.Partition
     /// Newest first.
     var variants: [Variant] = []
@@ -48,6 +50,7 @@ struct Situation: Sendable {
         self.init(
             service: subject.service, way: subject.way, uri: subject.uri, url: subject.url, method: method,
             fields: fields, now: proxy.now)
+        content = subject.content
         hold = proxy.hold(on: subject, fields: fields)
         let mode = proxy.offlineMode(service, configuration)
         isOffline = mode == .on || mode == .auto && proxy.isOutOfReach(uri, service)
@@ -68,9 +71,13 @@ struct Situation: Sendable {
 
     var method: LarderHTTP.Method { request.method }
     /// Whether the cache has a say at all.
-    var isRead: Bool { method == .get || method == .head }
+    var isRead: Bool { method == .get || method == .head || isKeyedByContent }
+    /// Whether what is asked for is one content of a POST or QUERY.
+    var isKeyedByContent: Bool { content?.method == method }
+    /// The method whose configuration applies.
+    var configuredMethod: LarderHTTP.Method { method == .head ? .get : method }
     /// Blocks for one method only may say something else of others.
-    var configuration: EffectiveConfiguration { service.configuration(for: uri, method: isRead ? .get : method) }
+    var configuration: EffectiveConfiguration { service.configuration(for: uri, method: configuredMethod) }
     var policy: CachePolicy {
         var policy = configuration.policy
         if let isOffline { policy.offline = isOffline }

@@ -35,7 +35,8 @@ struct ManyResources {
             var seen: Set<EntityKey> = []
             for entry in slice where seen.insert(entry.key).inserted {
                 guard let url = ResourceURL(entry.key.url).target else { continue }
-                let policy = table.serving(entry.key.service).configuration(for: url, method: .get).policy
+                let method = ContentMark.split(entry.key.url).mark?.method ?? .get
+                let policy = table.serving(entry.key.service).configuration(for: url, method: method).policy
                 counts.disk += await storing.markStale(entry.key, policy: policy, where: selection.accepts)
             }
             guard slice.count == 500 else { return counts }

@@ -24,7 +24,7 @@ struct ResourceDetails {
         guard !parts.isEmpty else { return nil }
         var object: JSONObject = [
             "url": .string(subject.url), "service": .string(service.name),
-            "blocks": .strings(service.configuration(for: subject.uri, method: .get).frozen.entries),
+            "blocks": .strings(service.configuration(for: subject.uri, method: subject.method).frozen.entries),
         ]
         if parts.count == 1, let only = parts[0].object {
             for name in only.names { object[name] = only[name] }
@@ -44,7 +44,9 @@ struct ResourceDetails {
             names = try await walkers.run {
                 var names: Set<String> = []
                 registry.forEach { resource in
-                    guard names.count < limit, selection.accepts(resource, service: service) else { return }
+                    guard names.count < limit, resource.key.url == subject.url,
+                        selection.accepts(resource, service: service)
+                    else { return }
                     names.insert(resource.partition.name)
                 }
                 return names
@@ -52,14 +54,17 @@ struct ResourceDetails {
         }
         if let store = proxy.storing?.store, let label = selection.match.label, store.mayContain(label) {
             await store.flush()
-            names.formUnion(await store.list(after: nil, limit: limit, where: selection.match).map(\.key.partition))
+            names.formUnion(
+                await store.list(after: nil, limit: limit, where: selection.match).filter { $0.key.url == subject.url }
+                    .map(\.key.partition))
         }
+        names.remove(Larder.Partition.shared.name)
         return names.sorted().prefix(limit).map { Larder.Partition($0) }
     }
 
     private func json(of partition: Larder.Partition, _ now: Timestamp) async -> JSONValue? {
         let service = subject.service
-        let policy = service.configuration(for: subject.uri, method: .get).policy
+        let policy = service.configuration(for: subject.uri, method: subject.method).policy
         let key = subject.key(in: partition)
         let memory = proxy.registry.resource(for: key)?.memory
         let snapshot = memory?.snapshot

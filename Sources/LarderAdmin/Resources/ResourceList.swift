@@ -134,7 +134,7 @@ struct ResourceList {
         let key = entry.key
         let service = table.serving(key.service)
         guard let url = ResourceURL(key.url).target else { return nil }
-        let policy = service.configuration(for: url, method: .get).policy
+        let policy = service.configuration(for: url, method: ContentMark.split(key.url).mark?.method ?? .get).policy
         let variants = await storing.peek(
             key.url, partition: Larder.Partition(key.partition), service: key.service, policy: policy)
         guard let newest = variants.first, newest.storedAt == entry.storedAt else { return nil }

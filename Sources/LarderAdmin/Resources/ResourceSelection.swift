@@ -12,7 +12,7 @@ enum ResourceSelection: Sendable {
     case matching(ResourceFilter)
     /// Those with members of a group, at one origin or at all.
     case group(String, origin: String?)
-    /// One URL in every partition.
+    /// One URL in every partition, and for every content that is part of a key.
     case partitions(ResourceSubject)
 
     /// Whether a resource is meant, as far as its place says.
@@ -21,9 +21,16 @@ enum ResourceSelection: Sendable {
         case .matching(let filter): filter.accepts(resource.url, service: service.name)
         case .group(_, let origin): origin.map { resource.url.target?.origin == $0 } ?? true
         case .partitions(let subject):
-            resource.partition != .shared && service.number == subject.service.number
-                && resource.key.url == subject.url
+            service.number == subject.service.number && isBeside(subject.url, resource)
         }
+    }
+
+    /// Whether a resource is one of those that go with `url`, other than the one everybody shares.
+    private func isBeside(_ url: String, _ resource: Resource) -> Bool {
+        if resource.key.url == url { return resource.partition != .shared }
+        guard resource.key.url.utf8.count > url.utf8.count else { return false }
+        let (plain, mark) = ContentMark.split(resource.key.url)
+        return mark != nil && plain == url
     }
 
     /// Whether a response of such a resource is meant.

@@ -17,6 +17,8 @@ struct FlightLaunch {
     let clientHead: RequestHead
     /// The request as it goes upstream.
     let request: RequestHead
+    /// The content that goes with it, where that is part of the Resource's key.
+    let content: ContentChunk?
     /// The stored variant this load validates.
     let validating: Variant?
     let isBackground: Bool
@@ -34,6 +36,7 @@ struct FlightLaunch {
         uri = exchange.uri
         configuration = retrieval.configuration
         clientHead = exchange.head
+        content = retrieval.content
         validating = variant
         self.isBackground = isBackground
         allowsAddress = service.allowedAddresses(for: uri, from: exchange.reach)
@@ -43,7 +46,9 @@ struct FlightLaunch {
             uri: uri, way: retrieval.way, via: context.configuration.via, configuration: retrieval.configuration,
             spelling: exchange.spelling, forwarded: exchange.forwardedElement
         ).head(for: exchange.head)
-        if let variant { Validation.makeConditional(&head.fields, for: variant.stored) }
+        // All of the content is here.
+        if content != nil { head.fields.remove(.expect) }
+        if let variant, head.method == .get { Validation.makeConditional(&head.fields, for: variant.stored) }
         request = head
     }
 

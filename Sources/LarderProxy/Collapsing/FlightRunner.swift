@@ -65,6 +65,7 @@ final class FlightRunner {
             allowsAddress: launch.allowsAddress, abort: abort)
         inbound.isDescribed = launch.service.base != nil
         inbound.insists = launch.insists
+        if let content = launch.content { inbound.content = .octets(content) }
         inbound.onInterim = { [flight] in flight.announce(interim: $0) }
         let sender = launch.sender
         let response = try await sender.send(inbound)

@@ -45,7 +45,7 @@ final class InboundSender {
         var attempt = 1
         while true {
             let outcome = await attemptOnce(request, content)
-            let isRepeatable = request.content.isNone || content?.isWhole == true
+            let isRepeatable = request.content.isAtHand || content?.isWhole == true
             if case .success(let response) = outcome,
                 let renewed = try await renewed(request, after: response, decorators, isRepeatable)
             {
@@ -134,7 +134,8 @@ final class InboundSender {
 }
 
 extension UpstreamRequest.Content {
-    fileprivate var isNone: Bool { if case .none = self { true } else { false } }
+    /// Whether the request can be sent again as it is: there is no content, or all of it is here.
+    fileprivate var isAtHand: Bool { if case .stream = self { false } else { true } }
 }
 
 extension RetryCause {

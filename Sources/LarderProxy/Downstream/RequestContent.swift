@@ -20,6 +20,8 @@ final class RequestContent {
     /// Whether the final response has begun, after which there is no `100 Continue` any more.
     private var isAnswered = false
     private let timeout: Duration
+    /// What was read ahead.
+    private var unread: [ContentChunk] = []
 
     init(connection: DownstreamConnection, framing: BodyFraming, isContinueExpected: Bool, timeout: Duration) {
         self.connection = connection
@@ -36,6 +38,7 @@ final class RequestContent {
     ///
     /// - Throws: `ParseError` for bad framing, `IOError` when the client is gone or too slow.
     func next() async throws -> ContentChunk? {
+        if !unread.isEmpty { return unread.removeFirst() }
         guard !isComplete else { return nil }
         if isContinueExpected, connection.buffer.isEmpty {
             guard !isAnswered else { return nil }
@@ -60,6 +63,21 @@ final class RequestContent {
             hasFailed = true
             throw error
         }
+    }
+
+    /// Reads all content, unless it is longer than `limit`: then nil. `next` gives everything once more.
+    ///
+    /// - Throws: as `next`.
+    func readAhead(upTo limit: Int) async throws -> [ContentChunk]? {
+        if case .length(let length) = framing, length > UInt64(limit) { return nil }
+        var chunks: [ContentChunk] = []
+        var count = 0
+        while count <= limit, let chunk = try await next() {
+            chunks.append(chunk)
+            count += chunk.count
+        }
+        unread = chunks
+        return count <= limit ? chunks : nil
     }
 
     /// The final response begins.

@@ -33,7 +33,8 @@ extension Exchange {
         }
         if response.head.status == 101 { return try await upgrade(response) }
         // Before the client hears of it: who has seen a write succeed must not be answered from before it.
-        let promotion = await settleWrite(response.head, configuration, repeatable, service)
+        let promotion =
+            onlyReads ? nil : await settleWrite(response.head, configuration, repeatable, service)
         try await relay(response, service, way, reason, retrieval, promotion)
     }
 

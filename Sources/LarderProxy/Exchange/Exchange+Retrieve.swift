@@ -4,7 +4,7 @@ import Larder
 import LarderHTTP
 import LarderRules
 
-/// What a GET or HEAD is about: its Resource, and what the configuration says of it.
+/// What a GET or HEAD, or a request whose content is part of its key, is about: its Resource, and what the configuration says of it.
 struct Retrieval {
     let service: RoutedService
     let way: Way
@@ -13,6 +13,8 @@ struct Retrieval {
     /// The version of the service's configuration that `configuration` was made from.
     let version: UInt64
     var policy: CachePolicy { configuration.policy }
+    /// What is sent upstream where the content is part of the key.
+    let content: ContentChunk?
     /// The flight whose answer turned out not to be for this request; it is not joined again.
     var passedOver: Flight?
     /// Whether collapsing was tried and what came was not for sharing.
@@ -20,17 +22,19 @@ struct Retrieval {
 }
 
 extension Exchange {
-    /// Answers a GET or HEAD from what is stored, or from upstream, as the rules decide.
-    func retrieve(_ service: RoutedService, _ way: Way) async throws {
+    /// Answers a GET or HEAD, or what is keyed by its content, from what is stored, or from upstream, as the rules
+    /// decide.
+    func retrieve(_ service: RoutedService, _ way: Way, keyed: KeyedContent? = nil) async throws {
         let partition = service.partition(of: head.fields, from: reach)
-        key.set(service: service.number, partition: partition, url: uri, spelling: spelling)
+        key.set(
+            service: service.number, partition: partition, url: uri, spelling: spelling, content: keyed?.mark)
         let registry = context.proxy.registry
         let resource =
             registry.resource(for: key)
             ?? registry.resource(for: key) { key in service.makeResource(key: key, partition: partition, url: uri) }
         var retrieval = Retrieval(
             service: service, way: way, resource: resource, configuration: service.configuration(for: resource),
-            version: service.configurationVersion)
+            version: service.configurationVersion, content: keyed?.content)
         if let answer = hardWiredAnswer(retrieval) { return try await respond(answer, by: service) }
         guard retrieval.configuration.caches else {
             return try await forward(service, way, reason: .bypass)

@@ -25,6 +25,8 @@ final class Exchange {
     var spelling: [UInt8] = []
     var key = ResourceKey()
     var content: RequestContent?
+    /// Whether the configuration says that the request, whatever its method, only reads.
+    var onlyReads = false
     private var knownHost = KnownHost()
 
     /// The head as it was received, where an answer to it is worth keeping; else empty.
@@ -113,6 +115,7 @@ final class Exchange {
         isPersistent = traits.isPersistent
         mustLinger = false
         content = nil
+        onlyReads = false
         repeatable = nil
         record = ExchangeRecord(startedAt: context.loop.time.monotonic())
     }
@@ -142,7 +145,11 @@ final class Exchange {
         record.way = way
         try checkForwarding(service)
         if traits.method == .other || content != nil || traits.wantsUpgrade {
-            try await forward(service, way, reason: .method)
+            if let keyed = try await keyedContent(for: service) {
+                try await retrieve(service, way, keyed: keyed)
+            } else {
+                try await forward(service, way, reason: .method)
+            }
         } else {
             try await retrieve(service, way)
         }

@@ -25,7 +25,7 @@ extension Proxy {
     /// Returns how many variants changed.
     package func invalidate(_ subject: ResourceSubject) async -> Int {
         let service = subject.service
-        let policy = service.configuration(for: subject.uri, method: .get).policy
+        let policy = service.configuration(for: subject.uri, method: subject.method).policy
         let key = subject.key(in: .shared)
         let inMemory = registry.resource(for: key).map { markStale($0, service: service) } ?? 0
         let entity = EntityKey(
@@ -38,7 +38,7 @@ extension Proxy {
     /// there were.
     package func wipe(_ subject: ResourceSubject, keepsStored: Bool) async -> Int {
         let service = subject.service
-        let policy = service.configuration(for: subject.uri, method: .get).policy
+        let policy = service.configuration(for: subject.uri, method: subject.method).policy
         let key = subject.key(in: .shared)
         var count = registry.resource(for: key)?.memory.snapshot.variants.count ?? 0
         if let resource = registry.resource(for: key) { wipe(resource) }

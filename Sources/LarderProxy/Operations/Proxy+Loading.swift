@@ -25,6 +25,7 @@ extension Proxy {
     package func load(
         _ subject: ResourceSubject, fields: Fields, onlyIfNeeded: Bool, from reach: Reach
     ) async throws -> LoadOutcome {
+        guard subject.content == nil else { throw Problem.contentUnknown }
         var head = RequestHead(method: .get, target: subject.uri.pathAndQuery, fields: fields)
         head.fields[.host] = subject.uri.authority
         let request = head
@@ -125,6 +126,7 @@ extension FlightLaunch {
         uri = subject.uri
         self.configuration = configuration
         clientHead = head
+        content = nil
         validating = variant
         isBackground = false
         isJoinable = !RequestTraits(of: head).has(.conditional) && !RequestTraits(of: head).has(.authorization)
@@ -139,6 +141,11 @@ extension FlightLaunch {
 }
 
 extension Problem {
+    static let contentUnknown = Problem(
+        status: 409, title: "Not loadable", proxyError: .httpRequestError,
+        detail: "The content that the response depends on is not kept, only its digest.",
+        advice: "Send the request once more, with `Cache-Control: no-cache` to have the origin asked.")
+
     static func notCached(by service: String) -> Problem {
         Problem(
             status: 409, title: "Not cached", proxyError: .proxyConfigurationError,

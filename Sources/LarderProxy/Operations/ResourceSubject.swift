@@ -12,10 +12,16 @@ package struct ResourceSubject: Sendable {
     package let uri: TargetURI
     /// Path and query as they were written, where that is not the normal form; else empty.
     package let spelling: [UInt8]
+    /// The request content that is part of the key, as `larder list` writes it behind the URL.
+    package var content: ContentMark?
+
+    /// The method whose responses are stored here.
+    package var method: LarderHTTP.Method { content?.method ?? .get }
 
     package func key(in partition: Larder.Partition) -> ResourceKey {
         var key = ResourceKey()
-        key.set(service: service.number, partition: partition, url: uri, spelling: spelling)
+        key.set(
+            service: service.number, partition: partition, url: uri, spelling: spelling, content: content)
         return key
     }
 
@@ -29,6 +35,7 @@ extension Proxy {
     ///
     /// - Parameter fields: of the request that is imagined; `Host` is overridden.
     package func subject(of text: String) throws(Problem) -> ResourceSubject {
+        let content = text.firstIndex(of: "#").flatMap { ContentMark(text[text.index(after: $0)...]) }
         let text = text.prefix { $0 != "#" }
         guard text.utf8.count <= TargetURI.lengthLimit else {
             throw .noSubject("it is longer than \(TargetURI.lengthLimit) octets")
@@ -50,7 +57,7 @@ extension Proxy {
         client.namesForwarded = true
         switch configuration.router.route(head, from: client, uri: &uri, spelling: &spelling, host: &host) {
         case .resource(let service, let way):
-            return ResourceSubject(service: service, way: way, uri: uri, spelling: spelling)
+            return ResourceSubject(service: service, way: way, uri: uri, spelling: spelling, content: content)
         case .refused(let problem): throw .noSubject(problem.detail)
         case .larder: throw .noSubject("it is one of Larder's own pages")
         case .tunnel, .capabilities: throw .noSubject("it names no resource")

@@ -14,6 +14,8 @@ package final class EffectiveConfiguration: Sendable {
     package let caches: Bool
     /// What happens around requests; nil when nothing does.
     package let decorators: Decorators?
+    /// The longest content that can be part of a key.
+    let keyedContentLimit: Int
 
     init(_ frozen: FrozenConfiguration, policy: CachePolicy) {
         self.frozen = frozen
@@ -22,6 +24,7 @@ package final class EffectiveConfiguration: Sendable {
         offline = configuration.isOffline ? .on : configuration.isOfflineWhenUnreachable ? .auto : .off
         caches = frozen.configuration.caching != .none
         decorators = frozen.configuration.attachment as? Decorators
+        keyedContentLimit = configuration.keyedContentLimit
     }
 
     /// Sets and removes what the configuration says on a request that goes inbound.
@@ -70,6 +73,8 @@ extension ConfigureBlock {
         if let transformedSizeLimit { configuration.transformedSizeLimit = transformedSizeLimit.bytes }
         pipeline?.apply(to: &configuration)
         if let serve { configuration.serving = serve }
+        if let keyedByContent { configuration.isKeyedByContent = keyedByContent }
+        if let keyedContentLimit { configuration.keyedContentLimit = keyedContentLimit.bytes }
     }
 }
 

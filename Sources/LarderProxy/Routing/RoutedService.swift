@@ -128,38 +128,46 @@ package final class RoutedService: Sendable {
     /// The version of what the blocks say; the model's own is another one once this service has been replaced.
     var configurationVersion: UInt64 { configurations.version }
 
+    /// Whether a block says that content is part of what some requests ask for.
+    var keysByContent: Bool { settings.configure.contains { $0.keyedByContent == true } }
+
     func makeResource(key: ResourceKey, partition: Larder.Partition, url: TargetURI) -> Resource {
         var scope: Invalidations.Scope?
-        if partition != .shared {
+        let (plain, mark) = ContentMark.split(key.url)
+        // What is kept for one content goes with the URL, like what is kept for one user.
+        if partition != .shared || mark != nil {
             invalidations.notePartitions(of: number)
-            scope = .resource(service: number, url: key.url)
+            scope = .resource(service: number, url: plain)
         }
         return Resource(
             service: service, url: ResourceURL(url.compact), partition: partition, key: key.compact,
             reach: ResourceMemory.Reach(invalidations, scope: scope, origin: url.origin))
     }
 
-    /// What applies to a GET of `resource`: computed once for each generation of the configuration, by which the
-    /// variants in memory are then judged too.
+    /// What applies to a GET of `resource`, or to the method that its key names: computed once for each generation of
+    /// the configuration, by which the variants in memory are then judged too.
     func configuration(for resource: Resource) -> EffectiveConfiguration {
         resource.memory.configuration(version: configurations.version) {
-            let made = effective(configurations.configuration(for: resource.url, method: .get))
+            let method = ContentMark.split(resource.key.url).mark?.method ?? .get
+            let made = effective(configurations.configuration(for: resource.url, method: method), for: method)
             resource.memory.judge(by: made.policy)
             return made
         }
     }
 
     package func configuration(for url: TargetURI, method: Method) -> EffectiveConfiguration {
-        effective(configurations.configuration(for: ResourceURL(url), method: method))
+        effective(configurations.configuration(for: ResourceURL(url), method: method), for: method)
     }
 
-    private func effective(_ frozen: FrozenConfiguration) -> EffectiveConfiguration {
+    private func effective(_ frozen: FrozenConfiguration, for method: LarderHTTP.Method) -> EffectiveConfiguration {
         var policy = frozen.configuration.cachePolicy
         // Where nobody described an API, RFC 9111 alone decides.
         if base == nil {
             policy.retryTime = .zero
             policy.staleIfError = .zero
         }
+        policy.keyedByContent =
+            frozen.configuration.isKeyedByContent && (method == .post || method == .query)
         policy.targets = targets
         policy.setCookie = .withheld
         policy.surrogateKey = surrogateKey?.field

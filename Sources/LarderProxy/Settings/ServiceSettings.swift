@@ -58,6 +58,10 @@ package struct ConfigureBlock: Sendable {
     package var staleIfError: Duration?
     package var cache: BlockCaching?
     package var offline: OfflineMode?
+    /// Whether the content of POST and QUERY is part of what they ask for.
+    package var keyedByContent: Bool?
+    /// The longest such content.
+    package var keyedContentLimit: ByteCount?
     package var pipeline: PipelineSettings?
     /// What clients get of what the pipeline makes.
     package var serve: Configuration.Serving?

@@ -122,6 +122,16 @@ extension SettingsCatalogue {
                 "offline", \.offline, .offlineMode, initially: "as the service",
                 "Whether the origin is asked for these resources; `true` and `false` mean `on` and `off`."),
             Setting(
+                "keyedByContent", \.keyedByContent, .flag, initially: "`false`",
+                """
+                `true` has POST and QUERY answered like GET, from what was stored for the same content: it is part of \
+                the key, JSON whatever its blanks and the order of its members. Such a POST invalidates nothing. For \
+                requests that only read: searches, GraphQL (its mutations pass through), language models.
+                """),
+            Setting(
+                "keyedContentLimit", \.keyedContentLimit, .size(.kibibytes(1), .mebibytes(64)), initially: "`1 MiB`",
+                "Requests with longer content than this pass through in spite of `keyedByContent`."),
+            Setting(
                 "pipeline", \.pipeline, .pipeline, initially: "none",
                 """
                 What happens to responses before clients get them: a map from stages to transformers. \

@@ -68,9 +68,13 @@ package final class Storing: Sendable {
             expectedLength: length, labels: labels(of: stored, key(of: resource, service)))
     }
 
-    /// By what a stored response is found besides its key: its URL where that is in partitions, and its groups.
+    /// By what a stored response is found besides its key: its URL where that is in partitions or content is part of
+    /// the key, and its groups.
     private func labels(of stored: StoredResponse, _ key: EntityKey) -> [EntityLabel] {
-        stored.facts.groups.map(EntityLabel.group) + [EntityLabel.partitioned(key)].compactMap(\.self)
+        var labels = stored.facts.groups.map(EntityLabel.group) + [EntityLabel.partitioned(key)].compactMap(\.self)
+        let (plain, mark) = ContentMark.split(key.url)
+        if mark != nil { labels.append(.url(plain, service: key.service, stage: key.stage)) }
+        return labels
     }
 
     /// Writes a freshened head.

@@ -165,6 +165,8 @@ struct SettingsCatalogueTests {
                 staleIfError: 1 day
                 cache: none
                 offline: false
+                keyedByContent: true
+                keyedContentLimit: 64 KiB
                 pipeline: { model: [ { jq: .a } ] }
                 serve: model
                 transformTimeout: 1 s

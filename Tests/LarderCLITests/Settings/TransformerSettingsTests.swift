@@ -309,6 +309,8 @@ struct TransformerSettingsTests {
         ("serve: rawdata", 5, 16, "serve", ["did you mean `rawData`?"]),
         ("serve: mine", 5, 16, "serve", ["named in `order` first"]),
         ("transformTimeout: 0", 5, 27, "transformTimeout", ["the least is"]),
+        ("keyedByContent: POST", 5, 25, "keyedByContent", ["`true` or `false`"]),
+        ("keyedContentLimit: 1 GiB", 5, 28, "keyedContentLimit", ["the most is"]),
         ("transformedSizeLimit: 1 B", 5, 31, "transformedSizeLimit", ["the least is"]),
     ]
 
