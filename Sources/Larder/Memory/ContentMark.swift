@@ -29,7 +29,9 @@ package struct ContentMark: Sendable, Hashable {
 
     /// The URL in `key`, and the mark behind it if there is one.
     package static func split(_ key: String) -> (url: String, mark: ContentMark?) {
-        guard let hash = key.utf8.lastIndex(of: UInt8(ascii: "#")), let mark = ContentMark(key[key.index(after: hash)...]) else {
+        guard let hash = key.utf8.lastIndex(of: UInt8(ascii: "#")),
+            let mark = ContentMark(key[key.index(after: hash)...])
+        else {
             return (key, nil)
         }
         return (String(key[..<hash]), mark)
