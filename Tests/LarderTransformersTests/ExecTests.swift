@@ -8,7 +8,8 @@ import Testing
 
 @testable import LarderTransformers
 
-@Suite("Programs as transformers")
+/// One after the other: each holds up a thread that others need while its program runs.
+@Suite("Programs as transformers", .serialized)
 struct ExecTests {
     private func fixture(
         _ arguments: String..., timeout: Duration = .seconds(60), concurrency: Int = 4, type: String? = nil,

@@ -5,7 +5,8 @@ import Testing
 
 @testable import LarderTransformers
 
-@Suite("jq")
+/// One after the other: each holds up a thread that others need while its program runs.
+@Suite("jq", .serialized)
 struct JQTests {
     private static func program(_ text: String, timeout: Duration = .seconds(60)) throws -> JQProgram {
         try JQProgram(text, timeout: timeout)

@@ -42,7 +42,7 @@ extension TransformerSettings {
                 pipeline.add(standard, atStage: key)
             } else {
                 pipeline[key].add(
-                    AnyTransformer(Transformers.parsing(parsed, options)),
+                    Transformers.parsing(parsed, options),
                     contentTypes: contentTypes ?? standard.contentTypes)
             }
             return
@@ -50,9 +50,9 @@ extension TransformerSettings {
         options.transformErrors = transformErrors ?? false
         guard let transformer = transformer(options) else { return }
         if let contentTypes {
-            pipeline[key].add(AnyTransformer(transformer), contentTypes: contentTypes)
+            pipeline[key].add(transformer, contentTypes: contentTypes)
         } else {
-            pipeline[key].add(AnyTransformer(transformer))
+            pipeline[key].add(transformer)
         }
     }
 
@@ -96,17 +96,6 @@ extension TransformerSettings.Plain {
         guard let coding else { return Transformers.decode(options) }
         return Transformers.decode(coding, named: rawValue, always: always, options)
     }
-}
-
-/// A transformer whose type is known only when the program runs.
-private struct AnyTransformer: ResponseTransformer {
-    private let transformer: any ResponseTransformer
-
-    init(_ transformer: any ResponseTransformer) { self.transformer = transformer }
-
-    var transformerDescription: String { transformer.transformerDescription }
-    func applies(to response: Response) -> Bool { transformer.applies(to: response) }
-    func process(_ response: Response) -> Response { transformer.process(response) }
 }
 
 extension ServiceSettings {

@@ -9,7 +9,8 @@ import Testing
 
 @testable import LarderCLI
 
-@Suite("Settings of transformers")
+/// One after the other: each holds up a thread that others need while its program runs.
+@Suite("Settings of transformers", .serialized)
 struct TransformerSettingsTests {
     /// The blocks of a service, each without its dash.
     private static func yaml(_ blocks: [String], service: String = "") -> String {
