@@ -157,8 +157,8 @@ package final class Daemon: Sendable {
             let named = isUnclaimed ? nil : service
             return RoutedService(
                 model, number: number, settings: service,
-                // The field speaks to caches in front of an origin, which a forward proxy for anything is not.
-                targets: isUnclaimed ? [] : settings.cache.targets, identities: identities,
+                // Unclaimed traffic too: the origin distinguishes caches from browsers, and Larder is no browser.
+                targets: settings.cache.targets, identities: identities,
                 invalidations: lasting.invalidations,
                 surrogateKey: settings.cache.surrogateKey.map {
                     SurrogateKey($0, isHidden: settings.cache.hideSurrogateKey)

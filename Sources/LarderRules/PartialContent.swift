@@ -21,21 +21,6 @@ package enum CombineDecision: Sendable {
     }
 }
 
-/// How to get the rest of a response that was cut short (RFC 9111 §3.3).
-package enum ResumeDecision: Sendable, Hashable {
-    /// Ask with these values of `Range` and `If-Range`.
-    case ask(range: String, ifRange: [UInt8])
-    case startOver(StartOverReason)
-
-    package enum StartOverReason: String, Sendable, Hashable, CaseIterable {
-        /// Nothing says that the rest would be of the same representation.
-        case noStrongValidator = "no-strong-validator"
-        /// There is no single run from the start.
-        case noPrefix = "no-prefix"
-        case nothingMissing = "nothing-missing"
-    }
-}
-
 package enum PartialContent {
     /// Decides whether `response`, a 206 to `request` with `contentLength` octets of content, completes `stored`.
     package static func combine(
@@ -54,6 +39,9 @@ package enum PartialContent {
         let isWhole = parts == completeLength.flatMap { $0 > 0 ? [ByteRange(first: 0, last: $0 - 1)] : nil }
         var fields = Freshening.merged(stored.fields, with: response.fields)
         fields.remove(.contentRange)
+        // They may be about the octets of one message (RFC 9530 §2).
+        fields.remove(.contentDigest)
+        fields.remove(.contentMD5)
         fields[.contentLength] = isWhole ? completeLength.map(String.init) : nil
         return .combined(
             StoredResponse(
@@ -63,24 +51,6 @@ package enum PartialContent {
                 responseTime: responseTime,
                 contentLength: isWhole ? completeLength : parts.reduce(0) { $0 + $1.count },
                 extent: isWhole ? .whole : .parts(parts, completeLength: completeLength), policy: policy))
-    }
-
-    /// Decides how to ask for what is missing of `stored`, of which a run from the start is held.
-    package static func resume(_ stored: StoredResponse) -> ResumeDecision {
-        guard case .parts(let parts, let completeLength) = stored.extent else { return .startOver(.nothingMissing) }
-        guard parts.count == 1, parts[0].first == 0 else { return .startOver(.noPrefix) }
-        let next = parts[0].last + 1
-        if next == completeLength { return .startOver(.nothingMissing) }
-        guard let validator = strongValidator(stored) else { return .startOver(.noStrongValidator) }
-        return .ask(range: "bytes=\(next)-", ifRange: validator)
-    }
-
-    /// The extent of a 200 response of which the first `count` octets arrived; nil when that is of no use.
-    ///
-    /// - Parameter completeLength: what `Content-Length` announced.
-    package static func extent(ofPrefix count: Int64, completeLength: Int64?) -> StoredResponse.Extent? {
-        count > 0 && count < completeLength ?? .max
-            ? .parts([ByteRange(first: 0, last: count - 1)], completeLength: completeLength) : nil
     }
 
     /// The ranges of `parts` and `range` together, ascending and apart. `parts` are so too.
@@ -112,7 +82,8 @@ package enum PartialContent {
             && Validation.isStrong(lastModified: lastModified, date: response.date(.date, now: now))
     }
 
-    private static func strongValidator(_ stored: StoredResponse) -> [UInt8]? {
+    /// What `If-Range` can name the stored representation by (RFC 9110 §13.1.5); nil if it has nothing strong.
+    static func strongValidator(_ stored: StoredResponse) -> [UInt8]? {
         if let tag = stored.facts.eTag { return tag.isStrong ? tag.octets : nil }
         guard let lastModified = stored.facts.lastModified,
             Validation.isStrong(lastModified: lastModified, date: stored.facts.date)

@@ -278,27 +278,155 @@ struct PartialContentTests {
         #expect(!combined.fields.contains(.contentRange))
     }
 
-    typealias ResumeCase = Row<(extent: StoredResponse.Extent, lines: [String]), ResumeDecision>
+    typealias FillCase = Row<(extent: StoredResponse.Extent, lines: [String], request: [String]), FillDecision>
 
-    @Test(arguments: [
-        ResumeCase("a tag", (prefix, [tag]), .ask(range: "bytes=5-", ifRange: Array("\"a\"".utf8))),
-        ResumeCase(
-            "a strong date", (prefix, [old, dated]),
-            .ask(range: "bytes=5-", ifRange: Array("Mon, 03 Sep 2001 00:00:00 GMT".utf8))),
-        ResumeCase("a weak tag", (prefix, ["ETag: W/\"a\"", old, dated]), .startOver(.noStrongValidator)),
-        ResumeCase("nothing", (prefix, []), .startOver(.noStrongValidator)),
-        ResumeCase("not from the start", (.parts([span(2, 4)], completeLength: 10), [tag]), .startOver(.noPrefix)),
-        ResumeCase("all there", (.whole, [tag]), .startOver(.nothingMissing)),
-    ])
-    func `a cut response is resumed where that is safe`(_ row: ResumeCase) {
-        #expect(PartialContent.resume(Self.held(row.input.extent, row.input.lines)) == row.output)
+    private static func asking(
+        _ wanted: ByteRange?, _ first: Int64, _ last: Int64?, isRange: Bool, _ range: String,
+        _ ifRange: String = "\"a\""
+    ) -> FillDecision {
+        .ask(
+            Filling(
+                wanted: wanted, first: first, last: last, isRange: isRange, range: range, ifRange: Array(ifRange.utf8)))
     }
 
-    @Test func `what arrived of a cut response is a part`() {
-        #expect(PartialContent.extent(ofPrefix: 5, completeLength: 10) == Self.prefix)
-        #expect(PartialContent.extent(ofPrefix: 5, completeLength: nil) == .parts([span(0, 4)], completeLength: nil))
-        #expect(PartialContent.extent(ofPrefix: 0, completeLength: 10) == nil)
-        #expect(PartialContent.extent(ofPrefix: 10, completeLength: 10) == nil)
+    private static let island = StoredResponse.Extent.parts([span(2, 4)], completeLength: 10)
+    private static let two = StoredResponse.Extent.parts([span(0, 1), span(6, 9)], completeLength: 10)
+    private static let open = StoredResponse.Extent.parts([span(0, 4)], completeLength: nil)
+
+    static let fillCases: [FillCase] = [
+        FillCase("the rest", (prefix, [tag], []), asking(span(0, 9), 5, 9, isRange: false, "bytes=5-")),
+        FillCase(
+            "a strong date", (prefix, [old, dated], []),
+            asking(span(0, 9), 5, 9, isRange: false, "bytes=5-", "Mon, 03 Sep 2001 00:00:00 GMT")),
+        FillCase("an end that is not known", (open, [tag], []), asking(nil, 5, nil, isRange: false, "bytes=5-")),
+        FillCase("the middle", (two, [tag], []), asking(span(0, 9), 2, 5, isRange: false, "bytes=2-5")),
+        FillCase("both ends", (island, [tag], []), .asItIs(.nothingHeld)),
+        FillCase(
+            "no beginning and no end",
+            (.parts([span(2, 4)], completeLength: nil), [tag], []), .asItIs(.nothingHeld)),
+        FillCase(
+            "a range that begins inside", (prefix, [tag], ["Range: bytes=3-7"]),
+            asking(span(3, 7), 5, 7, isRange: true, "bytes=5-7")),
+        FillCase(
+            "a range that ends inside", (island, [tag], ["Range: bytes=0-3"]),
+            asking(span(0, 3), 0, 1, isRange: true, "bytes=0-1")),
+        FillCase(
+            "a range to the end", (prefix, [tag], ["Range: bytes=4-"]),
+            asking(span(4, 9), 5, 9, isRange: true, "bytes=5-")),
+        FillCase(
+            "the last octets", (prefix, [tag], ["Range: bytes=-6"]),
+            asking(span(4, 9), 5, 9, isRange: true, "bytes=5-")),
+        FillCase(
+            "a range without an end, of what has none", (open, [tag], ["Range: bytes=3-"]), .asItIs(.range)),
+        FillCase("a range elsewhere", (prefix, [tag], ["Range: bytes=6-7"]), .asItIs(.nothingHeld)),
+        FillCase("a range that is held", (prefix, [tag], ["Range: bytes=1-2"]), .asItIs(.nothingMissing)),
+        FillCase("several ranges", (prefix, [tag], ["Range: bytes=1-2,5-6"]), .asItIs(.range)),
+        FillCase("another unit", (prefix, [tag], ["Range: lines=1-2"]), .asItIs(.range)),
+        FillCase(
+            "a range of the same", (prefix, [tag], ["Range: bytes=3-7", "If-Range: \"a\""]),
+            asking(span(3, 7), 5, 7, isRange: true, "bytes=5-7")),
+        FillCase(
+            "a range of another", (prefix, [tag], ["Range: bytes=3-7", "If-Range: \"b\""]), .asItIs(.conditional)),
+        FillCase("a condition", (prefix, [tag], ["If-None-Match: \"a\""]), .asItIs(.conditional)),
+        FillCase("no-store", (prefix, [tag], ["Cache-Control: no-store"]), .asItIs(.requestNoStore)),
+        FillCase("a weak tag", (prefix, ["ETag: W/\"a\"", old, dated], []), .asItIs(.noStrongValidator)),
+        FillCase("no validator", (prefix, [], []), .asItIs(.noStrongValidator)),
+        FillCase("no ranges", (prefix, [tag, "Accept-Ranges: none"], []), .asItIs(.noRanges)),
+        FillCase("all there", (.whole, [tag], []), .asItIs(.notPartial)),
+        FillCase("what cannot be cut", (.asReceived, [tag], []), .asItIs(.notPartial)),
+    ]
+
+    @Test(arguments: fillCases)
+    func `what is missing is asked for where that is safe and saves something`(_ row: FillCase) {
+        let request = RequestHead(method: .get, target: "/a", fields: Fields(lines: row.input.request))
+        #expect(PartialContent.fill(Self.held(row.input.extent, row.input.lines), for: request) == row.output)
+    }
+
+    /// Response fields, octets that are announced, and whether they are taken for the octets from 5 to 9.
+    typealias AnswerCase = Row<(status: Status, lines: [String], length: Int64?), Bool>
+
+    @Test(arguments: [
+        AnswerCase("the rest", (206, [tag, "Content-Range: bytes 5-9/10"], 5), true),
+        AnswerCase("the rest in chunks", (206, [tag, "Content-Range: bytes 5-9/10"], nil), true),
+        AnswerCase("of a length not told", (206, [tag, "Content-Range: bytes 5-9/*"], 5), true),
+        AnswerCase("less", (206, [tag, "Content-Range: bytes 5-8/10"], 4), false),
+        AnswerCase("later", (206, [tag, "Content-Range: bytes 6-9/10"], 4), false),
+        AnswerCase("sooner", (206, [tag, "Content-Range: bytes 4-9/10"], 6), false),
+        AnswerCase("of something longer", (206, [tag, "Content-Range: bytes 5-9/11"], 5), false),
+        AnswerCase("not as long as it says", (206, [tag, "Content-Range: bytes 5-9/10"], 4), false),
+        AnswerCase("another tag", (206, ["ETag: \"b\"", "Content-Range: bytes 5-9/10"], 5), false),
+        AnswerCase("a weak tag", (206, ["ETag: W/\"a\"", "Content-Range: bytes 5-9/10"], 5), false),
+        AnswerCase("no tag", (206, ["Content-Range: bytes 5-9/10"], 5), false),
+        AnswerCase("no range", (206, [tag], 5), false),
+        AnswerCase("two ranges", (206, [tag, "Content-Range: bytes 5-9/10", "Content-Range: bytes 0-4/10"], 5), false),
+        AnswerCase("a whole", (200, [tag], 10), false),
+        AnswerCase("a whole that says it is a part", (200, [tag, "Content-Range: bytes 5-9/10"], 5), false),
+    ])
+    func `nothing but what was asked for is put behind what is held`(_ row: AnswerCase) throws {
+        let stored = Self.held(Self.prefix, [Self.tag])
+        guard case .ask(let filling) = PartialContent.fill(stored, for: .get()) else {
+            Issue.record("nothing to ask for")
+            return
+        }
+        let response = ResponseHead(status: row.input.status, fields: Fields(lines: row.input.lines))
+        let filled = PartialContent.filled(
+            stored, filling, by: response, contentLength: row.input.length, to: .get(), requestTime: epoch,
+            responseTime: epoch, policy: CachePolicy())
+        #expect((filled != nil) == row.output)
+        if let filled {
+            #expect(filled.stored.extent == .whole)
+            #expect(filled.range == span(5, 9))
+            #expect(filled.completeLength == 10)
+        }
+    }
+
+    @Test func `an end that is not told is no end`() {
+        let stored = Self.held(Self.open, [Self.tag])
+        guard case .ask(let filling) = PartialContent.fill(stored, for: .get()) else {
+            Issue.record("nothing to ask for")
+            return
+        }
+        for (range, isTaken) in [("5-9/10", true), ("5-9/*", false), ("5-8/10", false)] {
+            let filled = PartialContent.filled(
+                stored, filling, by: .status(206, Self.tag, "Content-Range: bytes \(range)"), contentLength: nil,
+                to: .get(), requestTime: epoch, responseTime: epoch, policy: CachePolicy())
+            #expect((filled != nil) == isTaken, "\(range)")
+        }
+    }
+
+    @Test func `what came of a torn response is a part if more can be put behind it`() {
+        func cut(_ status: Status, _ lines: [String], length: Int64?, after count: Int64) -> StoredResponse.Extent? {
+            let stored = StoredResponse(
+                status: status, fields: Fields(lines: lines), requestTime: epoch, responseTime: epoch,
+                contentLength: length, policy: CachePolicy())
+            let cut = PartialContent.cut(stored, after: count, policy: CachePolicy())
+            #expect(cut == nil || cut?.status == 200)
+            #expect(cut?.fields.contains(.contentRange) != true)
+            return cut?.extent
+        }
+        #expect(cut(200, [Self.tag], length: 10, after: 5) == Self.prefix)
+        #expect(cut(200, [Self.tag], length: nil, after: 5) == Self.open)
+        #expect(cut(200, [Self.old, Self.dated], length: 10, after: 5) == Self.prefix)
+        #expect(cut(200, [Self.tag], length: 10, after: 0) == nil)
+        #expect(cut(200, [Self.tag], length: 10, after: 10) == nil)
+        #expect(cut(200, ["ETag: W/\"a\""], length: 10, after: 5) == nil)
+        #expect(cut(200, [], length: 10, after: 5) == nil)
+        #expect(cut(200, [Self.tag, "Accept-Ranges: none"], length: 10, after: 5) == nil)
+        #expect(cut(404, [Self.tag], length: 10, after: 5) == nil)
+        let part = [Self.tag, "Content-Range: bytes 2-9/20"]
+        #expect(cut(206, part, length: 8, after: 3) == .parts([span(2, 4)], completeLength: 20))
+        #expect(cut(206, part, length: 7, after: 3) == nil)
+    }
+
+    @Test func `held octets lie one range behind the other`() {
+        #expect(Self.two.offset(of: 0) == 0)
+        #expect(Self.two.offset(of: 1) == 1)
+        #expect(Self.two.offset(of: 2) == nil)
+        #expect(Self.two.offset(of: 6) == 2)
+        #expect(Self.two.offset(of: 9) == 5)
+        #expect(Self.two.offset(of: 10) == nil)
+        #expect(StoredResponse.Extent.whole.offset(of: 7) == 7)
+        #expect(StoredResponse.Extent.asReceived.offset(of: 0) == nil)
     }
 
     @Test func `ranges unite in any order`() {

@@ -220,6 +220,21 @@ package final class ResourceMemory: Sendable {
         }
     }
 
+    /// Puts `variant`, which holds parts or was completed by one, in place of `old`, the only one with its variance;
+    /// nil when there was none. False when that is not so any more: parts never take the place of what they were not
+    /// compared with.
+    package func landPart(_ variant: Variant, replacing old: Variant?, epoch: UInt64, mark: UInt64) -> Bool {
+        state.withLock { state in
+            catchUp(&state)
+            guard epoch == state.epoch, !isInvalid(variant.stored, since: mark) else { return false }
+            let variants = state.snapshot.variants
+            guard variants.first(where: { $0.stored.variance == variant.stored.variance }) === old else { return false }
+            let kept = variants.filter { $0 !== old }.prefix(ResourceMemory.variantLimit - 1)
+            state.snapshot = Snapshot(variants: [variant] + kept, isStoreRead: state.snapshot.isStoreRead)
+            return true
+        }
+    }
+
     /// Replaces `old`, if it is still there, by `new`: freshening, or content that moved between memory and store.
     package func replace(_ old: Variant, by new: Variant) -> Bool {
         state.withLock { state in

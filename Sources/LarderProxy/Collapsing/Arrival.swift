@@ -20,6 +20,9 @@ struct Arrival {
     let times: Times
     /// How long what is kept may stay; nil when nothing is kept.
     let durability: StorabilityDecision.Durability?
+    /// Whether it is a part that may be kept: one that came with all the fields a whole response has. Those are left
+    /// out of what answers `If-Range` (RFC 9110 §15.3.7).
+    let isPart: Bool
     private let launch: FlightLaunch
 
     init(_ response: UpstreamResponse, _ times: Times, for launch: FlightLaunch) {
@@ -33,11 +36,10 @@ struct Arrival {
         let storability = Storability.decide(
             request: launch.clientHead, target: launch.uri, response: head, policy: launch.policy,
             responseTime: times.response)
-        if case .store(_, let durability) = storability, launch.context.proxy.mayKeep(length), head.status != 206 {
-            self.durability = durability
-        } else {
-            durability = nil
-        }
+        var durability: StorabilityDecision.Durability?
+        if case .store(_, let lasting) = storability, launch.context.proxy.mayKeep(length) { durability = lasting }
+        isPart = durability != nil && head.status == 206 && !launch.clientHead.fields.contains(.ifRange)
+        self.durability = head.status == 206 ? nil : durability
     }
 
     var isKept: Bool { durability != nil }

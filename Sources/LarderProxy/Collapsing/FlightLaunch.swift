@@ -21,6 +21,8 @@ struct FlightLaunch {
     let content: ContentChunk?
     /// The stored variant this load validates.
     let validating: Variant?
+    /// Stored parts that this load completes.
+    let completion: Completion?
     let isBackground: Bool
     /// Whether others may read along: not when the request asks for what only its client can use.
     let isJoinable: Bool
@@ -29,27 +31,42 @@ struct FlightLaunch {
     /// Which addresses the client may reach.
     let allowsAddress: (SocketAddress) -> Bool
 
-    init(exchange: Exchange, _ retrieval: Retrieval, validating variant: Variant?, isBackground: Bool) {
+    init(
+        exchange: Exchange, _ retrieval: Retrieval, validating variant: Variant?, completing parts: Variant? = nil,
+        isBackground: Bool
+    ) {
         context = exchange.context
         service = retrieval.service
         resource = retrieval.resource
         uri = exchange.uri
         configuration = retrieval.configuration
-        clientHead = exchange.head
+        var client = exchange.head
+        if isBackground, variant?.stored.isPartial == false {
+            // What is to be replaced is the whole, whatever this client wants of it.
+            client.fields.remove(.range)
+            client.fields.remove(.ifRange)
+        }
+        clientHead = client
         content = retrieval.content
         validating = variant
         self.isBackground = isBackground
         allowsAddress = service.allowedAddresses(for: uri, from: exchange.reach)
         insists = !isBackground && CacheControl.Request(exchange.head.fields).insists
-        isJoinable = !exchange.traits.has(.conditional) && !exchange.traits.has(.authorization)
+        isJoinable = exchange.traits.presence.isDisjoint(with: [.conditional, .authorization, .range])
         var head = ForwardedRequest(
             uri: uri, way: retrieval.way, via: context.configuration.via, configuration: retrieval.configuration,
             spelling: exchange.spelling, forwarded: exchange.forwardedElement
-        ).head(for: exchange.head)
+        ).head(for: client)
         // All of the content is here.
         if content != nil { head.fields.remove(.expect) }
-        if let variant, head.method == .get { Validation.makeConditional(&head.fields, for: variant.stored) }
+        if let variant, head.method == .get {
+            let ifRange = head.fields.contains(.range) ? head.fields[.ifRange] : nil
+            Validation.makeConditional(&head.fields, for: variant.stored)
+            // If there is something new, the client may not want a part of it.
+            head.fields[.ifRange] = ifRange
+        }
         request = head
+        completion = parts.flatMap { [client, head] in Completion(of: $0, for: client, sentAs: head) }
     }
 
     /// What asks the origin, as the resource's decorators say.

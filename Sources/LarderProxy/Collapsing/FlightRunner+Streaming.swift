@@ -16,7 +16,7 @@ extension FlightRunner {
         flight.isNotStored(because: unstored.reason)
         context.counters.count(.unstored(unstored.reason))
         flight.announce(.response(arrival.head, length: arrival.length, stored: nil))
-        try await stream(response, into: nil, keepsInMemory: false)
+        try await stream(response, into: ContentSink(flight, context, writer: nil, keepsInMemory: false))
         flight.finish(trailers: response.trailers)
     }
 
@@ -28,79 +28,36 @@ extension FlightRunner {
         flight.announce(
             .response(arrival.head, length: arrival.length, stored: stored), retains: keepsInMemory,
             expected: arrival.length.map(Int.init) ?? 0, spool: writer.map(Spool.init))
+        let sink = ContentSink(flight, context, writer: writer, keepsInMemory: keepsInMemory)
         do {
-            try await stream(response, into: writer, keepsInMemory: keepsInMemory)
+            try await stream(response, into: sink)
         } catch {
-            writer?.abort()
+            keepCut(stored, sink, after: error)
             throw error
         }
-        complete(stored, writer, trailers: response.trailers)
+        complete(stored, sink.writer, trailers: response.trailers)
     }
 
     /// Where the content goes on its way to the store; nil when it goes to memory alone.
     func beginWriting(_ stored: StoredResponse, _ arrival: Arrival) -> EntityWriter? {
-        guard arrival.durability != .memory else { return nil }
-        return context.proxy.storing?.begin(
-            stored, of: launch.resource, service: launch.service, length: arrival.length, policy: launch.policy)
+        arrival.durability == .memory ? nil : beginWriting(stored, length: arrival.length)
     }
 
-    /// Moves content from the upstream to readers and store.
-    private func stream(_ response: UpstreamResponse, into writer: EntityWriter?, keepsInMemory: Bool) async throws {
-        var retains = keepsInMemory && flight.isRetaining
-        var writer = writer
-        let limit = context.proxy.memoryObjectLimit
-        var total = 0
+    func beginWriting(_ stored: StoredResponse, length: Int64?) -> EntityWriter? {
+        context.proxy.storing?.begin(
+            stored, of: launch.resource, service: launch.service, length: length, policy: launch.policy)
+    }
+
+    /// Moves content from the upstream to where it goes.
+    func stream(_ response: UpstreamResponse, into sink: ContentSink) async throws {
         while let chunk = try await response.nextChunk() {
-            total += chunk.count
             context.counters.add(.received, chunk.count)
-            // Before content leaves memory for it.
-            writer = stillOpen(writer)
-            if retains, total > limit {
-                retains = false
-                flight.stopRetaining()
-                if writer == nil { noteTooLarge(response.head) }
-            }
-            if let growing = writer, Int64(total) > context.proxy.storedObjectLimit {
-                if !retains { await flight.retireSpool() }
-                growing.abort()
-                writer = nil
-                noteTooLarge(response.head)
-            }
-            if let slow = writer, !retains, await !keepsPace(slow) {
-                await flight.retireSpool()
-                slow.giveUp()
-                writer = nil
-            }
-            writer?.append(chunk)
-            writer = stillOpen(writer)
-            flight.append(chunk)
-            // There may be no room for it beside other loads.
-            retains = retains && flight.isRetaining
-            await flight.room()
+            if await sink.take(chunk) == .tooLong { noteTooLarge(response.head) }
         }
-    }
-
-    /// The writer, unless it has given up: then nobody must rely on reading back from it.
-    private func stillOpen(_ writer: EntityWriter?) -> EntityWriter? {
-        guard let writer, case .abandoned = writer.state else { return writer }
-        flight.dropSpool()
-        return nil
-    }
-
-    /// Gives a store that fell behind a moment to catch up. When it does not, slow readers have to hold the load back
-    /// instead of reading what is on disk: going on, the store would run full, and with it goes their place.
-    private func keepsPace(_ writer: EntityWriter) async -> Bool {
-        guard let storing = context.proxy.storing else { return true }
-        var patience = 50
-        while storing.isBehind, case .open = writer.state, patience > 0 {
-            patience -= 1
-            await context.sleep(for: .milliseconds(2))
-        }
-        return !storing.isBehind
     }
 
     /// Makes the response a variant of its Resource, then lets the readers go.
-    private func complete(_ stored: StoredResponse, _ writer: EntityWriter?, trailers: Fields) {
+    func complete(_ stored: StoredResponse, _ writer: EntityWriter?, trailers: Fields) {
         let memory = launch.resource.memory
         let policy = policyAtLanding(of: stored)
         if policy == nil || isSuperseded(stored) { writer?.abort() }
@@ -134,14 +91,14 @@ extension FlightRunner {
     }
 
     /// Nobody joins any more: who comes now finds what has landed.
-    private func finish(_ trailers: Fields) {
+    func finish(_ trailers: Fields) {
         launch.resource.memory.retire(flight)
         flight.finish(trailers: trailers)
     }
 }
 
 /// A writer as readers of a flight see it.
-private struct Spool: ContentSpool {
+struct Spool: ContentSpool {
     let writer: EntityWriter
 
     func read(at offset: Int64, count: Int) async -> ContentChunk? { await writer.readBack(at: offset, count: count) }

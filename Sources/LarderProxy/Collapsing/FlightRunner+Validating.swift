@@ -54,7 +54,8 @@ extension FlightRunner {
 
     private func loadUnconditionally() async throws {
         var request = launch.request
-        for name in [FieldName.ifNoneMatch, .ifModifiedSince, .ifRange] { request.fields.remove(name) }
+        // With a range, `If-Range` is the client's own.
+        for name in [FieldName.ifNoneMatch, .ifModifiedSince] { request.fields.remove(name) }
         try await load(request, validating: nil)
     }
 }

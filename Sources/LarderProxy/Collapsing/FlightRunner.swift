@@ -32,7 +32,11 @@ final class FlightRunner {
     func run() async {
         if launch.isBackground { flight.leave(flight.read()) } else { watchInterest() }
         do {
-            try await load(launch.request, validating: launch.validating)
+            if let completion = launch.completion {
+                try await load(completion.request, validating: nil, completing: completion)
+            } else {
+                try await load(launch.request, validating: launch.validating)
+            }
         } catch {
             if (error as? UpstreamError)?.hold == nil { context.counters.add(.upstreamErrors) }
             if !abort.isAborted { remember(error) }
@@ -58,7 +62,9 @@ final class FlightRunner {
 
     // MARK: The request
 
-    func load(_ request: RequestHead, validating variant: Variant?) async throws {
+    func load(
+        _ request: RequestHead, validating variant: Variant?, completing completion: Completion? = nil
+    ) async throws {
         let requestTime = context.now()
         var inbound = UpstreamRequest(
             origin: Origin(launch.uri), head: request, parent: launch.service.parent(launch.uri),
@@ -74,8 +80,13 @@ final class FlightRunner {
             return try await settle(variant, by: response, times)
         }
         let arrival = Arrival(response, times, for: launch)
-        let isKept = arrival.isKept && !sender.isForAnotherPartition
-        if isKept { try await keep(response, arrival) } else { try await pass(response, arrival) }
+        if sender.isForAnotherPartition {
+            if let completion { return try await startOver(completion, response, arrival) }
+            return try await pass(response, arrival)
+        }
+        if let completion { return try await complete(completion, by: response, arrival) }
+        if arrival.isPart { return try await keepPart(response, arrival) }
+        if arrival.isKept { try await keep(response, arrival) } else { try await pass(response, arrival) }
     }
 
     private func remember(_ error: any Error) {

@@ -13,8 +13,10 @@ extension Exchange {
     /// - Parameters:
     ///   - variant: the stored variant to validate.
     ///   - fallback: one that may answer if the upstream fails.
+    ///   - parts: one that has some of what is asked for.
     func fetch(
-        _ retrieval: inout Retrieval, reason: ForwardReason, validating variant: Variant?, fallback: Variant? = nil
+        _ retrieval: inout Retrieval, reason: ForwardReason, validating variant: Variant?, fallback: Variant? = nil,
+        completing parts: Variant? = nil
     ) async throws -> Bool {
         // Credentials that changed while the store was read: what they get is for another partition, or wiped.
         if let successor = retrieval.service.successor(in: context.configuration.router.table) {
@@ -26,8 +28,8 @@ extension Exchange {
         if let failure = memory.snapshot.failure, context.now() < failure.retryAt, !traits.has(.cacheControl) {
             return try await serveFailure(failure.error, variant ?? fallback, status, retrieval)
         }
-        // What only this client can use passes through: HEAD has no content to share, a part is not the whole.
-        if traits.method == .head || traits.has(.range) || retrieval.asksAlone {
+        // What only this client can use passes through: HEAD has no content to share.
+        if traits.method == .head || retrieval.asksAlone {
             do {
                 try await forward(retrieval.service, retrieval.way, reason: reason, retrieval: retrieval)
             } catch let error as UpstreamError where !hasResponded {
@@ -35,7 +37,8 @@ extension Exchange {
             }
             return true
         }
-        let launch = FlightLaunch(exchange: self, retrieval, validating: variant, isBackground: false)
+        let launch = FlightLaunch(
+            exchange: self, retrieval, validating: variant, completing: parts, isBackground: false)
         let passedOver = retrieval.passedOver
         let joining = memory.join(
             where: { $0.isJoinable && launch.isJoinable && $0 !== passedOver }, orStart: { launch.makeFlight() })

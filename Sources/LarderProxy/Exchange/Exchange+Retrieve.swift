@@ -79,6 +79,10 @@ extension Exchange {
             return try await serve(variant, StoredUse(selection, detail: reason), retrieval)
         case .validate(let selection, let reason):
             return try await fetch(&retrieval, reason: reason, validating: snapshot.variants[selection.index])
+        case .forward(.partial, _):
+            let index = Reuse.select(head, snapshot.candidates, policy: retrieval.policy)
+            return try await fetch(
+                &retrieval, reason: .partial, validating: nil, completing: index.map { snapshot.variants[$0] })
         case .forward(let reason, let fallback):
             let variant = fallback.map { snapshot.variants[$0.index] }
             return try await fetch(&retrieval, reason: reason, validating: nil, fallback: variant)

@@ -38,6 +38,8 @@ extension Exchange {
     /// The hit with something to it: preconditions, ranges, mapped URLs, content in the store.
     private func serveSelected(_ variant: Variant, _ use: StoredUse, _ retrieval: Retrieval) async throws -> Bool {
         let stored = variant.stored
+        // A validation may have freshened another response than the one that was chosen.
+        if stored.isPartial, !Ranges.covers(stored, head) { return false }
         var fields =
             retrieval.way.isGateway && variant.namesLocations ? mapped(stored.fields, retrieval) : stored.fields
         fields.remove(.age)
@@ -66,7 +68,8 @@ extension Exchange {
             finishHead(length: 0, use: use)
             try await sendHead()
         case .single(let range, let completeLength):
-            try await send(cursor, range, completeLength, fields, use)
+            guard let offset = stored.extent.offset(of: range.first) else { return contentIsGone(variant, retrieval) }
+            try await send(cursor, range, at: offset, completeLength, fields, use)
         case .multiple(let ranges, let completeLength):
             // The boundary is chosen anew each time, so that nobody can put it into content beforehand.
             let plan = MultipartPlan(
@@ -79,14 +82,17 @@ extension Exchange {
 
     /// A 206 with one range (RFC 9110 §15.3.7.1).
     private func send(
-        _ cursor: ContentCursor, _ range: ByteRange, _ completeLength: Int64?, _ fields: Fields, _ use: StoredUse
+        _ cursor: ContentCursor, _ range: ByteRange, at offset: Int64, _ completeLength: Int64?, _ fields: Fields,
+        _ use: StoredUse
     ) async throws {
         var fields = fields
         let total = completeLength.map(String.init) ?? "*"
         fields[.contentRange] = "bytes \(range.first)-\(range.last)/\(total)"
+        fields.remove(.contentDigest)
+        fields.remove(.contentMD5)
         startHead(status: 206, fields: fields)
         finishHead(length: range.count, use: use)
-        try await send(cursor, range.first..<range.last + 1, headFirst: true)
+        try await send(cursor, offset..<offset + range.count, headFirst: true)
     }
 
     /// A 206 with several ranges (RFC 9110 §15.3.7.2).
@@ -95,6 +101,8 @@ extension Exchange {
     ) async throws {
         var fields = fields
         fields[.contentType] = multipart.contentType
+        fields.remove(.contentDigest)
+        fields.remove(.contentMD5)
         startHead(status: 206, fields: fields)
         finishHead(length: multipart.contentLength, use: use)
         try await sendHead()

@@ -72,7 +72,8 @@ private struct OperatorLoad {
         }
         var launch = FlightLaunch(
             subject, resource: resource, head: head, configuration: configuration,
-            validating: selected.flatMap { $0.stored.facts.hasValidator ? $0 : nil }, context: context,
+            validating: selected.flatMap { $0.stored.facts.hasValidator && !$0.stored.isPartial ? $0 : nil },
+            completing: selected, context: context,
             reach: reach)
         launch.insists = !onlyIfNeeded
         let isJoinable = launch.isJoinable
@@ -118,7 +119,7 @@ private struct OperatorLoad {
 extension FlightLaunch {
     fileprivate init(
         _ subject: ResourceSubject, resource: Resource, head: RequestHead, configuration: EffectiveConfiguration,
-        validating variant: Variant?, context: LoopContext, reach: Reach
+        validating variant: Variant?, completing parts: Variant?, context: LoopContext, reach: Reach
     ) {
         self.context = context
         service = subject.service
@@ -129,7 +130,7 @@ extension FlightLaunch {
         content = nil
         validating = variant
         isBackground = false
-        isJoinable = !RequestTraits(of: head).has(.conditional) && !RequestTraits(of: head).has(.authorization)
+        isJoinable = RequestTraits(of: head).presence.isDisjoint(with: [.conditional, .authorization, .range])
         allowsAddress = subject.service.allowedAddresses(for: subject.uri, from: reach)
         var request = ForwardedRequest(
             uri: subject.uri, way: subject.way, via: context.configuration.via, configuration: configuration,
@@ -137,6 +138,7 @@ extension FlightLaunch {
         ).head(for: head)
         if let variant { Validation.makeConditional(&request.fields, for: variant.stored) }
         self.request = request
+        completion = parts.flatMap { [request] in Completion(of: $0, for: head, sentAs: request) }
     }
 }
 

@@ -5,7 +5,8 @@ package import LarderRules
 
 /// Stored responses as octets for the store, and back.
 ///
-/// The form is a version, then method, range, variance, status and fields, each with its length in front. Reading
+/// The form is a version, then method, range, variance, status, fields and, of what is not whole, the ranges that are
+/// held, each with its length in front. Reading
 /// trusts nothing: octets that are not exactly what writing makes are nil, which is a miss.
 package enum StoredResponseCoding {
     private static let version: UInt8 = 2
@@ -16,7 +17,9 @@ package enum StoredResponseCoding {
         static let normalised = Flags(rawValue: 2)
         static let stale = Flags(rawValue: 4)
         static let invalid = Flags(rawValue: 8)
-        static let all: Flags = [.authorized, .normalised, .stale, .invalid]
+        /// The ranges that are held follow the fields.
+        static let parts = Flags(rawValue: 16)
+        static let all: Flags = [.authorized, .normalised, .stale, .invalid, .parts]
     }
 
     /// The head of `stored` for the store. Times and content lie beside it there.
@@ -28,6 +31,12 @@ package enum StoredResponseCoding {
         if normalises { flags.insert(.normalised) }
         if stored.standing == .stale { flags.insert(.stale) }
         if stored.standing == .invalid { flags.insert(.invalid) }
+        // A 206 says itself which part it is.
+        var parts: ([ByteRange], Int64?)?
+        if stored.status != 206, case .parts(let held, let completeLength) = stored.extent {
+            flags.insert(.parts)
+            parts = (held, completeLength)
+        }
         out.append(flags.rawValue)
         out.append(run: Array(stored.requestMethod.token.utf8))
         out.append(optional: stored.requestedRange)
@@ -41,6 +50,15 @@ package enum StoredResponseCoding {
         stored.fields.forEachLine { _, spelling, value in
             out.append(run: Array(spelling))
             out.append(optional: Array(value))
+        }
+        if let (held, completeLength) = parts {
+            out.append(count: held.count)
+            for range in held {
+                out.append(place: range.first)
+                out.append(place: range.last)
+            }
+            // Nobody has that many octets.
+            out.append(place: completeLength ?? .max)
         }
         return out.octets
     }
@@ -68,12 +86,18 @@ package enum StoredResponseCoding {
             case .some(let range) = reader.optional(),
             let variance = variance(&reader, normalises: flags.contains(.normalised)),
             let status = reader.number(), (100...599).contains(status),
-            let fields = fields(&reader), reader.isAtEnd
+            let fields = fields(&reader)
         else { return nil }
+        var extent: StoredResponse.Extent?
+        if flags.contains(.parts) {
+            guard status != 206, let parts = parts(&reader, contentLength: contentLength) else { return nil }
+            extent = parts
+        }
+        guard reader.isAtEnd else { return nil }
         return StoredResponse(
             requestMethod: method, requestedRange: range, requestWasAuthorized: flags.contains(.authorized),
             variance: variance, status: Status(rawValue: status), fields: fields, requestTime: requestTime,
-            responseTime: responseTime, contentLength: contentLength,
+            responseTime: responseTime, contentLength: contentLength, extent: extent,
             standing: flags.contains(.invalid) ? .invalid : flags.contains(.stale) ? .stale : .asReceived,
             policy: policy)
     }
@@ -88,6 +112,22 @@ package enum StoredResponseCoding {
             selectors.append(Variance.Selector(name: name, value: value, normalises: normalises))
         }
         return Variance(selectors: selectors, matchesNothing: false, normalises: normalises)
+    }
+
+    /// Ranges in order and apart, which together are as long as the content is.
+    private static func parts(_ reader: inout OctetReader, contentLength: Int64) -> StoredResponse.Extent? {
+        guard let count = reader.count(), (1...PartialContent.partLimit).contains(Int(count)) else { return nil }
+        var parts: [ByteRange] = []
+        for _ in 0..<count {
+            guard let first = reader.place(), let last = reader.place(), first <= last, last < .max,
+                parts.last.map({ $0.last + 1 < first }) ?? true
+            else { return nil }
+            parts.append(ByteRange(first: first, last: last))
+        }
+        guard let end = reader.place(), let last = parts.last, last.last < end,
+            parts.reduce(0, { $0 + $1.count }) == contentLength, contentLength < end
+        else { return nil }
+        return .parts(parts, completeLength: end == .max ? nil : end)
     }
 
     private static func fields(_ reader: inout OctetReader) -> Fields? {
@@ -121,6 +161,11 @@ private struct OctetWriter {
         withUnsafeBytes(of: number.bigEndian) { octets.append(contentsOf: $0) }
     }
 
+    /// A position in content.
+    mutating func append(place: Int64) {
+        withUnsafeBytes(of: place.bigEndian) { octets.append(contentsOf: $0) }
+    }
+
     mutating func append(run: [UInt8]) {
         append(count: run.count)
         octets += run
@@ -144,6 +189,11 @@ private struct OctetReader {
     mutating func byte() -> UInt8? { take(1)?.first }
 
     mutating func number() -> UInt16? { take(2).map { $0.reduce(0) { $0 << 8 | UInt16($1) } } }
+
+    /// Not negative.
+    mutating func place() -> Int64? {
+        take(8).map { $0.reduce(0) { $0 << 8 | Int64($1) } }.flatMap { $0 < 0 ? nil : $0 }
+    }
 
     mutating func count() -> UInt32? { take(4).map { $0.reduce(0) { $0 << 8 | UInt32($1) } } }
 

@@ -96,6 +96,13 @@ package final class EntityWriter: EntityWriting {
         if let expectedLength, case .open = state, monitor.withLock({ $0.length }) != expectedLength {
             abandon(.wrongLength)
         }
+        return commit(head: head, expires: expires)
+    }
+
+    /// Declares that no more content comes than was appended, fewer octets than expected: `head` says so.
+    package func finishCut(head: [UInt8]) -> Bool { commit(head: head, expires: nil) }
+
+    private func commit(head: [UInt8]?, expires: Timestamp??) -> Bool {
         var record = record
         if let head { record.head = head }
         if let expires { record.expires = expires }
@@ -136,14 +143,14 @@ package final class EntityWriter: EntityWriting {
         if core.queue.accept(operation) { return true }
         core.queue.release(held)
         abandon(.unavailable)
-        return finish(head: nil, expires: nil)
+        return commit(head: nil, expires: nil)
     }
 
     private func finishFile(_ record: EntityRecord) -> Bool {
         let operation = Operation(key: key, change: .write(record, blocks: nil), progress: .spooling)
         guard core.queue.accept(operation) else {
             abandon(.unavailable)
-            return finish(head: nil, expires: nil)
+            return commit(head: nil, expires: nil)
         }
         let (mustSchedule, isAbandoned) = monitor.withLock { state in
             if case .abandoned = state.phase { return (false, true) }

@@ -108,7 +108,7 @@ struct RangeScenarios {
         }
     }
 
-    @Test func `a range of what is not stored is the origin's to answer, and is not stored`() async throws {
+    @Test func `a range of what is not stored is the origin's to answer`() async throws {
         try await Scenario.run { (scene) async throws in
             scene.origin.answer {
                 $0["Range"] == nil

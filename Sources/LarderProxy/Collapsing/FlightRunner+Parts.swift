@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderRules
+import LarderStores
+import LarderUpstream
+
+/// Loads of which parts are stored, or of which only a part came (RFC 9111 §3.3, §3.4).
+extension FlightRunner {
+    // MARK: Parts that come
+
+    /// Lets a 206 through and keeps it as a part, unless more is stored than a part.
+    func keepPart(_ response: UpstreamResponse, _ arrival: Arrival) async throws {
+        let part = Part(head: arrival.head, request: launch.clientHead, times: arrival.times)
+        let stored = part.stored(launch.policy, length: arrival.length)
+        let held = variant(like: stored)
+        guard held?.stored.isPartial ?? true else { return try await pass(response, arrival) }
+        // What is combined is written when it is complete, in memory.
+        let writer = held == nil ? beginWriting(stored, length: arrival.length) : nil
+        let keepsInMemory = context.proxy.keepsInMemory(arrival.length)
+        flight.announce(
+            .response(arrival.head, length: arrival.length, stored: stored), retains: keepsInMemory,
+            expected: arrival.length.map(Int.init) ?? 0, spool: writer.map(Spool.init))
+        let sink = ContentSink(flight, context, writer: writer, keepsInMemory: keepsInMemory)
+        do {
+            try await stream(response, into: sink)
+        } catch {
+            land(part, stored, sink, after: error)
+            throw error
+        }
+        await landWhole(part, stored, sink)
+        finish(response.trailers)
+    }
+
+    // MARK: Parts that are completed
+
+    /// Answers with stored parts and what came of the rest. What is not exactly the rest is not used, and the request
+    /// is sent as the client made it.
+    func complete(_ completion: Completion, by response: UpstreamResponse, _ arrival: Arrival) async throws {
+        let filled = PartialContent.filled(
+            completion.variant.stored, completion.filling, by: arrival.head, contentLength: arrival.length,
+            to: launch.clientHead, requestTime: arrival.times.request, responseTime: arrival.times.response,
+            policy: launch.policy)
+        guard let filled, let source = await Completion.Source(completion.variant) else {
+            return try await startOver(completion, response, arrival)
+        }
+        let end = filled.completeLength ?? filled.range.last + 1
+        let wanted = completion.filling.isRange ? completion.filling.wanted : nil
+        let span = wanted ?? ByteRange(first: 0, last: end - 1)
+        guard wanted != nil || filled.stored.extent == .whole else {
+            return try await startOver(completion, response, arrival)
+        }
+        var head = ResponseHead(status: wanted == nil ? 200 : 206, fields: filled.stored.fields)
+        if wanted != nil {
+            head.fields[.contentRange] = "\(ContentRange.range(span, completeLength: filled.completeLength))"
+        }
+        let part = wanted.map { _ in Part(head: head, request: launch.clientHead, times: arrival.times) }
+        let stored = part?.stored(launch.policy, length: span.count) ?? filled.stored
+        let mayStore = mayStore(arrival, as: completion.filling)
+        let keepsInMemory = mayStore && context.proxy.keepsInMemory(span.count)
+        let writer =
+            mayStore && part == nil && context.proxy.mayKeep(span.count)
+            ? beginWriting(stored, length: span.count) : nil
+        flight.announce(
+            .response(head, length: span.count, stored: mayStore ? stored : nil), retains: keepsInMemory,
+            expected: Int(clamping: span.count), spool: writer.map(Spool.init))
+        let sink = ContentSink(flight, context, writer: writer, keepsInMemory: keepsInMemory)
+        do {
+            try await pour(source, span.first..<filled.range.first, of: completion, into: sink)
+            try await pour(response, until: filled.range.last + 1 - span.first, of: completion, into: sink)
+            try await pour(source, filled.range.last + 1..<span.last + 1, of: completion, into: sink)
+        } catch {
+            if let part {
+                land(part, stored, sink, after: error)
+            } else {
+                keepCut(stored, sink, after: error)
+            }
+            throw error
+        }
+        guard mayStore else {
+            forget(completion.variant)
+            return finish(Fields())
+        }
+        guard let part else { return complete(stored, sink.writer, trailers: Fields()) }
+        await landWhole(part, stored, sink)
+        finish(Fields())
+    }
+
+    /// What came is about another representation, or no part: what is stored is of no use any more.
+    private func startOver(
+        _ completion: Completion, _ response: UpstreamResponse, _ arrival: Arrival
+    ) async throws {
+        switch arrival.head.status {
+        case 200 where completion.filling.isRange && !launch.clientHead.fields.contains(.ifRange), 206, 304, 416:
+            // This is the answer to our question, not to the client's.
+            forget(completion.variant)
+            response.abort()
+            try await load(launch.request, validating: nil)
+        case 200:
+            forget(completion.variant)
+            fallthrough
+        default:
+            if arrival.isKept { try await keep(response, arrival) } else { try await pass(response, arrival) }
+        }
+    }
+
+    /// Whether what `arrival` brings may be stored, seen as the answer to the request that was sent.
+    private func mayStore(_ arrival: Arrival, as filling: Filling) -> Bool {
+        var request = launch.clientHead
+        request.fields[.range] = filling.range
+        let decision = Storability.decide(
+            request: request, target: launch.uri, response: arrival.head, policy: launch.policy,
+            responseTime: arrival.times.response)
+        if case .store = decision { return true }
+        return false
+    }
+
+    private func pour(
+        _ source: Completion.Source, _ range: Range<Int64>, of completion: Completion, into sink: ContentSink
+    ) async throws {
+        var offset = range.lowerBound
+        while offset < range.upperBound {
+            guard let chunks = await source.read(offset..<range.upperBound) else {
+                forget(completion.variant)
+                throw Problem.storedContentLost
+            }
+            for chunk in chunks {
+                context.counters.add(.saved, chunk.count)
+                await sink.take(chunk)
+                offset += Int64(chunk.count)
+            }
+        }
+    }
+
+    /// Moves what comes until the sink has `end` octets: not one more, and not one less.
+    private func pour(
+        _ response: UpstreamResponse, until end: Int64, of completion: Completion, into sink: ContentSink
+    ) async throws {
+        while let chunk = try await response.nextChunk() {
+            context.counters.add(.received, chunk.count)
+            guard sink.total + Int64(chunk.count) <= end else { break }
+            await sink.take(chunk)
+        }
+        guard sink.total == end else {
+            response.abort()
+            forget(completion.variant)
+            throw UpstreamError.wrongPart
+        }
+    }
+
+    // MARK: What broke off
+
+    /// Keeps what came of a 200 that broke off, if the rest can be put behind it one day; the store commits it as
+    /// incomplete, and so never takes it for more.
+    func keepCut(_ stored: StoredResponse, _ sink: ContentSink, after error: any Error) {
+        let cut =
+            (error as? UpstreamError)?.code == .protocolError
+            ? nil : PartialContent.cut(stored, after: sink.total, policy: launch.policy)
+        guard let cut, policyAtLanding(of: stored) != nil, !isSuperseded(stored) else {
+            sink.writer?.abort()
+            return
+        }
+        keep(cut, in: sink, whereHeld: variant(like: cut))
+    }
+
+    /// The same for a part.
+    private func land(_ part: Part, _ stored: StoredResponse, _ sink: ContentSink, after error: any Error) {
+        // Beside other parts a torn one is not worth combining.
+        guard variant(like: stored) == nil else {
+            sink.writer?.abort()
+            return
+        }
+        keepCut(stored, sink, after: error)
+    }
+
+    /// Keeps an incomplete response in place of one that has less.
+    private func keep(_ cut: StoredResponse, in sink: ContentSink, whereHeld held: Variant?) {
+        let memory = launch.resource.memory
+        let isBetter =
+            held.map { held in
+                held.stored.isPartial
+                    && (held.stored.facts.eTag != cut.facts.eTag || held.content.length < sink.total)
+            } ?? true
+        guard isBetter else {
+            sink.writer?.abort()
+            return
+        }
+        let isStored = sink.writer?.finishCut(
+            head: StoredResponseCoding.encode(cut, normalises: launch.policy.normalisedVary))
+        if let content = flight.retainedContent {
+            let variant = variant(cut, content)
+            if memory.landPart(variant, replacing: held, epoch: epoch, mark: mark) { landed() }
+        } else if isStored == true, !isSuperseded(cut) {
+            memory.forgetStoreRead(variance: cut.variance)
+        }
+        // Once more, as it may have happened before the store heard of the entity.
+        if isSuperseded(cut) { removeFromStore(cut) }
+    }
+
+    // MARK: Landing
+
+    /// Makes a part that came whole a variant, together with those that are held of the same representation.
+    private func landWhole(_ part: Part, _ stored: StoredResponse, _ sink: ContentSink) async {
+        let memory = launch.resource.memory
+        let isWanted = policyAtLanding(of: stored) != nil && !isSuperseded(stored)
+        if !isWanted { sink.writer?.abort() }
+        let isStored = sink.writer?.finish() ?? false
+        defer { if isSuperseded(stored) { removeFromStore(stored) } }
+        guard isWanted else { return }
+        guard let content = flight.retainedContent else {
+            if isStored, !isSuperseded(stored) { memory.forgetStoreRead(variance: stored.variance) }
+            return
+        }
+        // What is held may change while its content is read.
+        for _ in 0..<4 {
+            let held = variant(like: stored)
+            guard let landing = await part.landing(stored, content, beside: held, for: launch) else { return }
+            let variant = variant(landing.stored, landing.content)
+            guard memory.landPart(variant, replacing: held, epoch: epoch, mark: mark) else { continue }
+            landed()
+            if sink.writer == nil, landing.isWorthWriting, let storing = context.proxy.storing {
+                let writer = storing.begin(
+                    landing.stored, of: launch.resource, service: launch.service, length: variant.content.length,
+                    policy: launch.policy)
+                for chunk in landing.content { writer.append(chunk) }
+                writer.finish()
+            }
+            return
+        }
+    }
+
+    /// A configuration that came during the load judges what has landed.
+    private func landed() {
+        judgeAgain(after: launch.policy)
+        context.proxy.registry.charge(launch.resource, content: launch.resource.memory.cost)
+    }
+
+    private func removeFromStore(_ stored: StoredResponse) {
+        context.proxy.storing?.remove(stored.variance, of: launch.resource, service: launch.service)
+    }
+
+    private func variant(_ stored: StoredResponse, _ content: [ContentChunk]) -> Variant {
+        let chunks = ContentChunk.coalesced(content)
+        return Variant(
+            stored: stored, content: .memory(chunks, length: chunks.reduce(0) { $0 + $1.count }),
+            storedAt: stored.responseTime, via: context.configuration.via)
+    }
+
+    /// What is held for the requests that `stored` is for.
+    private func variant(like stored: StoredResponse) -> Variant? {
+        launch.resource.memory.snapshot.variants.first { $0.stored.variance == stored.variance }
+    }
+
+    private func forget(_ variant: Variant) {
+        launch.resource.memory.removeVariants { $0 === variant }
+        context.proxy.storing?.remove(variant, of: launch.resource, service: launch.service)
+    }
+}
+
+extension UpstreamError {
+    /// More or less came than the head said.
+    fileprivate static let wrongPart = UpstreamError(
+        .protocolError, "The origin sent a part that is not as long as it said.")
+}

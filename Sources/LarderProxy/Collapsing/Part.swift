@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderRules
+
+/// A 206 response for a load, about to be kept.
+struct Part {
+    let head: ResponseHead
+    /// The request it answers, with the client's `Range`.
+    let request: RequestHead
+    let times: Arrival.Times
+
+    /// What is kept: its content, and what is made of it.
+    struct Landing {
+        let stored: StoredResponse
+        let content: [ContentChunk]
+        /// Whether enough is new for what the store holds to be written anew.
+        let isWorthWriting: Bool
+    }
+
+    /// The response as it is kept by itself; one that has everything is a 200.
+    func stored(_ policy: CachePolicy, length: Int64?) -> StoredResponse {
+        var kept = head
+        if case .range(let range, let completeLength?) = ContentRange(head.fields), range.count == completeLength,
+            length ?? completeLength == completeLength
+        {
+            kept.status = 200
+            kept.fields.remove(.contentRange)
+        }
+        return StoredResponse(
+            kept, to: request, requestTime: times.request, responseTime: times.response, contentLength: length,
+            policy: policy)
+    }
+
+    /// What to keep of `content`, which is all of the part, and of `held`; nil to keep `held` as it is.
+    func landing(
+        _ stored: StoredResponse, _ content: [ContentChunk], beside held: Variant?, for launch: FlightLaunch
+    ) async -> Landing? {
+        let length = content.reduce(0) { $0 + Int64($1.count) }
+        let alone = Landing(
+            stored: self.stored(launch.policy, length: length), content: content, isWorthWriting: true)
+        guard let held else { return alone }
+        guard held.stored.isPartial else { return nil }
+        // A whole takes the place of any part.
+        guard alone.stored.isPartial else { return alone }
+        let decision = PartialContent.combine(
+            held.stored, with: head, to: request, contentLength: length, requestTime: times.request,
+            responseTime: times.response, policy: launch.policy)
+        guard case .combined(let combined) = decision, case .range(let range, _) = ContentRange(head.fields) else {
+            return held.stored.extent == .asReceived || alone.stored.extent != .asReceived ? alone : nil
+        }
+        let octets = combined.contentLength ?? 0
+        if case .parts(let parts, _) = combined.extent, parts.count > PartialContent.partLimit { return nil }
+        guard octets <= Int64(launch.context.proxy.memoryObjectLimit) else { return nil }
+        guard let spliced = await splice(held, combined, content, at: range) else { return alone }
+        return Landing(
+            stored: combined, content: spliced,
+            isWorthWriting: !combined.isPartial || (octets - held.content.length) * 4 >= octets)
+    }
+
+    /// The octets of `combined`: those of the new part, and around them those that were held.
+    private func splice(
+        _ held: Variant, _ combined: StoredResponse, _ content: [ContentChunk], at range: ByteRange
+    ) async -> [ContentChunk]? {
+        guard let source = await Completion.Source(held) else { return nil }
+        var spliced: [ContentChunk] = []
+        var ranges = [ByteRange(first: 0, last: (combined.contentLength ?? 1) - 1)]
+        if case .parts(let parts, _) = combined.extent { ranges = parts }
+        for part in ranges {
+            var position = part.first
+            while position <= part.last {
+                if range.first == position {
+                    spliced += content
+                    position = range.last + 1
+                    continue
+                }
+                let end = position < range.first ? min(part.last + 1, range.first) : part.last + 1
+                guard let chunks = await source.read(position..<end) else { return nil }
+                spliced += chunks
+                position += chunks.reduce(0) { $0 + Int64($1.count) }
+            }
+        }
+        return spliced
+    }
+}
