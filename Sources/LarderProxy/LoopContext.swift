@@ -18,6 +18,8 @@ final class LoopContext {
     /// Where input is read to that is answered at once.
     let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: BufferPool.size, alignment: 16)
     private var clientKinds: [Router.Client: ClientKind] = [:]
+    /// The streams of events on this loop.
+    private(set) var events: LoopEvents!
     private(set) var isDraining = false
     private var connections: [ObjectIdentifier: DownstreamConnection] = [:]
     private var listeners: [Listener] = []
@@ -34,6 +36,7 @@ final class LoopContext {
         front = LoopFront(limit: proxy.registry.limit / 64 / max(1, proxy.counters.count))
         upstream = UpstreamPool(
             loop: loop, connector: loop.makeConnectorHere(), settings: configuration.upstreamSettings)
+        events = LoopEvents(loop: loop, proxy: proxy)
     }
 
     deinit { scratch.deallocate() }
@@ -130,6 +133,7 @@ final class LoopContext {
         listeners.forEach { $0.close() }
         listeners = []
         connections.values.forEach { $0.drain() }
+        events.close()
         upstream.drain()
     }
 

@@ -19,6 +19,8 @@ package final class Proxy: Sendable {
     package let startedAt: Timestamp
     /// What answers requests addressed to Larder itself.
     package let pages: any OwnPages
+    /// Who is told of what happens to resources.
+    package let events: EventHub
     let accessLog: AccessLog
     /// What every loop knows about origins in trouble.
     package let origins: OriginWatch
@@ -65,6 +67,7 @@ package final class Proxy: Sendable {
         startedAt = Timestamp(nanoseconds: time.now())
         accessLog = AccessLog(logger: logger)
         origins = OriginWatch { $0.log(to: logger) }
+        events = EventHub(feed: registry.feed, time: time)
         let count = settings.threads ?? Self.processorCount
         var loops: [EventLoop] = []
         for number in 0..<count { loops.append(try EventLoop(name: "larder-\(number)", time: time)) }
@@ -219,6 +222,7 @@ package final class Proxy: Sendable {
         for context in contexts { await context.turn() }
         for loop in loops { loop.stop() }
         state.withLock { $0.contexts = [] }
+        events.close()
         await storing?.store.close()
     }
 

@@ -56,6 +56,7 @@ package final class Flight: Sendable {
         var expected = 0
         var producer: UnsafeContinuation<Void, Never>?
         var onAbandoned: (@Sendable () -> Void)?
+        var onCancelled: (@Sendable () -> Void)?
 
         var isOver: Bool { trailers != nil || error != nil }
     }
@@ -142,6 +143,14 @@ package final class Flight: Sendable {
         abandoned?()
     }
 
+    /// Looks again whether anybody reads: something else that was interested is no more.
+    func reconsider() {
+        let abandoned = state.withLock { state in
+            state.readers.isEmpty && state.expected == 0 && !state.isOver ? state.onAbandoned : nil
+        }
+        abandoned?()
+    }
+
     /// Wakes a reader that waits: its client went away or its time is up.
     package func interrupt(_ reader: Int) {
         let waiting = state.withLock { state -> UnsafeContinuation<Void, Never>? in
@@ -215,7 +224,18 @@ package final class Flight: Sendable {
     /// The answer, if there is one.
     package var currentAnswer: Answer? { state.withLock { $0.answer } }
 
+    /// Octets of content that have arrived so far.
+    package var received: Int64 { state.withLock { $0.end } }
+
+    /// Has the load cancelled, whoever waits for it.
+    package func cancel() { state.withLock { $0.onCancelled }?() }
+
     // MARK: Producing
+
+    /// Calls `action` when the load is to be cancelled, from then on until it ends.
+    package func onCancelled(_ action: @escaping @Sendable () -> Void) {
+        state.withLock { $0.onCancelled = action }
+    }
 
     /// Calls `action` when the last reader leaves before the end, from then on.
     package func onAbandoned(_ action: @escaping @Sendable () -> Void) {
@@ -318,8 +338,9 @@ package final class Flight: Sendable {
                 state.spool = nil
                 _ = trim(&state)
             }
-            // It may hold what holds this flight.
+            // They may hold what holds this flight.
             state.onAbandoned = nil
+            state.onCancelled = nil
         }
     }
 
@@ -329,6 +350,7 @@ package final class Flight: Sendable {
             state.error = error
             state.retains = false
             state.onAbandoned = nil
+            state.onCancelled = nil
             if state.answer == nil { state.answer = .failed(error) }
         }
     }

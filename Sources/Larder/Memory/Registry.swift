@@ -16,6 +16,8 @@ package final class Registry: Sendable {
     private let limitBytes: Atomic<Int>
     private let evictions = Atomic<Int>(0)
     private let loading = Atomic<Int>(0)
+    /// Where the Resources tell their changes.
+    package let feed = ChangeFeed()
 
     /// - Parameter limit: octets the Resources may take together; a soft limit, as what is in use always stays.
     package init(limit: Int) {
@@ -49,6 +51,7 @@ package final class Registry: Sendable {
         let (resource, isNew) = shards[Registry.shard(copy.hash)].withLock { shard -> (Resource, Bool) in
             if let slot = shard.find(copy), let resource = shard.slots[slot].resource { return (resource, false) }
             let resource = make(copy)
+            resource.memory.attach(ChangeTeller(feed: feed, key: copy, service: resource.service))
             shard.insert(resource, cost: Registry.overhead + copy.bytes.count)
             return (resource, true)
         }

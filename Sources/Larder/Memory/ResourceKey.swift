@@ -63,6 +63,12 @@ package struct ResourceKey: Sendable {
         return copy
     }
 
+    /// The name of the partition.
+    package var partitionName: String {
+        // Four octets of the service before it, one that ends it behind it.
+        urlStart > 4 ? String(decoding: bytes[4..<urlStart - 1], as: UTF8.self) : ""
+    }
+
     /// The URL as it is forwarded, with the mark of the content behind it where that is part of the key.
     package var url: String { String(decoding: bytes[urlStart...], as: UTF8.self) }
 }

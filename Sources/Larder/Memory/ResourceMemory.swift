@@ -36,6 +36,10 @@ package final class ResourceMemory: Sendable {
         package var isCurrent: Bool { !isOver.load(ordering: .acquiring) }
 
         fileprivate func end() { isOver.store(true, ordering: .releasing) }
+
+        func with(_ failure: LoadFailure?) -> Snapshot {
+            Snapshot(variants: variants, failure: failure, isStoreRead: isStoreRead)
+        }
     }
 
     private struct State {
@@ -49,6 +53,11 @@ package final class ResourceMemory: Sendable {
         var unstored: UnstoredResponse?
         /// The mark of `invalidations` up to which everything here is good.
         var checked: UInt64 = 0
+        var teller: ChangeTeller?
+        /// How many events there were.
+        var sequence: UInt64 = 0
+        /// Those who watch this Resource, which is interest in its loads.
+        var observers = 0
     }
 
     /// What concerns the Resource besides what is done to it alone.
@@ -109,6 +118,7 @@ package final class ResourceMemory: Sendable {
             guard kept.count < state.snapshot.variants.count else { return }
             // What the store still has was not meant.
             state.snapshot = Snapshot(variants: kept, failure: state.snapshot.failure)
+            tell(.newData(.wipe), &state)
         }
     }
 
@@ -122,10 +132,15 @@ package final class ResourceMemory: Sendable {
     }
 
     private func empty(_ state: inout State, storeIsEmpty: Bool) {
+        let wasBlank = state.snapshot.variants.isEmpty && state.snapshot.failure == nil && state.unstored == nil
         state.snapshot = Snapshot(isStoreRead: storeIsEmpty)
         state.epoch += 1
         state.unstored = nil
+        let cancelled = state.flights.count
         state.flights.removeAll()
+        // Of what was in some partitions only, the others have nothing to tell.
+        if !wasBlank || cancelled > 0 { tell(.newData(.wipe), &state) }
+        for _ in 0..<cancelled { tell(.requestCancelled, &state) }
     }
 
     /// How many variants a Resource keeps; the oldest goes first, so that a `Vary` on something wild stays cheap.
@@ -197,13 +212,17 @@ package final class ResourceMemory: Sendable {
 
     /// Puts `variant` first, in place of those that answer the same requests.
     ///
-    /// - Parameters: what `epoch` and `mark` were when the load began.
+    /// - Parameters: what `epoch` and `mark` were when the load began; `flight` is that load, which ends with this: who
+    ///   comes now finds what has landed.
     @discardableResult
-    package func land(_ variant: Variant, epoch: UInt64? = nil, mark: UInt64? = nil) -> Landing {
+    package func land(
+        _ variant: Variant, epoch: UInt64? = nil, mark: UInt64? = nil, ending flight: Flight? = nil
+    ) -> Landing {
         state.withLock { state in
             catchUp(&state)
             if let mark, isInvalid(variant.stored, since: mark) { return .superseded }
             if let epoch, epoch != state.epoch { return .superseded }
+            state.flights.removeAll { $0 === flight }
             var kept: [Variant] = []
             var replaced: [Variant] = []
             for other in state.snapshot.variants {
@@ -216,6 +235,7 @@ package final class ResourceMemory: Sendable {
             }
             state.snapshot = Snapshot(variants: [variant] + kept, isStoreRead: state.snapshot.isStoreRead)
             state.unstored = nil
+            tell(variant.stored.status.isError ? .error : .newData(.network), &state)
             return .landed(replaced: replaced)
         }
     }
@@ -302,16 +322,70 @@ package final class ResourceMemory: Sendable {
             if let flight = state.flights.first(where: { isJoinable($0) && $0.retain() }) { return .joined(flight) }
             let flight = make()
             state.flights.append(flight)
+            tell(.requested, &state)
             return .started(flight)
         }
     }
 
-    /// Takes a load off the list: nobody joins it any more.
-    package func retire(_ flight: Flight) {
-        state.withLock { state in state.flights.removeAll { $0 === flight } }
+    /// Takes a load off the list, so that nobody joins it any more. One that ended before, or that a wipe ended,
+    /// changes nothing.
+    package func retire(_ flight: Flight, as end: LoadEnd = .passed) {
+        state.withLock { state in
+            guard let index = state.flights.firstIndex(where: { $0 === flight }) else { return }
+            state.flights.remove(at: index)
+            let snapshot = state.snapshot
+            switch end {
+            case .passed:
+                let isError = state.unstored?.status.isError == true
+                if snapshot.failure != nil { state.snapshot = snapshot.with(nil) }
+                tell(isError ? .error : .newData(.network), &state)
+            case .notModified: tell(.notModified, &state)
+            case .cancelled: tell(.requestCancelled, &state)
+            case .failed(let failure):
+                // What says longer when to ask again stays.
+                if snapshot.failure.map({ $0.at < failure.at }) ?? true { state.snapshot = snapshot.with(failure) }
+                tell(.error, &state)
+            }
+        }
     }
 
     package var flights: [Flight] { state.withLock { $0.flights } }
+
+    // MARK: Being watched
+
+    /// Tells changes to `teller`'s feed from now on.
+    func attach(_ teller: ChangeTeller) { state.withLock { $0.teller = teller } }
+
+    private func tell(_ event: ResourceEvent, _ state: inout State) {
+        state.sequence += 1
+        guard let teller = state.teller, teller.feed.isHeard else { return }
+        teller.feed.append(change(event, state, teller))
+    }
+
+    private func change(_ event: ResourceEvent, _ state: State, _ teller: ChangeTeller) -> ResourceChange {
+        ResourceChange(
+            event: event, key: teller.key, service: teller.service.name, sequence: state.sequence,
+            snapshot: state.snapshot, flights: state.flights, unstored: state.unstored)
+    }
+
+    /// The state as an observer is told it when it comes; nil for a Resource that no registry holds.
+    package var moment: ResourceChange? {
+        state.withLock { state in state.teller.map { change(.observerAdded, state, $0) } }
+    }
+
+    /// Whether anybody watches this very Resource.
+    package var isObserved: Bool { state.withLock { $0.observers > 0 } }
+
+    package func addObserver() { state.withLock { $0.observers += 1 } }
+
+    /// The last observer leaves loads behind that nobody waits for; they are then like those that clients left.
+    package func removeObserver() {
+        let left = state.withLock { state in
+            state.observers -= 1
+            return state.observers == 0 ? state.flights : []
+        }
+        for flight in left { flight.reconsider() }
+    }
 
     // MARK: Reading the store
 
@@ -330,6 +404,7 @@ package final class ResourceMemory: Sendable {
         state.withLock { state in
             state.snapshot = Snapshot(
                 variants: state.snapshot.variants.filter { $0.stored.variance != variance }, isStoreRead: false)
+            state.unstored = nil
         }
     }
 
@@ -382,6 +457,7 @@ package final class ResourceMemory: Sendable {
             state.snapshot = Snapshot(
                 variants: Array((current.variants + added).prefix(ResourceMemory.variantLimit)),
                 failure: current.failure, isStoreRead: isCurrent || current.isStoreRead)
+            if !added.isEmpty { tell(.newData(.cache), &state) }
             return state.readers ?? []
         }
         for continuation in waiting { continuation.resume() }

@@ -42,6 +42,11 @@ extension AdminPages {
                     + (try await many.wipe(keepsStored: keepsStored)).most
                 return OwnResponse(json: ["url": .string(subject.url), "wiped": .integer(count)])
             },
+            "/-/resource/cancel": .changing { request, proxy in
+                let subject = try proxy.subject(of: AdminParameters(request, known: ["url"]).required("url"))
+                return OwnResponse(
+                    json: ["url": .string(subject.url), "cancelled": .integer(proxy.cancelLoads(of: subject))])
+            },
             "/-/resource/load": .changing { try await load($0, $1, onlyIfNeeded: false) },
             "/-/resource/load-if-needed": .changing { try await load($0, $1, onlyIfNeeded: true) },
         ]
@@ -97,7 +102,7 @@ extension AdminPages {
         return group
     }
 
-    private static func filter(_ parameters: AdminParameters, _ proxy: Proxy) throws -> ResourceFilter {
+    static func filter(_ parameters: AdminParameters, _ proxy: Proxy) throws -> ResourceFilter {
         let table = proxy.configuration.router.table
         let service = parameters.text("service")
         if let service, service != table.unclaimed.name, table.named(service)?.name != service {

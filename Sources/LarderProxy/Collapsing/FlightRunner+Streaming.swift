@@ -17,7 +17,7 @@ extension FlightRunner {
         context.counters.count(.unstored(unstored.reason))
         flight.announce(.response(arrival.head, length: arrival.length, stored: nil))
         try await stream(response, into: ContentSink(flight, context, writer: nil, keepsInMemory: false))
-        flight.finish(trailers: response.trailers)
+        finish(response.trailers)
     }
 
     /// Lets a response through and keeps it.
@@ -80,7 +80,7 @@ extension FlightRunner {
             stored: stored.complete(length: Int64(length), policy: policy).marked(stored.standing, policy: policy),
             content: .memory(chunks, length: length),
             storedAt: stored.responseTime, via: context.configuration.via)
-        if case .landed(let replaced) = memory.land(variant, epoch: epoch, mark: mark) {
+        if case .landed(let replaced) = memory.land(variant, epoch: epoch, mark: mark, ending: flight) {
             judgeAgain(after: policy)
             context.proxy.storing?.removeReplaced(replaced, by: variant, of: launch.resource, service: launch.service)
             context.proxy.registry.charge(launch.resource, content: memory.cost)

@@ -27,6 +27,7 @@ extension FlightRunner {
             }
         }
         guard let answer else { return try await loadUnconditionally() }
+        memory.retire(flight, as: .notModified)
         flight.announce(.settled(answer))
         flight.finish(trailers: Fields())
     }

@@ -31,6 +31,7 @@ final class FlightRunner {
 
     func run() async {
         if launch.isBackground { flight.leave(flight.read()) } else { watchInterest() }
+        obeyCancelling()
         do {
             if let completion = launch.completion {
                 try await load(completion.request, validating: nil, completing: completion)
@@ -40,6 +41,7 @@ final class FlightRunner {
         } catch {
             if (error as? UpstreamError)?.hold == nil { context.counters.add(.upstreamErrors) }
             if !abort.isAborted { remember(error) }
+            retire(after: error)
             flight.fail(error)
         }
         launch.resource.memory.retire(flight)
@@ -51,13 +53,27 @@ final class FlightRunner {
         let loop = context.loop
         let flight = flight
         let abort = Confined(abort)
+        let resource = launch.resource
         flight.onAbandoned { [weak flight] in
             loop.execute { [weak flight] loop in
                 loop.timer(after: grace) {
-                    if flight?.interest == 0 { abort.value.abort() }
+                    if flight?.interest == 0, !resource.memory.isObserved { abort.value.abort() }
                 }
             }
         }
+    }
+
+    /// An operator can cancel a load that others wait for.
+    private func obeyCancelling() {
+        let loop = context.loop
+        let abort = Confined(abort)
+        flight.onCancelled { loop.execute { _ in abort.value.abort() } }
+    }
+
+    private func retire(after error: any Error) {
+        let now = context.now()
+        let failure = LoadFailure(at: now, retryAt: now, error: error)
+        launch.resource.memory.retire(flight, as: abort.isAborted ? .cancelled : .failed(failure))
     }
 
     // MARK: The request
@@ -81,8 +97,12 @@ final class FlightRunner {
         }
         let arrival = Arrival(response, times, for: launch)
         if sender.isForAnotherPartition {
-            if let completion { return try await startOver(completion, response, arrival) }
-            return try await pass(response, arrival)
+            // What was to be completed is another partition's now.
+            guard completion != nil, [206, 304, 416].contains(arrival.head.status) else {
+                return try await pass(response, arrival)
+            }
+            response.abort()
+            return try await load(launch.request, validating: nil)
         }
         if let completion { return try await complete(completion, by: response, arrival) }
         if arrival.isPart { return try await keepPart(response, arrival) }

@@ -21,6 +21,7 @@ extension Exchange {
         PreparedHead.appendStatusLine(response.status, to: &out)
         PreparedHead.append(fields, to: &out)
         record.status = response.status
+        if let events = response.events { return try await send(events) }
         finishHead(length: Int64(response.content.count))
         try await sendHead(with: [ContentChunk(response.content)])
     }

@@ -51,6 +51,8 @@ package struct OwnResponse: Sendable {
     package var status: Status
     package var fields: Fields
     package var content: [UInt8]
+    /// Set for an answer that is a stream of events in place of `content`.
+    package var events: OwnEvents?
 
     package init(status: Status = 200, type: String, _ content: some Sequence<UInt8>, fields: Fields = Fields()) {
         self.status = status
@@ -67,5 +69,17 @@ package struct OwnResponse: Sendable {
             fields: problem.fields)
         if format == .html { fields[.contentSecurityPolicy] = "default-src 'none'; style-src 'unsafe-inline'" }
         fields[.proxyStatus] = ProxyStatus(problem.proxyError, details: problem.title).member()
+    }
+}
+
+/// A stream of events as an answer.
+package struct OwnEvents: Sendable {
+    package var subject: EventSubject
+    /// Done as soon as the stream tells everything that happens.
+    package var whenSubscribed: (@Sendable () async -> Void)?
+
+    package init(_ subject: EventSubject, whenSubscribed: (@Sendable () async -> Void)? = nil) {
+        self.subject = subject
+        self.whenSubscribed = whenSubscribed
     }
 }

@@ -51,4 +51,11 @@ extension Proxy {
         if let resource = registry.resource(for: key) { wipe(resource) }
         return count
     }
+
+    /// Cancels the loads under way of a resource; those who wait for them get an error. Returns how many there were.
+    package func cancelLoads(of subject: ResourceSubject) -> Int {
+        let flights = registry.resource(for: subject.key(in: .shared))?.memory.flights ?? []
+        for flight in flights { flight.cancel() }
+        return flights.count
+    }
 }

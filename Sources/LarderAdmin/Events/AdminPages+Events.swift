@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderProxy
+
+/// The stream of events (model: 9.6).
+extension AdminPages {
+    static func eventPages(_ walkers: WorkerPool) -> [String: Page] {
+        ["/-/events": .reading { request, proxy in try events(request, proxy, walkers) }]
+    }
+
+    /// `Last-Event-ID` is accepted and needs nothing: every stream begins with the state, not with history.
+    private static func events(_ request: OwnRequest, _ proxy: Proxy, _ walkers: WorkerPool) throws -> OwnResponse {
+        let parameters = try AdminParameters(request, known: ["url", "match", "service", "content", "loadIfNeeded"])
+        let hasContent = try parameters.choice("content", of: ["0", "1"], default: "0") == "1"
+        let wantsLoad = try parameters.choice("loadIfNeeded", of: ["0", "1"], default: "0") == "1"
+        let suffix = hasContent ? " content" : ""
+        var events: OwnEvents
+        if parameters.text("url") != nil {
+            for name in ["match", "service"] where parameters.text(name) != nil {
+                throw Problem.badParameter("‘url’ and ‘\(name)’ exclude each other.", advice: "Give one of them.")
+            }
+            let subject = try proxy.subject(of: parameters.required("url"))
+            events = OwnEvents(
+                EventSubject(
+                    name: "url \(subject.service.number) \(subject.url)\(suffix)", scope: .resource(subject),
+                    hasContent: hasContent, text: EventWording(about: .url(subject.url), walkers: walkers)))
+            if wantsLoad {
+                let reach = Reach(isLoopback: request.isLoopback)
+                // What becomes of it is told by the stream.
+                events.whenSubscribed = { _ = try? await proxy.loadIfNeeded(subject, from: reach) }
+            }
+        } else {
+            guard !wantsLoad else {
+                throw Problem.badParameter(
+                    "‘loadIfNeeded’ loads one resource, and this stream is about many.", advice: "Name it with ‘url’.")
+            }
+            let filter = try filter(parameters, proxy)
+            let (match, service) = (parameters.text("match"), parameters.text("service"))
+            events = OwnEvents(
+                EventSubject(
+                    name: "match \(service ?? "*") \(match ?? "**")\(suffix)",
+                    scope: .matching { filter.accepts(ResourceURL($0.key.url), service: $0.service) },
+                    hasContent: hasContent, text: EventWording(about: .pattern(match, filter), walkers: walkers)))
+        }
+        var response = OwnResponse(type: "text/event-stream", [])
+        response.events = events
+        return response
+    }
+}
+
+extension Proxy {
+    /// Has a resource loaded unless it is up to date, as a client without wishes would.
+    fileprivate func loadIfNeeded(_ subject: ResourceSubject, from reach: Reach) async throws -> LoadOutcome {
+        let fields: Fields = ["Accept": "*/*", "User-Agent": "larder/\(LarderVersion.current)"]
+        return try await load(subject, fields: fields, onlyIfNeeded: true, from: reach)
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderProxy
+
+/// The words of a stream of events: each event is an `id` and JSON data.
+///
+/// The name of an event is a member of the data rather than a field of its own: browsers would mistake a field
+/// `event: error` for the failure of the stream.
+struct EventWording: EventText {
+    /// What the stream is about.
+    enum About: Sendable {
+        case url(String)
+        case pattern(String?, ResourceFilter)
+    }
+
+    let about: About
+    let walkers: WorkerPool
+
+    init(about: About, walkers: WorkerPool) {
+        self.about = about
+        self.walkers = walkers
+    }
+
+    /// How many resources a snapshot of many tells of.
+    static let limit = 1_000
+
+    func event(_ change: ResourceChange, withContent: Bool, now: Timestamp) -> [UInt8] {
+        var data: JSONObject = ["event": .string(change.event.name)]
+        if case .newData(let source) = change.event { data["source"] = .string(source.rawValue) }
+        EventWording.describe(change, withContent: withContent, now: now, in: &data)
+        return EventWording.octets(id: change.sequence, data)
+    }
+
+    var farewell: [UInt8] { EventWording.octets(id: nil, ["event": "stoppedObserving"]) }
+
+    func snapshot(of subject: EventSubject, _ resource: Resource?, in proxy: Proxy) async -> EventSnapshot {
+        let begun = proxy.registry.feed.last
+        let now = proxy.now
+        var octets: [UInt8] = []
+        var moments: [ResourceChange] = []
+        if let moment = resource?.memory.moment {
+            moments = [moment]
+            var data: JSONObject = ["event": "observerAdded"]
+            EventWording.describe(moment, withContent: subject.hasContent, now: now, in: &data)
+            octets = EventWording.octets(id: moment.sequence, data)
+        } else if case .pattern(let match, let filter) = about {
+            let found = await EventWording.moments(of: filter, in: proxy, walkers)
+            moments = found ?? []
+            var data: JSONObject = ["event": "observerAdded", "match": .string(match ?? "**")]
+            data["isComplete"] = .bool(found.map { $0.count <= EventWording.limit } ?? false)
+            data["resources"] = .array(
+                moments.prefix(EventWording.limit).map { moment in
+                    var entry = JSONObject()
+                    EventWording.describe(moment, withContent: subject.hasContent, now: now, in: &entry)
+                    return .object(entry)
+                })
+            octets = EventWording.octets(id: begun, data)
+        }
+        let sequences = moments.reduce(into: [:]) { $0[$1.key] = $1.sequence }
+        return EventSnapshot(
+            octets, begun: begun, complete: proxy.registry.feed.last, sequences: sequences, at: now)
+    }
+
+    /// The resources in memory that `filter` accepts and about which there is something to say, one more than a snapshot
+    /// tells of when there are too many; nil when too many are being looked for.
+    private static func moments(
+        of filter: ResourceFilter, in proxy: Proxy, _ walkers: WorkerPool
+    ) async -> [ResourceChange]? {
+        try? await walkers.run {
+            var found: [ResourceChange] = []
+            proxy.registry.forEach { resource in
+                guard found.count <= limit, filter.accepts(resource.url, service: resource.service.name),
+                    let moment = resource.memory.moment, !moment.isBlank
+                else { return }
+                found.append(moment)
+            }
+            return found
+        }
+    }
+
+    private static func describe(
+        _ change: ResourceChange, withContent: Bool, now: Timestamp, in data: inout JSONObject
+    ) {
+        data["url"] = .string(change.key.url)
+        data["service"] = .string(change.service)
+        if !change.key.partitionName.isEmpty { data["partition"] = .string(change.key.partitionName) }
+        data["sequence"] = .integer(change.sequence)
+        data["state"] = .object(StateReport(change, now: now).json(withContent: withContent))
+    }
+
+    private static func octets(id: UInt64?, _ data: JSONObject) -> [UInt8] {
+        // JSON text has no line ends of its own.
+        var text = id.map { "id: \($0)\n" } ?? ""
+        text += "data: \(JSONValue.object(data))\n\n"
+        return Array(text.utf8)
+    }
+}
+
+extension ResourceChange {
+    /// Whether nothing is known about the resource.
+    var isBlank: Bool { snapshot.variants.isEmpty && snapshot.failure == nil && flights.isEmpty && unstored == nil }
+}

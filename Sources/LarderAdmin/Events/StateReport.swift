@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderProxy
+import LarderRules
+
+/// The state of a resource in the model's words (model: 3.4): data, error and loading are independent of each other.
+struct StateReport {
+    private let snapshot: ResourceMemory.Snapshot
+    private let flights: [Flight]
+    private let unstored: UnstoredResponse?
+    private let now: Timestamp
+
+    /// The largest content that goes along with an event.
+    static let contentLimit = 16 << 10
+
+    init(_ change: ResourceChange, now: Timestamp) {
+        snapshot = change.snapshot
+        flights = change.flights
+        unstored = change.unstored
+        self.now = now
+    }
+
+    func json(withContent: Bool) -> JSONObject {
+        var state: JSONObject = [
+            "isLoading": .bool(!flights.isEmpty), "isUpToDate": .bool(isUpToDate),
+            "timestamp": timestamp.map { .time($0) } ?? .null,
+            "latestData": latestData.map { .object(json(of: $0, withContent: withContent)) } ?? .null,
+            "latestError": latestError ?? .null,
+        ]
+        state["loads"] = .array(flights.map(StateReport.json))
+        state["variants"] = .integer(snapshot.variants.count)
+        return state
+    }
+
+    /// The newest variant that is no error.
+    private var latestData: Variant? { snapshot.variants.first { !$0.stored.status.isError } }
+
+    /// What the last load failed with: no answer, or one that says so.
+    private var latestError: JSONValue? {
+        if let failure = snapshot.failure {
+            return [
+                "at": .time(failure.at), "askedAgainFrom": .time(failure.retryAt), "error": .string("\(failure.error)"),
+            ]
+        }
+        if let unstored, unstored.status.isError {
+            return ["at": .time(unstored.at), "status": .integer(unstored.status.rawValue)]
+        }
+        guard let newest = snapshot.variants.first, newest.stored.status.isError else { return nil }
+        return ["at": .time(newest.stored.responseTime), "status": .integer(newest.stored.status.rawValue)]
+    }
+
+    private var timestamp: Timestamp? {
+        [snapshot.variants.first?.stored.responseTime, snapshot.failure?.at, unstored?.at].compactMap(\.self).max()
+    }
+
+    /// Whether a plain request would be answered without the origin being asked.
+    private var isUpToDate: Bool {
+        if let failure = snapshot.failure { return now < failure.retryAt }
+        guard let newest = snapshot.variants.first?.stored else { return false }
+        return newest.standing == .asReceived && !newest.facts.validatesAlways && Freshness.isFresh(newest, at: now)
+    }
+
+    private func json(of variant: Variant, withContent: Bool) -> JSONObject {
+        let stored = variant.stored
+        var data: JSONObject = [
+            "status": .integer(stored.status.rawValue), "bytes": .integer(variant.content.length),
+            "timestamp": .time(stored.responseTime), "age": .integer(Age.currentAge(of: stored, at: now).wholeSeconds),
+        ]
+        for (name, field) in [
+            ("contentType", FieldName.contentType), ("eTag", .eTag), ("lastModified", .lastModified),
+        ] {
+            if let value = stored.fields[field] { data[name] = .string(value) }
+        }
+        if withContent, let content = StateReport.content(of: variant) { data["content"] = content }
+        return data
+    }
+
+    /// Small content that is JSON, as such, or text; nil for all other.
+    private static func content(of variant: Variant) -> JSONValue? {
+        guard case .memory(let chunks, let length) = variant.content, length <= contentLimit,
+            !variant.stored.fields.contains(.contentEncoding)
+        else { return nil }
+        let type = variant.stored.fields[.contentType]?.lowercased().prefix { $0 != ";" } ?? ""
+        let isJSON = type.hasSuffix("/json") || type.hasSuffix("+json")
+        guard isJSON || type.hasPrefix("text/") else { return nil }
+        var octets: [UInt8] = []
+        for chunk in chunks { chunk.withBytes { octets.append(contentsOf: $0) } }
+        if isJSON, let value = try? JSONValue(parsing: octets) { return value }
+        return String(validating: octets, as: UTF8.self).map { .string($0) }
+    }
+
+    static func json(_ flight: Flight) -> JSONValue {
+        [
+            "started": .time(flight.startedAt), "kind": .string(flight.isValidation ? "validation" : "load"),
+            "clients": .integer(flight.interest), "hasHead": .bool(flight.isAnswered),
+            "bytes": .integer(flight.received),
+        ]
+    }
+}

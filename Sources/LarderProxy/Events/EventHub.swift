@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+
+/// Brings the changes of Resources to the streams that tell of them.
+///
+/// A thread of its own takes changes from the feed, words each once, and puts it into the mailbox of every loop that has
+/// a stream about it; the loop passes it on to its streams. So a Resource's turn costs the same however many watch,
+/// and what waits anywhere is bounded: who falls behind gets a snapshot instead of what it missed.
+package final class EventHub: Sendable {
+    private struct State {
+        var topics: [String: Topic] = [:]
+        var exact: [EventKey: [Topic]] = [:]
+        var broad: [Topic] = []
+        var lastTopic = 0
+        var worker: WorkerPool?
+        var isClosed = false
+    }
+
+    /// What streams with one subject are on.
+    final class Topic: Sendable {
+        let number: Int
+        let subject: EventSubject
+        /// The loops that have such streams.
+        let mailboxes = Lock<[EventMailbox]>([])
+
+        init(number: Int, subject: EventSubject) {
+            self.number = number
+            self.subject = subject
+        }
+    }
+
+    private let feed: ChangeFeed
+    private let time: any TimeSource
+    private let state = Lock(State())
+
+    init(feed: ChangeFeed, time: any TimeSource) {
+        self.feed = feed
+        self.time = time
+    }
+
+    /// How many different subjects are watched.
+    package var topicCount: Int { state.withLock { $0.topics.count } }
+
+    // MARK: Topics
+
+    /// The topic of `subject`, whose events `mailbox` gets from now on; nil when the hub has been closed.
+    func join(_ subject: EventSubject, _ mailbox: EventMailbox) -> Topic? {
+        state.withLock { state in
+            guard !state.isClosed else { return nil }
+            if state.worker == nil { startWorker(&state) }
+            let topic = state.topics[subject.name] ?? make(subject, &state)
+            topic.mailboxes.withLock { $0.append(mailbox) }
+            feed.listen()
+            return topic
+        }
+    }
+
+    func leave(_ topic: Topic, _ mailbox: EventMailbox) {
+        state.withLock { state in
+            let isUnwatched = topic.mailboxes.withLock { mailboxes in
+                mailboxes.removeAll { $0 === mailbox }
+                return mailboxes.isEmpty
+            }
+            feed.ignore()
+            guard isUnwatched else { return }
+            state.topics[topic.subject.name] = nil
+            if let key = topic.subject.exactKey {
+                state.exact[key]?.removeAll { $0 === topic }
+                if state.exact[key]?.isEmpty == true { state.exact[key] = nil }
+            } else {
+                state.broad.removeAll { $0 === topic }
+            }
+        }
+    }
+
+    private func make(_ subject: EventSubject, _ state: inout State) -> Topic {
+        state.lastTopic += 1
+        let topic = Topic(number: state.lastTopic, subject: subject)
+        state.topics[subject.name] = topic
+        if let key = subject.exactKey {
+            state.exact[key, default: []].append(topic)
+        } else {
+            state.broad.append(topic)
+        }
+        return topic
+    }
+
+    // MARK: Passing on
+
+    private func startWorker(_ state: inout State) {
+        // One batch is passed on while the next one may be waiting for its turn.
+        let worker = WorkerPool(name: "larder-events", threads: 1, queueLimit: 4)
+        state.worker = worker
+        feed.onChange { [weak self] in
+            guard let self else { return }
+            _ = worker.submit { self.passOn() }
+        }
+    }
+
+    private func passOn() {
+        let batch = feed.take()
+        let (exact, broad, all) = state.withLock { ($0.exact, $0.broad, $0.topics) }
+        if batch.hasGap {
+            for topic in all.values { for mailbox in topic.mailboxes.withLock({ $0 }) { mailbox.putGap() } }
+        }
+        for (number, change) in batch.changes {
+            var topics = exact[EventKey(service: change.key.serviceNumber, url: change.key.url)] ?? []
+            for topic in broad {
+                if case .matching(let accepts) = topic.subject.scope, accepts(change) { topics.append(topic) }
+            }
+            var worded: [Bool: ContentChunk] = [:]
+            let now = Timestamp(nanoseconds: time.now())
+            for topic in topics {
+                let subject = topic.subject
+                let octets =
+                    worded[subject.hasContent]
+                    ?? ContentChunk(subject.text.event(change, withContent: subject.hasContent, now: now))
+                worded[subject.hasContent] = octets
+                let item = EventItem(number: number, key: change.key, sequence: change.sequence, octets: octets)
+                for mailbox in topic.mailboxes.withLock({ $0 }) { mailbox.put(item, for: topic.number) }
+            }
+        }
+    }
+
+    /// Ends the thread; nobody is told of anything any more.
+    func close() {
+        let worker = state.withLock { state in
+            state.isClosed = true
+            return state.worker.take()
+        }
+        worker?.shutdown()
+    }
+}
+
+/// Events on their way to a loop.
+final class EventMailbox: Sendable {
+    struct Content: Sendable {
+        var items: [(topic: Int, item: EventItem)] = []
+        /// Whether something was dropped: every stream of the loop needs a snapshot.
+        var hasGap = false
+    }
+
+    private struct State {
+        var content = Content()
+        var isAnnounced = false
+    }
+
+    private let state = Lock(State())
+    private let owner: LoopBound<LoopEvents>
+    private static let limit = 8_192
+
+    init(owner: LoopBound<LoopEvents>) { self.owner = owner }
+
+    func put(_ item: EventItem, for topic: Int) {
+        change { content in
+            if content.items.count >= EventMailbox.limit {
+                content.items.removeAll(keepingCapacity: true)
+                content.hasGap = true
+            }
+            content.items.append((topic, item))
+        }
+    }
+
+    func putGap() { change { $0.hasGap = true } }
+
+    /// Takes out everything there is.
+    func content() -> Content {
+        state.withLock { state in
+            defer { state = State() }
+            return state.content
+        }
+    }
+
+    private func change(_ change: (inout Content) -> Void) {
+        let mustAnnounce = state.withLock { state in
+            change(&state.content)
+            defer { state.isAnnounced = true }
+            return !state.isAnnounced
+        }
+        if mustAnnounce { owner.execute { $0.receive() } }
+    }
+}

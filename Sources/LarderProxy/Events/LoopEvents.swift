@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+
+/// The streams of events on one loop. Confined to it.
+///
+/// Streams with the same subject share a short list of events, in which each has its place; so a stream costs the same
+/// however far it is behind, and one whose place has left the list gets a snapshot.
+final class LoopEvents {
+    private let loop: EventLoop
+    private unowned let proxy: Proxy
+    private var topics: [String: LoopTopic] = [:]
+    private var byNumber: [Int: LoopTopic] = [:]
+    /// Where events for this loop come in; there is one while there are streams.
+    private var mailbox: EventMailbox?
+    private var heartbeat: Timer?
+    private var bytes = 0
+
+    /// How often a silent stream shows that it lives.
+    static let heartbeatInterval = Duration.seconds(15)
+    /// What the lists of all topics of a loop may hold together before each is cut to its newest event.
+    private static let byteLimit = 8 << 20
+    /// How many streams are woken in one turn.
+    private static let slice = 128
+
+    init(loop: EventLoop, proxy: Proxy) {
+        self.loop = loop
+        self.proxy = proxy
+    }
+
+    // MARK: Streams
+
+    /// A new stream; nil when Larder is stopping. `leave` must follow.
+    func subscribe(to subject: EventSubject) -> EventSubscriber? {
+        guard let topic = topics[subject.name] ?? make(subject) else { return nil }
+        topic.subscribers += 1
+        if heartbeat == nil { beat() }
+        return EventSubscriber(topic)
+    }
+
+    func leave(_ subscriber: EventSubscriber) {
+        let topic = subscriber.topic
+        topic.waiting[ObjectIdentifier(subscriber)] = nil
+        topic.subscribers -= 1
+        guard topic.subscribers == 0 else { return }
+        bytes -= topic.bytes
+        topics[topic.subject.name] = nil
+        byNumber[topic.hubTopic.number] = nil
+        topic.resource?.memory.removeObserver()
+        if let mailbox { proxy.events.leave(topic.hubTopic, mailbox) }
+        if topics.isEmpty {
+            mailbox = nil
+            heartbeat?.cancel()
+            heartbeat = nil
+        }
+    }
+
+    private func make(_ subject: EventSubject) -> LoopTopic? {
+        let mailbox = mailbox ?? EventMailbox(owner: LoopBound(self, on: loop))
+        guard let hubTopic = proxy.events.join(subject, mailbox) else { return nil }
+        self.mailbox = mailbox
+        let topic = LoopTopic(subject: subject, hubTopic: hubTopic, resource: subject.resource(in: proxy.registry))
+        topic.resource?.memory.addObserver()
+        topics[subject.name] = topic
+        byNumber[hubTopic.number] = topic
+        return topic
+    }
+
+    /// The state of what `subscriber` is about, whose place is behind it from now on.
+    func snapshot(for subscriber: EventSubscriber) async -> ContentChunk {
+        let topic = subscriber.topic
+        let place = topic.end
+        subscriber.position = place
+        let snapshot: EventSnapshot
+        if let known = topic.known(for: proxy, isEnough: subscriber.isLate) {
+            snapshot = known
+        } else {
+            snapshot = await topic.subject.text.snapshot(of: topic.subject, topic.resource, in: proxy)
+            topic.remember(snapshot, at: place)
+        }
+        subscriber.start = snapshot
+        return snapshot.octets
+    }
+
+    // MARK: Events
+
+    /// Passes on what has come for this loop.
+    func receive() {
+        guard let content = mailbox?.content() else { return }
+        var changed: [LoopTopic] = []
+        if content.hasGap {
+            for topic in topics.values {
+                bytes -= topic.drop()
+                topic.isMarked = true
+                changed.append(topic)
+            }
+        }
+        for (number, item) in content.items {
+            guard let topic = byNumber[number] else { continue }
+            bytes += topic.append(item, isTight: bytes > LoopEvents.byteLimit)
+            if !topic.isMarked {
+                topic.isMarked = true
+                changed.append(topic)
+            }
+        }
+        for topic in changed {
+            topic.isMarked = false
+            wake(topic)
+        }
+    }
+
+    /// Wakes the streams that wait for what there is now, some in each turn, so that others on the loop get theirs.
+    private func wake(_ topic: LoopTopic) {
+        guard topic.toWake.isEmpty else { return }
+        topic.toWake = Array(topic.waiting.values)
+        wakeSome(topic)
+    }
+
+    private func wakeSome(_ topic: LoopTopic) {
+        for _ in 0..<min(LoopEvents.slice, topic.toWake.count) {
+            let subscriber = topic.toWake.removeLast()
+            if topic.waiting[ObjectIdentifier(subscriber)] != nil { subscriber.resume() }
+        }
+        if topic.toWake.isEmpty {
+            bytes -= topic.trim()
+            // What came meanwhile is for those who wait again.
+            if topic.waiting.values.contains(where: \.hasSomething) { later(topic, wake) }
+        } else {
+            later(topic, wakeSome)
+        }
+    }
+
+    private func later(_ topic: LoopTopic, _ step: @escaping (LoopTopic) -> Void) {
+        let job = Confined((topic, step))
+        loop.execute { _ in job.value.1(job.value.0) }
+    }
+
+    // MARK: Time and end
+
+    private func beat() {
+        heartbeat = loop.timerHere(after: LoopEvents.heartbeatInterval) { [unowned self] in
+            for topic in topics.values {
+                topic.beats += 1
+                wake(topic)
+            }
+            beat()
+        }
+    }
+
+    /// Ends all streams.
+    func close() {
+        for topic in topics.values {
+            topic.isEnding = true
+            wake(topic)
+        }
+    }
+}
+
+/// The streams of one loop that have the same subject, and the events that some of them have not sent yet.
+final class LoopTopic {
+    let subject: EventSubject
+    let hubTopic: EventHub.Topic
+    /// The one that is watched; nil for a pattern.
+    let resource: Resource?
+    private var items: [EventItem] = []
+    /// The place of `items[0]`.
+    private(set) var first = 0
+    private(set) var bytes = 0
+    var subscribers = 0
+    var waiting: [ObjectIdentifier: EventSubscriber] = [:]
+    /// Those still to be woken for what is there.
+    var toWake: [EventSubscriber] = []
+    /// How many heartbeats there were.
+    var beats = 0
+    var isEnding = false
+    var isMarked = false
+    private var latest: (snapshot: EventSnapshot, place: Int)?
+
+    private static let itemLimit = 256
+    private static let byteLimit = 256 << 10
+
+    init(subject: EventSubject, hubTopic: EventHub.Topic, resource: Resource?) {
+        self.subject = subject
+        self.hubTopic = hubTopic
+        self.resource = resource
+    }
+
+    /// The place behind the last event.
+    var end: Int { first + items.count }
+
+    /// Adds an event; returns by how many octets the list has grown.
+    func append(_ item: EventItem, isTight: Bool) -> Int {
+        let before = bytes
+        items.append(item)
+        bytes += item.octets.count
+        var dropped = 0
+        while items.count - dropped > (isTight ? 1 : LoopTopic.itemLimit)
+            || bytes > LoopTopic.byteLimit && items.count - dropped > 1
+        {
+            bytes -= items[dropped].octets.count
+            dropped += 1
+        }
+        items.removeFirst(dropped)
+        first += dropped
+        return bytes - before
+    }
+
+    /// Forgets events that every stream has sent; returns how many octets they were.
+    func trim() -> Int {
+        guard waiting.count == subscribers, !waiting.values.contains(where: \.hasSomething) else { return 0 }
+        defer { bytes = 0 }
+        first = end
+        items.removeAll()
+        return bytes
+    }
+
+    /// Events were lost: every stream has to begin anew. Returns how many octets were dropped with them.
+    func drop() -> Int {
+        defer { bytes = 0 }
+        // A place that no stream has been at.
+        first = end + 1
+        items.removeAll()
+        return bytes
+    }
+
+    /// Up to `limit` events from a place on, without those that `start` contains.
+    func events(from place: Int, after start: EventSnapshot?, limit: Int) -> (chunks: [ContentChunk], next: Int) {
+        var chunks: [ContentChunk] = []
+        var place = place
+        while place < end, chunks.count < limit {
+            let item = items[place - first]
+            if start?.contains(item) != true { chunks.append(item.octets) }
+            place += 1
+        }
+        return (chunks, place)
+    }
+
+    /// The latest snapshot if it may be used again: when nothing has changed since and no second has passed. For a
+    /// stream that is late it is enough that the events since are still to come to it.
+    func known(for proxy: Proxy, isEnough: Bool) -> EventSnapshot? {
+        guard let latest, latest.snapshot.at.seconds == proxy.now.seconds, latest.place == end else { return nil }
+        return isEnough || latest.snapshot.complete == proxy.registry.feed.last ? latest.snapshot : nil
+    }
+
+    func remember(_ snapshot: EventSnapshot, at place: Int) { latest = (snapshot, place) }
+}
+
+/// One stream of events: its place among the events of its subject.
+final class EventSubscriber {
+    enum Word {
+        /// The state is to be sent, first of all or in place of what was missed.
+        case snapshot
+        case events([ContentChunk])
+        case heartbeat
+        /// Larder is stopping.
+        case ending
+        case gone
+    }
+
+    let topic: LoopTopic
+    var position: Int
+    /// What was sent last of all the state; what it contains is not sent again.
+    var start: EventSnapshot?
+    /// Whether the snapshot it needs is for what it missed.
+    var isLate = false
+    private var needsSnapshot = true
+    private var beats: Int
+    private var isGone = false
+    private var continuation: UnsafeContinuation<Void, Never>?
+
+    /// Events that go out in one write.
+    private static let limit = 32
+
+    init(_ topic: LoopTopic) {
+        self.topic = topic
+        position = topic.end
+        beats = topic.beats
+    }
+
+    /// Whether `next` would not wait.
+    var hasSomething: Bool {
+        needsSnapshot || isGone || topic.isEnding || position != topic.end || beats != topic.beats
+    }
+
+    /// What to send next.
+    func next() async -> Word {
+        while true {
+            if isGone { return .gone }
+            if topic.isEnding { return .ending }
+            if needsSnapshot || position < topic.first {
+                isLate = !needsSnapshot
+                needsSnapshot = false
+                return .snapshot
+            }
+            let (chunks, place) = topic.events(from: position, after: start, limit: EventSubscriber.limit)
+            position = place
+            if !chunks.isEmpty { return .events(chunks) }
+            if beats != topic.beats {
+                beats = topic.beats
+                return .heartbeat
+            }
+            guard position == topic.end else { continue }
+            await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+                self.continuation = continuation
+                topic.waiting[ObjectIdentifier(self)] = self
+                // Something may have come between the look and the wait.
+                if hasSomething { resume() }
+            }
+        }
+    }
+
+    /// The client has gone.
+    func end() {
+        isGone = true
+        resume()
+    }
+
+    /// Ends the wait, if there is one.
+    func resume() {
+        topic.waiting[ObjectIdentifier(self)] = nil
+        continuation.take()?.resume()
+    }
+}

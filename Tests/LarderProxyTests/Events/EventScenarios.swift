@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderProxy
+import LarderTesting
+import Testing
+
+/// What the daemon tells of its resources while things happen to them.
+@Suite("Scenarios: events")
+struct EventScenarios {
+    @Test func `OB-04 OB-05 a stream begins with the state and then tells each change in order`() async throws {
+        try await Scenario.run({ settings, _ in settings.timeouts.abandon = .zero }) { (scene) async throws in
+            let events = try await scene.events(about: "/a")
+            #expect(try await events.next().isObserverAdded(isLoading: false, hasData: false))
+
+            var client = try await scene.client()
+            try await client.get(scene.url("/a"))
+            let requested = try await events.next()
+            #expect(requested.name == "requested")
+            #expect(requested.state["isLoading"]?.bool == true)
+            try await scene.origin.request().reply("Cache-Control: max-age=60", "ETag: \"1\"", content: "apples")
+            _ = try await client.response()
+            let landed = try await events.next()
+            #expect(landed.name == "newData")
+            #expect(landed.json["source"]?.string == "network")
+            #expect(landed.state["isLoading"]?.bool == false)
+            #expect(landed.state["isUpToDate"]?.bool == true)
+            #expect(landed.state["latestData"]?["bytes"]?.int == 6)
+            #expect(landed.state["latestData"]?["eTag"]?.string == "\"1\"")
+            #expect(landed.state["latestError"] == .null)
+
+            scene.advance(.seconds(100))
+            client = try await scene.client()
+            try await client.get(scene.url("/a"))
+            #expect(try await events.next().name == "requested")
+            try await scene.origin.request().reply(304, "Cache-Control: max-age=60")
+            _ = try await client.response()
+            let confirmed = try await events.next()
+            #expect(confirmed.name == "notModified")
+            #expect(confirmed.state["isUpToDate"]?.bool == true)
+
+            scene.advance(.seconds(100))
+            client = try await scene.client()
+            try await client.get(scene.url("/a"))
+            #expect(try await events.next().name == "requested")
+            try await scene.origin.request().reply(503, "Cache-Control: no-store")
+            _ = try await client.response()
+            let failed = try await events.next()
+            #expect(failed.name == "error")
+            #expect(failed.state["latestError"]?["status"]?.int == 503)
+            #expect(failed.state["latestData"]?["bytes"]?.int == 6)
+
+            await scene.wipe("/a")
+            let wiped = try await events.next()
+            #expect(wiped.json["source"]?.string == "wipe")
+            #expect(wiped.state["latestData"] == .null)
+            #expect([requested, landed, confirmed, failed, wiped].map(\.sequence) == [1, 2, 4, 6, 7])
+        }
+    }
+
+    @Test func `OB-05 a stream about many tells of those that match, and of the state each is in`() async throws {
+        try await Scenario.run { (scene) async throws in
+            scene.origin.answer { _ in .ok("Cache-Control: max-age=60", "Content-Type: text/plain", content: "apples") }
+            _ = try await scene.get("/a/1")
+            _ = try await scene.get("/b/1")
+            let events = try await scene.stream("match=/a/*&content=1")
+            let first = try await events.next()
+            #expect(first.name == "observerAdded")
+            #expect(first.json["isComplete"]?.bool == true)
+            #expect(first.json["resources"]?.array?.compactMap { $0["url"]?.string } == [scene.url("/a/1")])
+            _ = try await scene.get("/b/2")
+            _ = try await scene.get("/a/2")
+            #expect(try await events.next().name == "requested")
+            let landed = try await events.next()
+            #expect(landed.json["url"]?.string == scene.url("/a/2"))
+            #expect(landed.state["latestData"]?["content"]?.string == "apples")
+        }
+    }
+
+    @Test func `OB-12 a silent stream shows every fifteen seconds that it lives`() async throws {
+        try await Scenario.run { (scene) async throws in
+            let events = try await scene.events(about: "/a")
+            _ = try await events.next()
+            for _ in 0..<3 {
+                scene.advance(.seconds(15))
+                #expect(try await events.block() == ": ")
+            }
+        }
+    }
+
+    @Test func `OB-12 who leaves is forgotten, and nothing is told while nobody listens`() async throws {
+        try await Scenario.run { (scene) async throws in
+            scene.origin.answer { _ in .ok("Cache-Control: max-age=60") }
+            let events = try await scene.events(about: "/a")
+            _ = try await events.next()
+            #expect(scene.proxy.events.topicCount == 1)
+            await events.wire.close()
+            try await eventually("the stream is forgotten") { scene.proxy.events.topicCount == 0 }
+            let told = scene.proxy.registry.feed.last
+            _ = try await scene.get("/a")
+            #expect(scene.proxy.registry.feed.last == told)
+            #expect(!scene.proxy.registry.feed.isHeard)
+        }
+    }
+
+    @Test func `OB-12 a hundred streams end on the right state, those that stalled too`() async throws {
+        try await Scenario.run({ settings, _ in settings.threads = 4 }) { (scene) async throws in
+            var streams: [EventReader] = []
+            for number in 0..<100 {
+                streams.append(try await scene.events(about: "/a", isHeld: number % 10 == 0))
+            }
+            for (number, stream) in streams.enumerated() where number % 10 != 0 { _ = try await stream.next() }
+            for number in 1...50 {
+                scene.origin.answer { _ in .ok("Cache-Control: no-cache", "ETag: \"\(number)\"") }
+                _ = try await scene.get("/a")
+            }
+            for stream in streams {
+                stream.wire.release()
+                while try await stream.next().state["latestData"]?["eTag"]?.string != "\"50\"" {}
+            }
+        }
+    }
+
+    @Test func `OB-12 a client that names the last event it has seen gets the state, not history`() async throws {
+        try await Scenario.run { (scene) async throws in
+            scene.origin.answer { _ in .ok("Cache-Control: max-age=60") }
+            _ = try await scene.get("/a")
+            let events = try await scene.stream("url=\(scene.url("/a"))", "Last-Event-ID: 1")
+            #expect(try await events.next().isObserverAdded(isLoading: false, hasData: true))
+        }
+    }
+
+    @Test func `RS-22 when all clients have gone the load is cancelled after its grace, and watchers are told`()
+        async throws
+    {
+        try await Scenario.run({ settings, _ in settings.timeouts.abandon = .seconds(5) }) { (scene) async throws in
+            let events = try await scene.stream("match=**")
+            _ = try await events.next()
+            let client = try await scene.client()
+            try await client.get(scene.url("/a"))
+            let request = try await scene.origin.request()
+            #expect(try await events.next().name == "requested")
+            await client.close()
+            try await eventually("nobody waits") { scene.interest(in: "/a") == 0 }
+            try await scene.lettingTimePass(.seconds(1)) { _ = try await request.wire.end() }
+            let cancelled = try await events.next()
+            #expect(cancelled.name == "requestCancelled")
+            #expect(cancelled.state["isLoading"]?.bool == false)
+        }
+    }
+
+    @Test func `RS-22 who watches one resource is interested in its loads, as long as it stays`() async throws {
+        try await Scenario.run({ settings, _ in settings.timeouts.abandon = .seconds(5) }) { (scene) async throws in
+            let events = try await scene.events(about: "/a")
+            _ = try await events.next()
+            let client = try await scene.client()
+            try await client.get(scene.url("/a"))
+            let request = try await scene.origin.request()
+            await client.close()
+            try await eventually("nobody waits") { scene.interest(in: "/a") == 0 }
+            scene.advance(.seconds(20))
+            #expect(try await events.next().name == "requested")
+            #expect(try await events.block() == ": ")
+            #expect(!request.wire.isEnded)
+            await events.wire.close()
+            try await scene.lettingTimePass(.seconds(1)) { _ = try await request.wire.end() }
+        }
+    }
+
+    @Test func `a stream can have its resource loaded first`() async throws {
+        try await Scenario.run { (scene) async throws in
+            scene.origin.answer { _ in .ok("Cache-Control: max-age=60", content: "apples") }
+            let events = try await scene.stream("url=\(scene.url("/a"))&loadIfNeeded=1")
+            while try await events.next().state["latestData"]?["bytes"]?.int != 6 {}
+        }
+    }
+
+    @Test func `an operator cancels the loads under way`() async throws {
+        try await Scenario.run { (scene) async throws in
+            let events = try await scene.events(about: "/a")
+            _ = try await events.next()
+            let client = try await scene.client()
+            try await client.get(scene.url("/a"))
+            let request = try await scene.origin.request()
+            #expect(try await events.next().name == "requested")
+            let subject = try scene.proxy.subject(of: scene.url("/a"))
+            #expect(scene.proxy.cancelLoads(of: subject) == 1)
+            #expect(try await events.next().name == "requestCancelled")
+            #expect(try await client.response().status == 502)
+            _ = try await request.wire.end()
+            #expect(scene.proxy.cancelLoads(of: subject) == 0)
+        }
+    }
+
+    @Test func `when Larder stops, the streams are told and end`() async throws {
+        try await Scenario.run { (scene) async throws in
+            let events = try await scene.events(about: "/a")
+            _ = try await events.next()
+            async let drained: Void = scene.proxy.drain()
+            #expect(try await events.next().name == "stoppedObserving")
+            #expect(try await events.wire.chunk() == [])
+            await drained
+        }
+    }
+
+    @Test func `streams are guarded as everything that is read`() async throws {
+        try await Scenario.run { (scene) async throws in
+            for (lines, status) in [
+                (["Host: attacker.example"], 403), (["Host: localhost", "Origin: http://attacker.example"], 403),
+                (["Host: localhost", "Sec-Fetch-Site: cross-site"], 403),
+            ] {
+                let client = try await scene.client()
+                try await client.write(
+                    (["GET /-/events HTTP/1.1"] + lines).map { $0 + "\r\n" }.joined() + "\r\n")
+                let response = try await client.response()
+                #expect(response.status >= 400 && response.status < 500, "\(lines) \(status)")
+                #expect(response["Content-Type"]?.contains("event-stream") != true)
+            }
+            for query in [
+                "url=nothing", "content=2", "loadIfNeeded=1", "url=http://a/&match=**", "x=1",
+            ] {
+                let client = try await scene.client()
+                try await client.write("GET /-/events?\(query) HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                #expect(try await client.response().status == 400, "\(query)")
+            }
+            let client = try await scene.client()
+            try await client.write("HEAD /-/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            let head = try await client.response(to: "HEAD")
+            #expect(head.status == 200)
+            #expect(head["Content-Type"] == "text/event-stream")
+            #expect(head["Cache-Control"] == "no-store")
+        }
+    }
+}
+
+/// An event as a client reads it.
+struct ReceivedEvent: Sendable {
+    let id: String?
+    let json: JSONValue
+
+    var name: String { json["event"]?.string ?? "" }
+    var state: JSONValue { json["state"] ?? .null }
+    var sequence: Int { json["sequence"]?.int ?? -1 }
+
+    func isObserverAdded(isLoading: Bool, hasData: Bool) -> Bool {
+        name == "observerAdded" && state["isLoading"]?.bool == isLoading
+            && (state["latestData"] != .null) == hasData && id != nil
+    }
+}
+
+/// The client's end of a stream of events.
+final class EventReader: Sendable {
+    let wire: Wire
+    private let rest = Lock<String>("")
+
+    init(_ wire: Wire) { self.wire = wire }
+
+    /// The lines up to the next empty one.
+    func block() async throws -> String {
+        while true {
+            let found = rest.withLock { text -> String? in
+                guard let end = text.firstRange(of: "\n\n") else { return nil }
+                defer { text.removeSubrange(..<end.upperBound) }
+                return String(text[..<end.lowerBound])
+            }
+            if let found { return found }
+            let chunk = try #require(try await wire.chunk(), "the stream broke off")
+            try #require(!chunk.isEmpty, "the stream has ended")
+            rest.withLock { $0 += String(decoding: chunk, as: UTF8.self) }
+        }
+    }
+
+    /// The next event; comments are passed over.
+    func next() async throws -> ReceivedEvent {
+        while true {
+            let lines = try await block().split(separator: "\n").filter { !$0.hasPrefix(":") }
+            if lines.isEmpty { continue }
+            let id = lines.first { $0.hasPrefix("id: ") }.map { String($0.dropFirst(4)) }
+            let data = try #require(lines.first { $0.hasPrefix("data: ") })
+            return ReceivedEvent(id: id, json: try JSONValue(parsing: Array(data.dropFirst(6).utf8)))
+        }
+    }
+}
+
+extension Scenario {
+    /// A stream of events by a new client.
+    func stream(_ query: String, _ lines: String..., isHeld: Bool = false) async throws -> EventReader {
+        let client = try await client("a stream about \(query)")
+        let fields = ["Host: localhost"] + lines
+        try await client.write(
+            "GET /-/events?\(query) HTTP/1.1\r\n" + fields.map { $0 + "\r\n" }.joined() + "\r\n")
+        let head = try await client.head()
+        try #require(head.status == 200, "\(head.text)")
+        if isHeld { client.hold() }
+        return EventReader(client)
+    }
+
+    /// A stream about one path of the origin.
+    func events(about path: String, content: Bool = false, isHeld: Bool = false) async throws -> EventReader {
+        try await stream("url=\(url(path))" + (content ? "&content=1" : ""), isHeld: isHeld)
+    }
+
+    func wipe(_ path: String) async {
+        guard let subject = try? proxy.subject(of: url(path)) else { return }
+        _ = await proxy.wipe(subject, keepsStored: true)
+    }
+}
