@@ -153,7 +153,7 @@ package final class Daemon: Sendable {
             service.offline = service.offline ?? settings.offline
             let (model, number) = lasting.service(
                 service.name, base: isUnclaimed ? nil : service.baseURL.target.string)
-            model.replaceConfiguration(with: service.entries(variables))
+            model.replaceConfiguration(with: service.entries(variables, settings.limits))
             let named = isUnclaimed ? nil : service
             return RoutedService(
                 model, number: number, settings: service,
@@ -191,15 +191,17 @@ package final class Daemon: Sendable {
 
 extension ServiceSettings {
     /// The service's own words, then its blocks: later ones override earlier ones.
-    fileprivate func entries(_ variables: VariableValues) -> [ConfigurationEntry] {
+    fileprivate func entries(_ variables: VariableValues, _ limits: Settings.Limits) -> [ConfigurationEntry] {
         let offline = offline ?? .off
+        let transformedContent = limits.transformedContent.bytes
         let privacy = Configuration.Privacy(rawValue: privacy.rawValue) ?? .shared
         let own = ConfigurationEntry(description: "service \(name)") {
+            $0.transformedSizeLimit = transformedContent
             addStandardTransformers(to: &$0)
             offline.apply(to: &$0)
             $0.privacy = privacy
         }
-        return [own]
+        return [own] + declared
             + configure.map {
                 ConfigurationEntry($0, relativeTo: baseURL.target, variables: variables)
             }

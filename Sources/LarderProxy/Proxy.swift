@@ -21,6 +21,8 @@ package final class Proxy: Sendable {
     package let pages: any OwnPages
     /// Who is told of what happens to resources.
     package let events: EventHub
+    /// Where responses are transformed.
+    let transforming: TransformingRoom
     let accessLog: AccessLog
     /// What every loop knows about origins in trouble.
     package let origins: OriginWatch
@@ -70,6 +72,7 @@ package final class Proxy: Sendable {
         events = EventHub(feed: registry.feed, time: time)
         let count = settings.threads ?? Self.processorCount
         var loops: [EventLoop] = []
+        transforming = TransformingRoom(threads: max(2, count), limit: settings.limits.transforming.bytes)
         for number in 0..<count { loops.append(try EventLoop(name: "larder-\(number)", time: time)) }
         self.loops = loops
         counters = loops.map { _ in LoopCounters() }
@@ -193,6 +196,7 @@ package final class Proxy: Sendable {
     /// Serves by `configuration` from now on; running exchanges end by the old one.
     package func apply(_ configuration: ProxyConfiguration) {
         registry.limit = configuration.settings.cache.memory.bytes
+        transforming.limit = configuration.settings.limits.transforming.bytes
         let contexts = state.withLock { state in
             state.configuration = configuration
             return state.contexts
@@ -308,6 +312,9 @@ package final class Proxy: Sendable {
 
     /// The largest content the store takes.
     var storedObjectLimit: Int64 { storing?.maxObject ?? 0 }
+
+    /// The largest content that is collected for the pipeline.
+    var transformedContentLimit: Int { configuration.settings.limits.transformedContent.bytes }
 
     /// Whether content of `length` octets can be kept at all.
     func mayKeep(_ length: Int64?) -> Bool {

@@ -85,6 +85,15 @@ package final class StoredResponse: Sendable {
             contentLength: contentLength, policy: policy)
     }
 
+    /// The same response judged as if it had that status: what a configuration makes data of is data, whatever the
+    /// origin thought of it.
+    package func counting(as status: Status, policy: CachePolicy) -> StoredResponse {
+        StoredResponse(
+            requestMethod: requestMethod, requestedRange: requestedRange, requestWasAuthorized: requestWasAuthorized,
+            variance: variance, status: status, fields: fields, requestTime: requestTime, responseTime: responseTime,
+            contentLength: contentLength, extent: extent, standing: standing, policy: policy)
+    }
+
     /// The same response with another standing.
     package func marked(_ standing: Standing, policy: CachePolicy) -> StoredResponse {
         StoredResponse(

@@ -60,6 +60,7 @@ struct DecodingFirst: ResponseTransformer {
     let sizeLimit: Int
 
     var transformerDescription: String { transformer.transformerDescription }
+    var fingerprint: String { "\(transformer.fingerprint) of what is decoded up to \(sizeLimit)" }
 
     func applies(to response: Response) -> Bool { transformer.applies(to: response) }
 

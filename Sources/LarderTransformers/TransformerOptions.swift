@@ -25,6 +25,10 @@ struct EntityTransformer: ResponseTransformer {
     /// Whether content is of the type that comes out, for `skipIfOutputTypeMatches`.
     let isOutput: @Sendable (any Sendable) -> Bool
     let body: @Sendable (AnyEntity) throws -> AnyEntity?
+    /// What `body` depends on besides the entity.
+    var details = ""
+
+    var fingerprint: String { "\(transformerDescription) \(details) \(options)" }
 
     /// Thrown by `body` when the content is of a type that it does not take.
     struct WrongContent: Error {}

@@ -27,7 +27,8 @@ extension Transformers {
         Conditional(
             transformer: EntityTransformer(
                 transformerDescription: name, options: options, takes: ContentType.octets.rawValue,
-                isOutput: { $0 is [UInt8] }, body: { try $0.decoded(coding, limit: options.sizeLimit) }),
+                isOutput: { $0 is [UInt8] }, body: { try $0.decoded(coding, limit: options.sizeLimit) },
+                details: always ? "always" : ""),
             condition: { always || $0.contentCodings.last.flatMap { ContentCoding(token: $0) } == coding })
     }
 
@@ -74,6 +75,7 @@ struct Conditional: ResponseTransformer {
     let condition: @Sendable (AnyEntity) -> Bool
 
     var transformerDescription: String { transformer.transformerDescription }
+    var fingerprint: String { "\(transformer.fingerprint) on a condition" }
 
     func applies(to response: Response) -> Bool {
         guard let entity = response.entity else { return false }

@@ -64,7 +64,7 @@ extension Transformers {
                 if let type = command.contentType ?? input.contentType { result.fields[.contentType] = type }
                 result.fields.remove(.contentEncoding)
                 return result
-            })
+            }, details: "\(command)")
     }
 }
 

@@ -20,6 +20,6 @@ extension Transformers {
                 return try program.run(input, limit: options.sizeLimit).map {
                     entity.withJSON(try JSONValue(parsing: $0))
                 }
-            })
+            }, details: program.text)
     }
 }

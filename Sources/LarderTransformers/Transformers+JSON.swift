@@ -42,7 +42,7 @@ extension Transformers {
                 }
                 for pointer in omit { value = pointer.removing(from: value) }
                 return entity.withJSON(value)
-            })
+            }, details: "\(select.map { "\($0)" } ?? "") without \(omit.map { "\($0)" })")
     }
 
     /// Takes the message that is shown for an error from a place in the JSON that came with it. Without text there,
@@ -50,7 +50,7 @@ extension Transformers {
     package static func errorMessage(
         from pointer: JSONPointer, _ options: TransformerOptions
     ) -> some ResponseTransformer {
-        ErrorTransformer(transformerDescription: "errorMessageFrom") { error, entity in
+        ErrorTransformer(transformerDescription: "errorMessageFrom", details: "\(pointer)") { error, entity in
             guard let value = try? entity.json(limit: min(options.sizeLimit, ErrorTransformer.contentLimit)),
                 let text = pointer.value(in: value)?.string, !text.isEmpty
             else { return .failure(error) }
@@ -69,7 +69,11 @@ struct ErrorTransformer: ResponseTransformer {
     static let messageLimit = 1_000
 
     let transformerDescription: String
+    /// What `body` depends on besides the error.
+    let details: String
     let body: @Sendable (RequestError, AnyEntity) -> Response
+
+    var fingerprint: String { "\(transformerDescription) \(details)" }
 
     func applies(to response: Response) -> Bool {
         if case .failure(let error) = response { error.entity != nil } else { false }

@@ -17,7 +17,8 @@ extension Transformers {
     /// Makes responses with certain error statuses successes, with their status and content as they are. Errors that
     /// a transformer made stay errors.
     package static func success(ifStatus statuses: Set<Status>) -> some ResponseTransformer {
-        ErrorTransformer(transformerDescription: "successIfStatus") { error, entity in
+        let details = "\(statuses.map(\.rawValue).sorted())"
+        return ErrorTransformer(transformerDescription: "successIfStatus", details: details) { error, entity in
             guard let status = error.status, statuses.contains(status), error.cause == nil else {
                 return .failure(error)
             }
@@ -33,12 +34,12 @@ extension Transformers {
             body: { entity in
                 guard type.isType(of: entity.content) else { throw EntityTransformer.WrongContent() }
                 return entity
-            })
+            }, details: type.rawValue)
     }
 
     /// Edits the fields of responses, of errors too.
     package static func headers(_ edits: [FieldEdit]) -> some ResponseTransformer {
-        ClosureTransformer("headers") { response in
+        ClosureTransformer("headers", fingerprint: "headers \(edits)") { response in
             func edited(_ entity: AnyEntity) -> AnyEntity {
                 var entity = entity
                 for edit in edits { entity.fields[edit.name] = edit.value }

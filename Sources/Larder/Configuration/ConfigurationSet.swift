@@ -37,11 +37,14 @@ package final class FrozenConfiguration: Sendable {
     package let version: UInt64
     /// The descriptions of the entries that applied, in order.
     package let entries: [String]
+    /// What clients get of a response depends on this; 0 when they get what the origin sent.
+    package let fingerprint: UInt64
 
     init(_ configuration: Configuration, version: UInt64, entries: [String]) {
         self.configuration = configuration
         self.version = version
         self.entries = entries
+        fingerprint = configuration.fingerprint
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import LarderHTTP
+package import LarderHTTP
 
 /// Octets and what they are, as they leave for a client.
 public struct WireContent: Sendable, Equatable {
@@ -55,7 +55,7 @@ extension Entity {
         }
         let wire = try encodable.wireContent()
         var result = withContent(wire.octets)
-        for name in WireFields.ofOriginalOctets { result.fields.remove(name) }
+        WireFields.removeThoseOfOriginalOctets(from: &result.fields)
         if let type = wire.contentType {
             result.fields[.contentType] = WireFields.type(fields[first: .contentType], encodedAs: type)
         }
@@ -63,16 +63,22 @@ extension Entity {
     }
 }
 
-private enum WireFields {
-    static let ofOriginalOctets: [FieldName] = [
+/// Fields that describe the octets of a message's content.
+package enum WireFields {
+    private static let ofOriginalOctets: [FieldName] = [
         .contentLength, .contentEncoding, .contentRange, .acceptRanges, .eTag, .lastModified, .contentDigest,
         .reprDigest,
         .digest, .contentMD5, .transferEncoding,
     ]
 
+    /// Takes off what is no longer true once the octets are others.
+    package static func removeThoseOfOriginalOctets(from fields: inout Fields) {
+        for name in ofOriginalOctets { fields.remove(name) }
+    }
+
     /// The type to send content with that was encoded as `encoded`, and that the origin called `own`: the origin's
     /// more specific name where it is of the same family, with the encoding it has now.
-    static func type(_ own: String?, encodedAs encoded: String) -> String {
+    fileprivate static func type(_ own: String?, encodedAs encoded: String) -> String {
         guard let own = own.flatMap(MediaTypeText.init), let new = MediaTypeText(encoded) else { return encoded }
         let name = "\(own.type)/\(own.subtype)"
         if new.subtype == "json" { return own.subtype == "json" || own.subtype.hasSuffix("+json") ? name : encoded }

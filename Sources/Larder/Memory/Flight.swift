@@ -78,6 +78,8 @@ package final class Flight: Sendable {
     package let isValidation: Bool
     /// Whether clients may join: not when the request carries what only its own client asked for.
     package let isJoinable: Bool
+    /// Whether nobody is asked: what is stored goes through the pipeline again.
+    package let isRemaking: Bool
     private let window: Int
     /// What content that is retained whole is charged to; without one it is not bounded.
     private let registry: Registry?
@@ -86,13 +88,14 @@ package final class Flight: Sendable {
     ///   - window: octets retained for readers when the content is not retained whole.
     ///   - expecting: clients that are about to `read`.
     package init(
-        request: RequestHead, at now: Timestamp, isValidation: Bool, isJoinable: Bool, window: Int, expecting: Int,
-        registry: Registry? = nil
+        request: RequestHead, at now: Timestamp, isValidation: Bool, isJoinable: Bool, isRemaking: Bool = false,
+        window: Int, expecting: Int, registry: Registry? = nil
     ) {
         self.request = request
         startedAt = now
         self.isValidation = isValidation
         self.isJoinable = isJoinable
+        self.isRemaking = isRemaking
         self.window = window
         self.registry = registry
         var state = State()

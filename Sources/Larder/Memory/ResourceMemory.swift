@@ -22,6 +22,8 @@ package final class ResourceMemory: Sendable {
         package let isStoreRead: Bool
         /// Whether a variant belongs to a group.
         let hasGroups: Bool
+        /// The configuration all variants are what clients get by; nil when they differ in that, or there are none.
+        package let fingerprint: UInt64?
         private let isOver = Atomic<Bool>(false)
 
         init(variants: [Variant] = [], failure: LoadFailure? = nil, isStoreRead: Bool = false) {
@@ -30,6 +32,8 @@ package final class ResourceMemory: Sendable {
             self.isStoreRead = isStoreRead
             candidates = variants.map(\.stored)
             hasGroups = variants.contains { !$0.stored.facts.groups.isEmpty }
+            let first = variants.first?.fingerprint
+            fingerprint = variants.allSatisfy { $0.fingerprint == first } ? first : nil
         }
 
         /// Whether this is still what its Resource shows, and the Resource still the one of its key.

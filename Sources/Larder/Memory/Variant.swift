@@ -6,7 +6,14 @@ package import LarderRules
 /// One stored representation of a Resource, ready to be answered with: what the rules look at, where its content
 /// is, and its head as it goes out.
 package final class Variant: Sendable {
+    /// What the origin sent, by which the rules decide and which is validated.
     package let stored: StoredResponse
+    /// What clients get: `stored`, or what the pipeline made of it.
+    package let served: StoredResponse
+    /// What the pipeline made of it, if it did anything.
+    package let rendition: Rendition?
+    /// The configuration by which `rendition` is what it is, or nothing; 0 where nothing transforms.
+    package let fingerprint: UInt64
     package let content: VariantContent
     /// When this variant was put into the store, which tells it from a later one under the same key.
     package let storedAt: Timestamp
@@ -17,20 +24,39 @@ package final class Variant: Sendable {
     package let namesLocations: Bool
     private let via: String
 
-    package init(stored: StoredResponse, content: VariantContent, storedAt: Timestamp, via: String) {
+    /// - Parameter content: of what clients get.
+    package init(
+        stored: StoredResponse, content: VariantContent, storedAt: Timestamp, via: String, fingerprint: UInt64 = 0,
+        rendition: Rendition? = nil
+    ) {
+        let served = rendition?.served(for: stored, length: content.length) ?? stored
         self.stored = stored
+        self.served = served
+        self.rendition = rendition
+        self.fingerprint = fingerprint
         self.content = content
         self.storedAt = storedAt
         self.via = via
-        namesLocations = Variant.locating.contains { stored.fields.contains($0) }
-        var shown = stored.fields
+        namesLocations = Variant.locating.contains { served.fields.contains($0) }
+        var shown = served.fields
         if let hidden = stored.facts.hiddenField { shown.remove(hidden) }
-        head = PreparedHead.make(status: stored.status, fields: shown, length: content.length, via: via)
+        head = PreparedHead.make(status: served.status, fields: shown, length: content.length, via: via)
     }
 
     /// The same content under a newer head.
-    package func with(_ stored: StoredResponse, via: String) -> Variant {
-        Variant(stored: stored, content: content, storedAt: storedAt, via: via)
+    ///
+    /// - Parameter update: the fields of the response that made it newer, if one did.
+    package func with(_ stored: StoredResponse, via: String, freshenedBy update: Fields? = nil) -> Variant {
+        Variant(
+            stored: stored, content: content, storedAt: storedAt, via: via, fingerprint: fingerprint,
+            rendition: update.map { rendition?.freshened(by: $0) } ?? rendition)
+    }
+
+    /// The same, found to be what another configuration makes of it as well.
+    package func under(fingerprint: UInt64) -> Variant {
+        Variant(
+            stored: stored, content: content, storedAt: storedAt, via: via, fingerprint: fingerprint,
+            rendition: rendition)
     }
 
     /// The same response as another policy sees it: what depends on the configuration is computed anew.

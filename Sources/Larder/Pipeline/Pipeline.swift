@@ -54,6 +54,11 @@ public struct Pipeline: Sendable {
 
     /// Whether any transformer runs, so that content leaves other than it came.
     public var hasTransformers: Bool { order.contains { !self[$0].transformers.isEmpty } }
+
+    /// What the results depend on: stages and transformers in their order.
+    var fingerprint: String {
+        order.map { "\($0.name): \(self[$0].transformers.map(\.fingerprint))" }.joined(separator: "\n")
+    }
 }
 
 /// Why a pipeline cannot be as asked.

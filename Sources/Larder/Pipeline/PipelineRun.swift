@@ -77,20 +77,41 @@ struct PipelineRun: Sendable {
         _ response: Response, serving: PipelineStageKey? = nil, within limit: Duration, clock: any ModelClock
     ) async -> Outcome {
         guard hasTransformers(for: response) else { return process(response, serving: serving) }
-        return await withCheckedContinuation { continuation in
+        return await Self.race(
+            within: limit, clock: clock, on: .tasks,
+            orElse: { error in
+                var late = error
+                late.status = response.entity?.status
+                late.entity = response.entity
+                return Outcome(response: .failure(late), served: .failure(late))
+            },
+            { watch in process(response, serving: serving, watch: watch) })
+    }
+
+    /// What `work` comes to on `threads`, or, when they take too long or take no more work, what `orElse` makes of
+    /// the reason.
+    static func race<Value: Sendable>(
+        within limit: Duration, clock: any ModelClock, on threads: TransformerThreads,
+        orElse: @escaping @Sendable (RequestError) -> Value, _ work: @escaping @Sendable (Watch) -> Value
+    ) async -> Value {
+        await withCheckedContinuation { continuation in
             let isOver = Flag()
             let watch = Watch()
             let timer = clock.schedule(after: limit) {
                 guard isOver.raise() else { return }
-                let late: Response = .failure(watch.timeout(limit, response, at: clock.now))
-                continuation.resume(returning: Outcome(response: late, served: late))
+                continuation.resume(returning: orElse(watch.timeout(limit, at: clock.now)))
             }
-            Task {
-                let outcome = process(response, serving: serving, watch: watch)
+            let isTaken = threads.submit {
+                // Who waited for a thread beyond the limit waits no more.
+                guard !isOver.isRaised else { return }
+                let value = work(watch)
                 guard isOver.raise() else { return }
                 timer.cancel()
-                continuation.resume(returning: outcome)
+                continuation.resume(returning: value)
             }
+            guard !isTaken, isOver.raise() else { return }
+            timer.cancel()
+            continuation.resume(returning: orElse(RequestError(cause: TransformersBusy(), timestamp: clock.now)))
         }
     }
 
@@ -129,11 +150,9 @@ struct PipelineRun: Sendable {
             current.withLock { $0 = (stage, transformer) }
         }
 
-        fileprivate func timeout(_ limit: Duration, _ input: Response, at now: Timestamp) -> RequestError {
+        fileprivate func timeout(_ limit: Duration, at now: Timestamp) -> RequestError {
             let current = current.withLock { $0 }
-            var error = RequestError(
-                status: input.entity?.status, entity: input.entity, cause: TransformerTimedOut(limit: limit),
-                timestamp: now)
+            var error = RequestError(cause: TransformerTimedOut(limit: limit), timestamp: now)
             error.stage = current?.stage
             error.transformer = current?.transformer.transformerDescription
             return error

@@ -35,6 +35,8 @@ public struct ResponseContentTransformer<Input: Sendable, Output: Sendable>: Res
         self.body = body
     }
 
+    public var fingerprint: String { "\(transformerDescription) \(mismatchAction) \(transformsErrors)" }
+
     public func applies(to response: Response) -> Bool {
         guard let entity = response.entity, !entity.hasNoContent else { return false }
         if case .failure = response { return transformsErrors }

@@ -17,21 +17,31 @@ public protocol ResponseTransformer: Sendable {
 
     /// Whether `process` does anything to this response.
     func applies(to response: Response) -> Bool
+
+    /// What the results depend on besides the response: two transformers with the same fingerprint make the same of
+    /// everything. What was kept under another fingerprint is made anew. Default: the description.
+    var fingerprint: String { get }
 }
 
 extension ResponseTransformer {
     public var transformerDescription: String { String(describing: type(of: self)) }
     public func applies(to response: Response) -> Bool { true }
+    public var fingerprint: String { transformerDescription }
 }
 
 /// A transformer that is a function.
 public struct ClosureTransformer: ResponseTransformer {
     public let transformerDescription: String
+    public let fingerprint: String
     private let body: @Sendable (Response) -> Response
 
-    /// Makes a transformer of a function; the description names it in errors and logs.
-    public init(_ description: String, _ body: @escaping @Sendable (Response) -> Response) {
+    /// Makes a transformer of a function; the description names it in errors and logs. The fingerprint is another
+    /// when the function is; without one it is the description.
+    public init(
+        _ description: String, fingerprint: String? = nil, _ body: @escaping @Sendable (Response) -> Response
+    ) {
         transformerDescription = description
+        self.fingerprint = fingerprint ?? description
         self.body = body
     }
 
@@ -51,6 +61,8 @@ struct ContentTypeFilter: ResponseTransformer {
     var transformerDescription: String {
         "\(transformer.transformerDescription) for \(contentTypes.map(\.text).joined(separator: ", "))"
     }
+
+    var fingerprint: String { "\(transformer.fingerprint) for \(contentTypes.map(\.text))" }
 
     func applies(to response: Response) -> Bool {
         guard let type = response.entity?.contentType else { return false }

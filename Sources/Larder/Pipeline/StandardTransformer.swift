@@ -79,6 +79,11 @@ struct StandardTransformers: ResponseTransformer {
 
     var transformerDescription: String { members.map(\.name).joined(separator: ", ") }
 
+    var fingerprint: String {
+        members.map { "\($0.name) \($0.transformer.fingerprint) for \($0.contentTypes.map(\.text))" }
+            .joined(separator: ", ")
+    }
+
     func applies(to response: Response) -> Bool { member(for: response)?.transformer.applies(to: response) ?? false }
 
     func process(_ response: Response) -> Response { member(for: response)?.transformer.process(response) ?? response }

@@ -7,6 +7,10 @@ package struct TransformedResponse: Sendable {
     package let response: Response
     /// What clients get: octets and the fields that describe them, or why there is nothing they can get.
     package let served: Result<Entity<[UInt8]>, RequestError>
+    /// Whether `served` is other than what was received.
+    package let isTransformed: Bool
+    /// Whether its octets are others, too.
+    package let hasOtherOctets: Bool
     let outputs: [PipelineRun.Output]
 }
 
@@ -22,17 +26,53 @@ extension Resource {
         return PipelineRun(configuration) { _ in nil }.hasTransformers(for: Resource.response(placeholder, at: now))
     }
 
-    /// Puts a whole response through the pipeline, once for all who want it. Give it to threads that may be busy.
-    package func transform(_ received: Entity<[UInt8]>, _ configuration: Configuration) async -> TransformedResponse {
+    /// Puts a whole response through the pipeline, once for all who want it, and makes octets of it again. All of that
+    /// happens on `threads`; when they take longer than the configuration allows, or have no room, the result is an
+    /// error.
+    ///
+    /// - Parameters:
+    ///   - clock: measures the time; by default the service's.
+    ///   - sealing: changes what clients get, if it was transformed.
+    ///   - received: makes the response to transform.
+    package func transform(
+        _ configuration: Configuration, on threads: TransformerThreads = .tasks, clock: (any ModelClock)? = nil,
+        sealing: @escaping @Sendable (inout Entity<[UInt8]>) -> Void = { _ in },
+        _ received: @escaping @Sendable () -> Entity<[UInt8]>
+    ) async -> TransformedResponse {
         let run = PipelineRun(configuration, subject: cacheSubject)
-        let raw = Resource.response(received.erased, at: service.clock.now)
+        let clock = clock ?? service.clock
+        return await PipelineRun.race(
+            within: configuration.transformTimeout, clock: clock, on: threads,
+            orElse: { [self] error in
+                TransformedResponse(
+                    response: .failure(named(error)), served: .failure(named(error)), isTransformed: true,
+                    hasOtherOctets: false, outputs: [])
+            },
+            { [self] watch in transform(received(), configuration, run, watch, sealing) })
+    }
+
+    private func transform(
+        _ received: Entity<[UInt8]>, _ configuration: Configuration, _ run: PipelineRun, _ watch: PipelineRun.Watch,
+        _ sealing: (inout Entity<[UInt8]>) -> Void
+    ) -> TransformedResponse {
         let serving: PipelineStageKey? = if case .stage(let key) = configuration.serving { key } else { nil }
-        let outcome = await run.process(
-            raw, serving: serving, within: configuration.transformTimeout, clock: service.clock)
+        let outcome = run.process(
+            Resource.response(received.erased, at: received.timestamp), serving: serving, watch: watch)
         let isTouched = outcome.isServedTransformed && configuration.serving != .raw
-        let served = isTouched ? encoded(outcome.served, received) : .success(received)
+        var served: Result<Entity<[UInt8]>, RequestError> = .success(received)
+        var hasOtherOctets = false
+        if isTouched {
+            served = encoded(outcome.served, received, limit: configuration.transformedSizeLimit).map { entity in
+                if entity.content == received.content, entity.eTag != nil { return entity }
+                var entity = entity
+                hasOtherOctets = true
+                sealing(&entity)
+                return entity
+            }
+        }
         return TransformedResponse(
-            response: outcome.response.mapError(named), served: served.mapError(named), outputs: outcome.outputs)
+            response: outcome.response.mapError(named), served: served.mapError(named), isTransformed: isTouched,
+            hasOtherOctets: hasOtherOctets, outputs: outcome.outputs)
     }
 
     /// A response by its status: errors are errors to the pipeline too.
@@ -47,26 +87,31 @@ extension Resource {
         return error
     }
 
-    /// The octets of a success, or of the content of an error that an origin sent; errors of the pipeline itself
-    /// have none. Octets that are still the origin's keep what the origin said of them.
+    /// The octets of a success, or of the content of an error that an origin sent or a transformer made on purpose.
+    /// What went wrong in the pipeline has none. Octets that are still the origin's keep what the origin said of them.
     private func encoded(
-        _ response: Response, _ received: Entity<[UInt8]>
+        _ response: Response, _ received: Entity<[UInt8]>, limit: Int
     ) -> Result<Entity<[UInt8]>, RequestError> {
-        let entity: AnyEntity
+        var entity: AnyEntity
         switch response {
         case .success(let success): entity = success
         case .failure(let error):
-            guard error.stage == nil, error.cause == nil, let content = error.entity else { return .failure(error) }
+            guard error.cause == nil, let content = error.entity else { return .failure(error) }
             entity = content
+            if let status = error.status { entity.status = status }
         }
         if let octets = entity.content as? [UInt8], octets == received.content {
             return .success(entity.withContent(octets))
         }
         do {
-            return .success(try entity.encodedForWire())
+            let wire = try entity.encodedForWire()
+            guard wire.content.count <= limit else {
+                throw TransformedContentTooLarge(size: wire.content.count, limit: limit)
+            }
+            return .success(wire)
         } catch {
             return .failure(
-                RequestError(status: entity.status, entity: entity, cause: error, timestamp: service.clock.now))
+                RequestError(status: entity.status, entity: entity, cause: error, timestamp: entity.timestamp))
         }
     }
 }

@@ -3,10 +3,12 @@ import Synchronization
 
 /// Something that happens once.
 final class Flag: Sendable {
-    private let isRaised = Atomic(false)
+    private let flag = Atomic(false)
 
     /// True for the first call only.
-    func raise() -> Bool { !isRaised.exchange(true, ordering: .acquiringAndReleasing) }
+    func raise() -> Bool { !flag.exchange(true, ordering: .acquiringAndReleasing) }
+
+    var isRaised: Bool { flag.load(ordering: .acquiring) }
 }
 
 /// Counts up from 0.

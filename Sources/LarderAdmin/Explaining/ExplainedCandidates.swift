@@ -10,7 +10,8 @@ enum ExplainedCandidates {
         situation.variants.enumerated().map { index, variant in
             let stored = variant.stored
             let report = VariantReport(variant: variant, now: situation.now)
-            var parts = ["\(stored.status.rawValue)", "\(variant.content.length) octets", report.state]
+            var parts = ["\(variant.served.status.rawValue)", "\(variant.content.length) octets", report.state]
+            if variant.rendition != nil { parts.append("transformed by the pipeline") }
             parts.append("received \(TimeText.iso(stored.responseTime))")
             parts.append(situation.isInMemory && report.place == "memory" ? "in memory" : "on disk")
             if !report.selectors.isEmpty { parts.append("for " + report.selectors.joined(separator: ", ")) }

@@ -65,7 +65,7 @@ struct Situation: Sendable {
             isInMemory = !snapshot.variants.isEmpty
         }
         if variants.isEmpty, let storing = proxy.storing {
-            variants = await storing.peek(key.url, partition: partition, service: service.name, policy: policy)
+            variants = await storing.peek(key.url, partition: partition, service: service.name, configuration)
         }
     }
 

@@ -52,6 +52,7 @@ struct ManyResources {
         counts.memory = try await forget()
         guard !keepsStored, let storing = proxy.storing, mayBeOnDisk(storing) else { return counts }
         counts.disk = await storing.store.removeAll(where: selection.match)
+        await storing.store.removeAll(where: Storing.renditions(of: selection.match))
         _ = try await forget()
         return counts
     }

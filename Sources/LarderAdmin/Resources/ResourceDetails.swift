@@ -64,12 +64,12 @@ struct ResourceDetails {
 
     private func json(of partition: Larder.Partition, _ now: Timestamp) async -> JSONValue? {
         let service = subject.service
-        let policy = service.configuration(for: subject.uri, method: subject.method).policy
+        let configuration = service.configuration(for: subject.uri, method: subject.method)
         let key = subject.key(in: partition)
         let memory = proxy.registry.resource(for: key)?.memory
         let snapshot = memory?.snapshot
         let stored =
-            await proxy.storing?.peek(key.url, partition: partition, service: service.name, policy: policy) ?? []
+            await proxy.storing?.peek(key.url, partition: partition, service: service.name, configuration) ?? []
         let variants = snapshot.flatMap { $0.variants.isEmpty ? nil : $0.variants } ?? stored
         let line = ResourceLine(
             url: key.url, service: service.name, partition: partition, variants: variants,

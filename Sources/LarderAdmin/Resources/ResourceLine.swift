@@ -25,7 +25,7 @@ struct ResourceLine {
         object["state"] = .string(state(at: now))
         if let newest = variants.first {
             let report = VariantReport(variant: newest, now: now)
-            object["status"] = .integer(newest.stored.status.rawValue)
+            object["status"] = .integer(newest.served.status.rawValue)
             object["bytes"] = .integer(variants.reduce(0) { $0 + $1.content.length })
             object["age"] = .integer(report.age.wholeSeconds)
             object["ttl"] = report.shownTTL.map { .integer($0) } ?? .null

@@ -134,9 +134,9 @@ struct ResourceList {
         let key = entry.key
         let service = table.serving(key.service)
         guard let url = ResourceURL(key.url).target else { return nil }
-        let policy = service.configuration(for: url, method: ContentMark.split(key.url).mark?.method ?? .get).policy
+        let configuration = service.configuration(for: url, method: ContentMark.split(key.url).mark?.method ?? .get)
         let variants = await storing.peek(
-            key.url, partition: Larder.Partition(key.partition), service: key.service, policy: policy)
+            key.url, partition: Larder.Partition(key.partition), service: key.service, configuration)
         guard let newest = variants.first, newest.storedAt == entry.storedAt else { return nil }
         return ResourceLine(
             url: key.url, service: key.service, partition: Larder.Partition(key.partition), variants: variants,

@@ -37,7 +37,7 @@ struct VariantReport {
         let facts = stored.facts
         var object: JSONObject = [
             "state": .string(state),
-            "status": .integer(stored.status.rawValue),
+            "status": .integer(variant.served.status.rawValue),
             "bytes": .integer(variant.content.length),
             "content": .string(place),
             "age": .integer(age.wholeSeconds),
@@ -60,9 +60,14 @@ struct VariantReport {
         }
         object["validators"] = .strings(validators)
         if stored.isPartial { object["partial"] = true }
+        if let rendition = variant.rendition {
+            object["transformed"] = [
+                "originStatus": .integer(rendition.originStatus.rawValue), "countsAsData": .bool(rendition.isPromoted),
+            ]
+        }
         if stored.requestWasAuthorized { object["requestWasAuthorized"] = true }
         object["selectedBy"] = .strings(selectors)
-        object["fields"] = ShownFields.lines(json: stored.fields)
+        object["fields"] = ShownFields.lines(json: variant.served.fields)
         return .object(object)
     }
 

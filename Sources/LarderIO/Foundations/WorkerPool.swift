@@ -107,6 +107,17 @@ package final class WorkerPool: @unchecked Sendable {
         for thread in threads { thread.join() }
     }
 
+    /// Refuses new jobs and lets the threads end once all that are queued have run. Nobody waits for them.
+    package func dismiss() {
+        let threads = locked { queue in
+            queue.isClosed = true
+            pthread_cond_broadcast(condition)
+            defer { queue.threads = [] }
+            return queue.threads
+        }
+        for thread in threads { thread.detach() }
+    }
+
     private func work() {
         while let job = next() { job() }
     }

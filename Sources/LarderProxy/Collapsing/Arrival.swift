@@ -29,20 +29,32 @@ struct Arrival {
         var head = response.head
         HopByHop.strip(&head.fields, for: .forwardResponse)
         if !head.fields.contains(.date) { head.fields[.date] = launch.context.dateText() }
+        self.init(head, length: response.contentLength, times, for: launch)
+    }
+
+    private init(_ head: ResponseHead, length: Int64?, _ times: Times, for launch: FlightLaunch) {
         self.head = head
         self.times = times
         self.launch = launch
-        length = response.contentLength
+        self.length = length
         let storability = Storability.decide(
             request: launch.clientHead, target: launch.uri, response: head, policy: launch.policy,
             responseTime: times.response)
         var durability: StorabilityDecision.Durability?
-        if case .store(_, let lasting) = storability, launch.context.proxy.mayKeep(length) { durability = lasting }
+        if case .store(_, let lasting) = storability, launch.configuration.caches, launch.context.proxy.mayKeep(length) {
+            durability = lasting
+        }
         isPart = durability != nil && head.status == 206 && !launch.clientHead.fields.contains(.ifRange)
         self.durability = head.status == 206 ? nil : durability
     }
 
     var isKept: Bool { durability != nil }
+
+    /// The same response judged by another status.
+    func counting(as status: Status) -> Arrival {
+        if head.status == status || !head.status.isError { return self }
+        return Arrival(ResponseHead(status: status, fields: head.fields), length: length, times, for: launch)
+    }
 
     /// The response as it is kept.
     func storedResponse() -> StoredResponse {

@@ -22,6 +22,15 @@ final class ContentSink {
         retains = keepsInMemory && flight.isRetaining
     }
 
+    /// Gives the readers content that came before there was this; the store has it already.
+    func give(_ early: [ContentChunk]) async {
+        for chunk in early {
+            total += Int64(chunk.count)
+            flight.append(chunk)
+            await flight.room()
+        }
+    }
+
     enum Taking { case asBefore, tooLong }
 
     /// Gives everyone a chunk, and returns when there is room for another; `.tooLong` once, when nothing keeps the

@@ -24,6 +24,8 @@ struct FlightLaunch {
     /// Stored parts that this load completes.
     let completion: Completion?
     let isBackground: Bool
+    /// The stored variant that goes through the pipeline again; nobody is asked then.
+    var remaking: Variant?
     /// Whether others may read along: not when the request asks for what only its client can use.
     let isJoinable: Bool
     /// Whether whoever asks wants the origin asked even if that has failed lately.
@@ -52,11 +54,15 @@ struct FlightLaunch {
         self.isBackground = isBackground
         allowsAddress = service.allowedAddresses(for: uri, from: exchange.reach)
         insists = !isBackground && CacheControl.Request(exchange.head.fields).insists
-        isJoinable = exchange.traits.presence.isDisjoint(with: [.conditional, .authorization, .range])
+        let isConditional = exchange.traits.has(.conditional) && !configuration.mayTransform
+        isJoinable =
+            !isConditional && exchange.traits.presence.isDisjoint(with: [.authorization, .range])
+            && !retrieval.asksAlone
         var head = ForwardedRequest(
             uri: uri, way: retrieval.way, via: context.configuration.via, configuration: retrieval.configuration,
             spelling: exchange.spelling, forwarded: exchange.forwardedElement
         ).head(for: client)
+        if configuration.mayTransform { FlightLaunch.removeConditions(from: &head.fields) }
         // All of the content is here.
         if content != nil { head.fields.remove(.expect) }
         if let variant, head.method == .get {
@@ -66,7 +72,8 @@ struct FlightLaunch {
             head.fields[.ifRange] = ifRange
         }
         request = head
-        completion = parts.flatMap { [client, head] in Completion(of: $0, for: client, sentAs: head) }
+        // Parts of what the origin sent are no parts of what a pipeline makes of it.
+        completion = (configuration.mayTransform ? nil : parts).flatMap { [client, head] in Completion(of: $0, for: client, sentAs: head) }
     }
 
     /// What asks the origin, as the resource's decorators say.
@@ -74,10 +81,18 @@ struct FlightLaunch {
         InboundSender(context: context, service: service, uri: uri, configuration: configuration)
     }
 
+    /// Takes off what clients say about octets that may not be the origin's: it is evaluated against what they get.
+    static func removeConditions(from fields: inout Fields) {
+        for name: FieldName in [.ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange] {
+            fields.remove(name)
+        }
+    }
+
     func makeFlight() -> Flight {
         Flight(
-            request: clientHead, at: context.now(), isValidation: validating != nil, isJoinable: isJoinable,
-            window: context.proxy.pieceSize, expecting: 1, registry: context.proxy.registry)
+            request: clientHead, at: context.now(), isValidation: validating != nil,
+            isJoinable: isJoinable && remaking == nil, isRemaking: remaking != nil, window: context.proxy.pieceSize,
+            expecting: 1, registry: context.proxy.registry)
     }
 
     /// Starts the load on this loop, as a task of its own.

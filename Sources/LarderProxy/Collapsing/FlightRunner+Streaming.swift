@@ -10,25 +10,41 @@ import LarderUpstream
 /// Responses that go on as they come, while memory and store take the same chunks.
 extension FlightRunner {
     /// Lets a response through that is not kept.
-    func pass(_ response: UpstreamResponse, _ arrival: Arrival) async throws {
-        let unstored = arrival.unstored
+    ///
+    /// - Parameter early: content that has come already.
+    func pass(_ response: UpstreamResponse, _ arrival: Arrival, after early: [ContentChunk] = []) async throws {
+        note(arrival.unstored)
+        flight.announce(.response(arrival.head, length: arrival.length, stored: nil))
+        let sink = ContentSink(flight, context, writer: nil, keepsInMemory: false)
+        await sink.give(early)
+        try await stream(response, into: sink)
+        finish(response.trailers)
+    }
+
+    /// Remembers why a response is not kept.
+    func note(_ unstored: UnstoredResponse) {
         launch.resource.memory.unstored = unstored
         flight.isNotStored(because: unstored.reason)
         context.counters.count(.unstored(unstored.reason))
-        flight.announce(.response(arrival.head, length: arrival.length, stored: nil))
-        try await stream(response, into: ContentSink(flight, context, writer: nil, keepsInMemory: false))
-        finish(response.trailers)
     }
 
     /// Lets a response through and keeps it.
     func keep(_ response: UpstreamResponse, _ arrival: Arrival) async throws {
         let stored = arrival.storedResponse()
+        try await keep(response, arrival, stored, beginWriting(stored, arrival))
+    }
+
+    /// - Parameter early: content that has come already; `writer` has it.
+    func keep(
+        _ response: UpstreamResponse, _ arrival: Arrival, _ stored: StoredResponse, _ writer: EntityWriter?,
+        after early: [ContentChunk] = []
+    ) async throws {
         let keepsInMemory = context.proxy.keepsInMemory(arrival.length)
-        let writer = beginWriting(stored, arrival)
         flight.announce(
             .response(arrival.head, length: arrival.length, stored: stored), retains: keepsInMemory,
             expected: arrival.length.map(Int.init) ?? 0, spool: writer.map(Spool.init))
         let sink = ContentSink(flight, context, writer: writer, keepsInMemory: keepsInMemory)
+        await sink.give(early)
         do {
             try await stream(response, into: sink)
         } catch {
@@ -79,7 +95,8 @@ extension FlightRunner {
         let variant = Variant(
             stored: stored.complete(length: Int64(length), policy: policy).marked(stored.standing, policy: policy),
             content: .memory(chunks, length: length),
-            storedAt: stored.responseTime, via: context.configuration.via)
+            storedAt: stored.responseTime, via: context.configuration.via,
+            fingerprint: launch.configuration.fingerprint)
         if case .landed(let replaced) = memory.land(variant, epoch: epoch, mark: mark, ending: flight) {
             judgeAgain(after: policy)
             context.proxy.storing?.removeReplaced(replaced, by: variant, of: launch.resource, service: launch.service)

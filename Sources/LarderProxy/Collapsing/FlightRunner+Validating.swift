@@ -40,7 +40,7 @@ extension FlightRunner {
             responseTime: times.response, policy: launch.policy)
         switch decision {
         case .updated(let stored):
-            let fresh = variant.with(stored, via: context.configuration.via)
+            let fresh = variant.with(stored, via: context.configuration.via, freshenedBy: response.fields)
             guard memory.replace(variant, by: fresh) else { return nil }
             context.proxy.storing?.update(fresh, of: launch.resource, service: launch.service, policy: launch.policy)
             return fresh

@@ -33,13 +33,17 @@ final class FlightRunner {
         if launch.isBackground { flight.leave(flight.read()) } else { watchInterest() }
         obeyCancelling()
         do {
-            if let completion = launch.completion {
+            if let variant = launch.remaking {
+                try await remake(variant)
+            } else if let completion = launch.completion {
                 try await load(completion.request, validating: nil, completing: completion)
             } else {
                 try await load(launch.request, validating: launch.validating)
             }
         } catch {
-            if (error as? UpstreamError)?.hold == nil { context.counters.add(.upstreamErrors) }
+            if (error as? UpstreamError)?.hold == nil, !(error is PipelineFailure) {
+                context.counters.add(.upstreamErrors)
+            }
             if !abort.isAborted { remember(error) }
             retire(after: error)
             flight.fail(error)
@@ -105,18 +109,37 @@ final class FlightRunner {
             return try await load(launch.request, validating: nil)
         }
         if let completion { return try await complete(completion, by: response, arrival) }
-        if arrival.isPart { return try await keepPart(response, arrival) }
-        if arrival.isKept { try await keep(response, arrival) } else { try await pass(response, arrival) }
+        if isPartOfTransformed(arrival) {
+            response.abort()
+            var whole = request
+            whole.fields.remove(.range)
+            try await load(whole, validating: nil)
+        } else if isTransformed(arrival) {
+            try await transform(response, arrival)
+        } else if arrival.isPart {
+            try await keepPart(response, arrival)
+        } else if arrival.isKept {
+            try await keep(response, arrival)
+        } else {
+            try await pass(response, arrival)
+        }
     }
 
     private func remember(_ error: any Error) {
         let now = context.now()
-        // An origin that answered badly once may answer well the next time.
-        guard launch.policy.retryTime > .zero, let reason = error as? UpstreamError, reason.isUnreachable,
-            // Who is held back has not asked, and the hold is remembered for all.
-            reason.hold == nil
-        else { return }
+        guard launch.policy.retryTime > .zero, isLasting(error) else { return }
         launch.resource.memory.remember(
             LoadFailure(at: now, retryAt: now + launch.policy.retryTime, error: error))
+    }
+
+    /// Whether the same would come of trying again at once. An origin that answered badly once may answer well the
+    /// next time; who was held back has not asked, and the hold is remembered for all; the pipeline will make the same
+    /// of the same.
+    private func isLasting(_ error: any Error) -> Bool {
+        switch error {
+        case let error as UpstreamError: error.isUnreachable && error.hold == nil
+        case let error as PipelineFailure: !error.isBusy
+        default: false
+        }
     }
 }

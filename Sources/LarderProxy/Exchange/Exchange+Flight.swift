@@ -28,8 +28,9 @@ extension Exchange {
         if let failure = memory.snapshot.failure, context.now() < failure.retryAt, !traits.has(.cacheControl) {
             return try await serveFailure(failure.error, variant ?? fallback, status, retrieval)
         }
-        // What only this client can use passes through: HEAD has no content to share.
-        if traits.method == .head || retrieval.asksAlone {
+        // What only this client can use passes through: HEAD has no content to share. What a pipeline may change does
+        // not.
+        if traits.method == .head || (retrieval.asksAlone && !retrieval.configuration.mayTransform) {
             do {
                 try await forward(retrieval.service, retrieval.way, reason: reason, retrieval: retrieval)
             } catch let error as UpstreamError where !hasResponded {
@@ -91,7 +92,7 @@ extension Exchange {
     }
 
     /// The flight's answer; interim responses on the way go to the client.
-    private func answer(of flight: Flight, for reader: Int) async throws -> Flight.Answer {
+    func answer(of flight: Flight, for reader: Int) async throws -> Flight.Answer {
         while true {
             switch await flight.word(for: reader) {
             case .interim(let head): try await relayInterim(head)
@@ -102,16 +103,21 @@ extension Exchange {
     }
 
     /// Sends the head and then the content as the flight brings it.
-    private func relay(
+    func relay(
         _ flight: Flight, _ reader: Int, _ response: ResponseHead, _ length: Int64?, _ status: CacheStatus,
         _ retrieval: Retrieval
     ) async throws {
         let fields = retrieval.way.isGateway ? mapped(response.fields, retrieval) : response.fields
-        let precondition = Preconditions.evaluate(head, against: response, receivedAt: context.now(), as: .cache)
-        if case .notModified = precondition {
+        let precondition = Preconditions.evaluate(
+            head, against: response, receivedAt: context.now(),
+            as: retrieval.configuration.mayTransform ? .origin : .cache)
+        switch precondition {
+        case .notModified:
             startHead(status: 304, fields: Preconditions.notModifiedFields(fields))
             finishHead(length: nil, cacheStatus: status)
             return try await sendHead()
+        case .preconditionFailed(let field): throw Problem.preconditionFailed(by: field)
+        case .proceed: break
         }
         startHead(status: response.status, fields: fields)
         finishHead(length: length, cacheStatus: status, proxyStatus: ProxyStatus(receivedStatus: response.status))
@@ -162,7 +168,8 @@ extension Exchange {
             record.cacheStatus = CacheStatus(.held, detail: hold.reason.rawValue)
             throw Problem(upstream: error, place: uri.authority)
         }
-        if let fallback, try await serveStale(fallback, .disconnected, status, retrieval) { return true }
+        let failure: UpstreamFailure = error is PipelineFailure ? .status(502) : .disconnected
+        if let fallback, try await serveStale(fallback, failure, status, retrieval) { return true }
         record.cacheStatus = status
         throw Problem(upstream: error, place: uri.authority)
     }

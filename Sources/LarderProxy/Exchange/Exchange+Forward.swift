@@ -103,7 +103,10 @@ extension Exchange {
         var received = response.head
         HopByHop.strip(&received.fields, for: .forwardResponse)
         if !received.fields.contains(.date) { received.fields[.date] = context.dateText() }
-        if let retrieval, traits.method == .head { freshen(retrieval, with: received) }
+        if let retrieval, traits.method == .head {
+            freshen(retrieval, with: received)
+            hideOriginalOctets(of: &received, retrieval)
+        }
         let status = CacheStatus(.forward(reason)).answered(received.status)
         let fields = way.isGateway ? mapped(received.fields, service: service, way: way) : received.fields
         startHead(status: received.status, fields: fields)

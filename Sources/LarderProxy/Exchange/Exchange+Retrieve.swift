@@ -36,14 +36,12 @@ extension Exchange {
             service: service, way: way, resource: resource, configuration: service.configuration(for: resource),
             version: service.configurationVersion, content: keyed?.content)
         if let answer = hardWiredAnswer(retrieval) { return try await respond(answer, by: service) }
-        guard retrieval.configuration.caches else {
-            return try await forward(service, way, reason: .bypass)
-        }
+        guard retrieval.configuration.caches else { return try await bypass(&retrieval, reason: .bypass) }
         // A request is decided again when the load it waited for was not about it, which each load can be once.
         for _ in 0..<8 {
             if try await step(&retrieval) { return }
         }
-        try await forward(service, way, reason: .miss)
+        try await bypass(&retrieval, reason: .miss)
     }
 
     /// What the configuration says to every request, by the method it has.
@@ -57,9 +55,14 @@ extension Exchange {
         let memory = retrieval.resource.memory
         var snapshot = memory.snapshot
         if !snapshot.isStoreRead, let storing = context.proxy.storing {
-            await storing.load(retrieval.resource, service: retrieval.service, policy: retrieval.policy)
+            await storing.load(retrieval.resource, service: retrieval.service, retrieval.configuration)
             snapshot = memory.snapshot
             if !snapshot.variants.isEmpty { chargeRegistry(for: retrieval.resource) }
+        }
+        if snapshot.fingerprint != retrieval.configuration.fingerprint,
+            let variant = outdated(in: snapshot, retrieval)
+        {
+            return try await remake(variant, retrieval)
         }
         let decision = reconsidered(
             Reuse.decide(

@@ -21,7 +21,7 @@ extension Exchange {
     private func serveWhole(
         _ variant: Variant, _ chunks: [ContentChunk], _ length: Int, _ use: StoredUse, _ retrieval: Retrieval
     ) async throws -> Bool {
-        record.status = variant.stored.status
+        record.status = variant.served.status
         out.removeAll(keepingCapacity: true)
         out.append(contentsOf: variant.head)
         delivery = record.status.hasNoContent ? .none : .length
@@ -37,7 +37,7 @@ extension Exchange {
 
     /// The hit with something to it: preconditions, ranges, mapped URLs, content in the store.
     private func serveSelected(_ variant: Variant, _ use: StoredUse, _ retrieval: Retrieval) async throws -> Bool {
-        let stored = variant.stored
+        let stored = variant.served
         // A validation may have freshened another response than the one that was chosen.
         if stored.isPartial, !Ranges.covers(stored, head) { return false }
         var fields =

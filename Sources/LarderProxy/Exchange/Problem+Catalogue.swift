@@ -104,6 +104,10 @@ extension Problem {
 
     /// What went wrong between Larder and the upstream.
     package init(upstream error: any Error, place: String) {
+        if let failure = error as? PipelineFailure {
+            self = failure.problem
+            return
+        }
         guard let error = error as? UpstreamError else {
             self.init(
                 status: 502, title: "Bad gateway", proxyError: .proxyInternalError,

@@ -38,13 +38,14 @@ extension Proxy {
     /// there were.
     package func wipe(_ subject: ResourceSubject, keepsStored: Bool) async -> Int {
         let service = subject.service
-        let policy = service.configuration(for: subject.uri, method: subject.method).policy
+        let configuration = service.configuration(for: subject.uri, method: subject.method)
         let key = subject.key(in: .shared)
         var count = registry.resource(for: key)?.memory.snapshot.variants.count ?? 0
         if let resource = registry.resource(for: key) { wipe(resource) }
         if !keepsStored, let storing {
             count = max(
-                count, await storing.peek(key.url, partition: .shared, service: service.name, policy: policy).count)
+                count,
+                await storing.peek(key.url, partition: .shared, service: service.name, configuration).count)
             storing.removeAll(of: key.url, partition: .shared, service: service)
         }
         // Once more, for who read the store in between.

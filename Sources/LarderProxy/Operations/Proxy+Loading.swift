@@ -59,7 +59,7 @@ private struct OperatorLoad {
         }
         guard service.allows(subject.uri) else { throw Problem.hostNotAllowed(subject.uri.host, service: service.name) }
         if !resource.memory.snapshot.isStoreRead, let storing = context.proxy.storing {
-            await storing.load(resource, service: service, policy: configuration.policy)
+            await storing.load(resource, service: service, configuration)
             registry.charge(resource, content: resource.memory.cost)
         }
         let snapshot = resource.memory.snapshot
@@ -136,6 +136,7 @@ extension FlightLaunch {
             uri: subject.uri, way: subject.way, via: context.configuration.via, configuration: configuration,
             spelling: subject.spelling
         ).head(for: head)
+        if configuration.mayTransform { FlightLaunch.removeConditions(from: &request.fields) }
         if let variant { Validation.makeConditional(&request.fields, for: variant.stored) }
         self.request = request
         completion = parts.flatMap { [request] in Completion(of: $0, for: head, sentAs: request) }

@@ -7,14 +7,20 @@ package import LarderStores
 
 /// What operators ask of the store, beside the requests of clients.
 extension Storing {
+    /// What the origin sent.
     package static let stage = "rawData"
+    /// Everything that is kept of a URL.
+    package static let stages = [stage, servedStage]
 
     /// What is stored for a URL, newest first, without bringing it into memory.
     package func peek(
-        _ url: String, partition: Larder.Partition, service: String, policy: CachePolicy
+        _ url: String, partition: Larder.Partition, service: String, _ configuration: EffectiveConfiguration
     ) async -> [Variant] {
-        let key = EntityKey(service: service, partition: partition.name, stage: Storing.stage, url: url)
-        return await store.read(key).compactMap { variant(of: $0, policy: policy) }
+        func records(_ stage: String) async -> [EntityRecord] {
+            await store.read(EntityKey(service: service, partition: partition.name, stage: stage, url: url))
+        }
+        let renditions = configuration.mayTransform ? await records(Storing.servedStage) : []
+        return variants(of: await records(Storing.stage), renditions: renditions, configuration)
     }
 
     package func mayContain(_ url: String, partition: Larder.Partition, service: String) -> Bool {

@@ -16,6 +16,9 @@ package final class EffectiveConfiguration: Sendable {
     package let decorators: Decorators?
     /// The longest content that can be part of a key.
     let keyedContentLimit: Int
+    /// What clients get of a response depends on this: on the configuration, and on the program that transforms. 0 when
+    /// they get what the origin sent.
+    package let fingerprint: UInt64
 
     init(_ frozen: FrozenConfiguration, policy: CachePolicy) {
         self.frozen = frozen
@@ -25,6 +28,7 @@ package final class EffectiveConfiguration: Sendable {
         caches = frozen.configuration.caching != .none
         decorators = frozen.configuration.attachment as? Decorators
         keyedContentLimit = configuration.keyedContentLimit
+        fingerprint = frozen.fingerprint == 0 ? 0 : (frozen.fingerprint ^ ProgramIdentity.number) | 1
     }
 
     /// Sets and removes what the configuration says on a request that goes inbound.

@@ -23,6 +23,8 @@ package struct ServiceSettings: Sendable {
     package var routes: [RouteRule] = []
     /// In the order of the file; a later one overrides an earlier one.
     package var configure: [ConfigureBlock] = []
+    /// What a program that brings the service along says about it, before `configure`; nothing in files says this.
+    package var declared: [ConfigurationEntry] = []
 
     package init() {}
 

@@ -101,6 +101,10 @@ package struct Settings: Sendable {
         package var upstreamConnections = 256
         /// Tunnels open at once, over all loops.
         package var tunnels = 1_000
+        /// Octets of content that transformers are given, and of what they may make of it.
+        package var transformedContent = ByteCount.mebibytes(16)
+        /// Octets of content that is collected for transformers at one time, over all loops.
+        package var transforming = ByteCount.mebibytes(256)
     }
 
     package struct Log: Sendable {

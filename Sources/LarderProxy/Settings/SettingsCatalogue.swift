@@ -183,6 +183,13 @@ package enum SettingsCatalogue {
         Setting(
             "limits.tunnels", \.limits.tunnels, .integer(0...1_000_000),
             "Tunnels open at once. Further CONNECT requests are answered 503."),
+        Setting(
+            "limits.transformedContent", \.limits.transformedContent, .size(.kibibytes(1), .gibibytes(1)),
+            "The longest content that transformers are given, and that they may make of it. Longer content passes "
+                + "through as it came; when a transformer makes more, the client gets a 502."),
+        Setting(
+            "limits.transforming", \.limits.transforming, .size(.mebibytes(1), .gibibytes(64)),
+            "Content collected for transformers at one time. A request for which there is no room is answered 503."),
     ]
 
     private static let log: [Setting<Settings>] = [

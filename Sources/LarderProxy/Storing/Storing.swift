@@ -9,7 +9,7 @@ package import LarderStores
 /// Between Resources in memory and entities in the store: the `rawData` stage's cache.
 package final class Storing: Sendable {
     package let store: SQLiteStore
-    private let via: String
+    let via: String
     /// The longest content the store takes.
     let maxObject: Int64
 
@@ -22,22 +22,25 @@ package final class Storing: Sendable {
     /// Whether content waits to be written in such amounts that its producers should wait.
     var isBehind: Bool { store.statistics.pendingBytes > 8 << 20 }
 
-    private func key(of resource: Resource, _ service: RoutedService) -> EntityKey {
-        EntityKey(
-            service: service.name, partition: resource.partition.name, stage: Storing.stage, url: resource.key.url)
+    func key(of resource: Resource, _ service: RoutedService, stage: String = Storing.stage) -> EntityKey {
+        EntityKey(service: service.name, partition: resource.partition.name, stage: stage, url: resource.key.url)
     }
 
     // MARK: Reading
 
     /// Brings what the store has for a Resource into its memory, once, however many ask at the same time.
-    func load(_ resource: Resource, service: RoutedService, policy: CachePolicy) async {
+    func load(_ resource: Resource, service: RoutedService, _ configuration: EffectiveConfiguration) async {
         let memory = resource.memory
         let key = key(of: resource, service)
         let (epoch, mark) = (memory.epoch, memory.mark)
         guard store.mayContain(key) else { return memory.storeHasNothing(epoch: epoch) }
         guard await memory.beginStoreRead() == .begin else { return }
         let records = await store.read(key)
-        memory.storeWasRead(records.compactMap { variant(of: $0, policy: policy) }, epoch: epoch, mark: mark)
+        let renditions =
+            configuration.mayTransform
+            ? await store.read(self.key(of: resource, service, stage: Storing.servedStage)) : []
+        memory.storeWasRead(
+            variants(of: records, renditions: renditions, configuration), epoch: epoch, mark: mark)
     }
 
     func variant(of record: EntityRecord, policy: CachePolicy) -> Variant? {
@@ -45,13 +48,15 @@ package final class Storing: Sendable {
             record.head, requestTime: record.requestTime, responseTime: record.responseTime,
             contentLength: record.content.length, policy: policy)
         guard let stored else { return nil }
-        let content: VariantContent
+        return Variant(stored: stored, content: content(of: record), storedAt: record.storedAt, via: via)
+    }
+
+    func content(of record: EntityRecord) -> VariantContent {
         switch record.content.location {
-        case .empty: content = .empty
-        case .inline(let chunk): content = .memory([chunk], length: chunk.count)
-        case .file: content = .store(StoreContent(store: store, reference: record.content))
+        case .empty: .empty
+        case .inline(let chunk): .memory([chunk], length: chunk.count)
+        case .file: .store(StoreContent(store: store, reference: record.content))
         }
-        return Variant(stored: stored, content: content, storedAt: record.storedAt, via: via)
     }
 
     // MARK: Writing
@@ -70,7 +75,7 @@ package final class Storing: Sendable {
 
     /// By what a stored response is found besides its key: its URL where that is in partitions or content is part of
     /// the key, and its groups.
-    private func labels(of stored: StoredResponse, _ key: EntityKey) -> [EntityLabel] {
+    func labels(of stored: StoredResponse, _ key: EntityKey) -> [EntityLabel] {
         var labels = stored.facts.groups.map(EntityLabel.group) + [EntityLabel.partitioned(key)].compactMap(\.self)
         let (plain, mark) = ContentMark.split(key.url)
         if mark != nil { labels.append(.url(plain, service: key.service, stage: key.stage)) }
@@ -79,7 +84,11 @@ package final class Storing: Sendable {
 
     /// Writes a freshened head.
     func update(_ variant: Variant, of resource: Resource, service: RoutedService, policy: CachePolicy) {
-        let stored = variant.stored
+        updateRendition(of: variant, resource, service: service)
+        // As the origin sent it, whatever it counts as here.
+        let stored =
+            variant.rendition.map { variant.stored.counting(as: $0.originStatus, policy: policy) }
+            ?? variant.stored
         store.updateHead(
             key(of: resource, service), variant: StoredResponseCoding.variantKey(stored.variance),
             head: StoredResponseCoding.encode(stored, normalises: policy.normalisedVary),
@@ -95,26 +104,31 @@ package final class Storing: Sendable {
     }
 
     func remove(_ variance: Variance, of resource: Resource, service: RoutedService) {
-        store.remove(key(of: resource, service), variant: StoredResponseCoding.variantKey(variance))
+        for stage in Storing.stages {
+            store.remove(
+                key(of: resource, service, stage: stage), variant: StoredResponseCoding.variantKey(variance))
+        }
     }
 
     package func removeAll(of resource: Resource, service: RoutedService) {
-        store.remove(key(of: resource, service))
+        for stage in Storing.stages { store.remove(key(of: resource, service, stage: stage)) }
     }
 
     /// Removes what is stored for `url` in the given partition, whether or not it is in memory.
     package func removeAll(of url: String, partition: Larder.Partition, service: RoutedService) {
-        store.remove(EntityKey(service: service.name, partition: partition.name, stage: Storing.stage, url: url))
+        for stage in Storing.stages {
+            store.remove(EntityKey(service: service.name, partition: partition.name, stage: stage, url: url))
+        }
     }
 
     /// Removes what is stored for `url` in partitions, however many there are.
     func removePartitions(of url: String, service: String) {
-        store.beginRemoval(Storing.partitions(of: url, service: service))
+        for match in Storing.withRenditions(Storing.partitions(of: url, service: service)) { store.beginRemoval(match) }
     }
 
     /// Removes what belongs to a group, at one origin or at all.
     func removeAll(inGroup group: String, origin: String?) {
-        store.beginRemoval(Storing.match(group: group, origin: origin))
+        for match in Storing.withRenditions(Storing.match(group: group, origin: origin)) { store.beginRemoval(match) }
     }
 
     /// The stored members of a group.

@@ -117,6 +117,8 @@ struct SettingsCatalogueTests {
           targetLength: 1 KiB
           upstreamConnections: 2
           tunnels: 3
+          transformedContent: 4 MiB
+          transforming: 5 MiB
         log: { level: debug, access: true, format: json }
         upstream:
           caFile: /etc/ca.pem

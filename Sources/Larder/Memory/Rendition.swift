@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+import LarderRules
+
+/// What the pipeline made of a response: the head that clients get instead of the origin's.
+///
+/// Its validators are its own; freshness and `Vary` are the origin's.
+package struct Rendition: Sendable {
+    package let status: Status
+    package let fields: Fields
+    /// The status the origin answered with.
+    package let originStatus: Status
+    /// Whether it is data although that status is an error: it counts as if it had come with 200.
+    package let isPromoted: Bool
+
+    package init(status: Status, fields: Fields, originStatus: Status, isPromoted: Bool) {
+        self.status = status
+        self.fields = fields
+        self.originStatus = originStatus
+        self.isPromoted = isPromoted
+    }
+
+    /// The response as clients get it, in place of `stored`.
+    func served(for stored: StoredResponse, length: Int64) -> StoredResponse {
+        // The fields have been reduced to what may be kept, by the policy of the time.
+        var policy = CachePolicy()
+        policy.role = .private
+        return StoredResponse(
+            requestMethod: stored.requestMethod, requestWasAuthorized: stored.requestWasAuthorized,
+            variance: stored.variance, status: status, fields: fields, requestTime: stored.requestTime,
+            responseTime: stored.responseTime, contentLength: length, policy: policy)
+    }
+
+    /// After a 304 about the origin's response: what it says of the octets is about others than these.
+    func freshened(by update: Fields) -> Rendition {
+        var update = update
+        WireFields.removeThoseOfOriginalOctets(from: &update)
+        return Rendition(
+            status: status, fields: Freshening.merged(fields, with: update), originStatus: originStatus,
+            isPromoted: isPromoted)
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderRules
+package import LarderStores
+
+/// What the pipeline made of stored responses, kept beside them so that nothing is transformed twice.
+///
+/// A rendition belongs to the response that was stored at the same instant and selected by the same requests. One
+/// that another configuration made, or whose response has been replaced, counts for nothing.
+extension Storing {
+    package static let servedStage = "served"
+
+    /// What was made of the stored responses that `match` is about.
+    package static func renditions(of match: EntityMatch) -> EntityMatch {
+        var renditions = match
+        renditions.stage = servedStage
+        if let url = match.urlPrefix, let service = match.service,
+            match.label == .url(url, service: service, stage: stage)
+        {
+            renditions.label = .url(url, service: service, stage: servedStage)
+        }
+        return renditions
+    }
+
+    /// Stored responses, and what was made of them.
+    static func withRenditions(_ match: EntityMatch) -> [EntityMatch] { [match, renditions(of: match)] }
+
+    func keepRendition(of variant: Variant, _ resource: Resource, service: RoutedService) {
+        guard let head = RenditionCoding.encode(variant), case .memory(let chunks, let length) = variant.content else {
+            return
+        }
+        let stored = variant.stored
+        let writer = store.beginWrite(
+            key(of: resource, service, stage: Storing.servedStage),
+            variant: StoredResponseCoding.variantKey(stored.variance), head: head, requestTime: stored.requestTime,
+            responseTime: stored.responseTime, storedAt: variant.storedAt, expires: stored.facts.freshUntil,
+            expectedLength: Int64(length),
+            labels: labels(of: stored, key(of: resource, service, stage: Storing.servedStage)))
+        chunks.forEach(writer.append)
+        writer.finish()
+    }
+
+    func updateRendition(of variant: Variant, _ resource: Resource, service: RoutedService) {
+        guard let head = RenditionCoding.encode(variant) else { return }
+        let stored = variant.stored
+        store.updateHead(
+            key(of: resource, service, stage: Storing.servedStage),
+            variant: StoredResponseCoding.variantKey(stored.variance), head: head, requestTime: stored.requestTime,
+            responseTime: stored.responseTime, expires: stored.facts.freshUntil, ifStoredAt: variant.storedAt,
+            labels: labels(of: stored, key(of: resource, service, stage: Storing.servedStage)))
+    }
+
+    /// The variants of what is stored under one URL, as clients get them. Those for which the pipeline has to be run
+    /// first have no fingerprint.
+    func variants(
+        of records: [EntityRecord], renditions: [EntityRecord], _ configuration: EffectiveConfiguration
+    ) -> [Variant] {
+        records.compactMap { record in
+            guard let variant = variant(of: record, policy: configuration.policy) else { return nil }
+            let match = renditions.first { $0.variant == record.variant && $0.storedAt == record.storedAt }
+            guard let match, configuration.mayTransform,
+                let rendition = RenditionCoding.decode(match.head, madeBy: configuration.fingerprint)
+            else { return variant }
+            return Variant(
+                stored: rendition.isPromoted
+                    ? variant.stored.counting(as: 200, policy: configuration.policy) : variant.stored,
+                content: content(of: match), storedAt: record.storedAt, via: via,
+                fingerprint: configuration.fingerprint, rendition: rendition)
+        }
+    }
+}

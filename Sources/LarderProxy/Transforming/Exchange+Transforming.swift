@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderRules
+
+/// Requests for what goes through a pipeline.
+extension Exchange {
+    /// Answers from upstream without looking at what is stored.
+    func bypass(_ retrieval: inout Retrieval, reason: ForwardReason) async throws {
+        guard retrieval.configuration.mayTransform, traits.method == .get else {
+            return try await forward(retrieval.service, retrieval.way, reason: reason, retrieval: retrieval)
+        }
+        retrieval.asksAlone = true
+        _ = try await fetch(&retrieval, reason: reason, validating: nil)
+    }
+
+    /// A response to HEAD says nothing of octets that a GET would not get.
+    func hideOriginalOctets(of response: inout ResponseHead, _ retrieval: Retrieval) {
+        let treatment = retrieval.configuration.treatment(
+            of: response, length: nil, in: retrieval.resource, limit: context.proxy.transformedContentLimit)
+        if treatment == .transformed { WireFields.removeThoseOfOriginalOctets(from: &response.fields) }
+    }
+
+    /// The variant that would answer, if it is not what clients get by today's configuration.
+    func outdated(in snapshot: ResourceMemory.Snapshot, _ retrieval: Retrieval) -> Variant? {
+        guard let index = Reuse.select(head, snapshot.candidates, policy: retrieval.policy) else { return nil }
+        let variant = snapshot.variants[index]
+        return variant.fingerprint == retrieval.configuration.fingerprint ? nil : variant
+    }
+
+    /// Has what is stored go through the pipeline again, once for all who want it, and then decides anew. Answers
+    /// only when the pipeline refuses it.
+    func remake(_ variant: Variant, _ retrieval: Retrieval) async throws -> Bool {
+        let memory = retrieval.resource.memory
+        if let failure = memory.snapshot.failure, failure.error is PipelineFailure, context.now() < failure.retryAt {
+            throw Problem(upstream: failure.error, place: uri.authority)
+        }
+        var launch = FlightLaunch(exchange: self, retrieval, validating: nil, isBackground: false)
+        launch.remaking = variant
+        let flight: Flight
+        switch memory.join(where: { $0.isRemaking }, orStart: { launch.makeFlight() }) {
+        case .joined(let running): flight = running
+        case .started(let own):
+            flight = own
+            launch.run(own)
+        }
+        let reader = flight.read()
+        stream.onPeerClosed = { flight.interrupt(reader) }
+        defer {
+            stream.onPeerClosed = nil
+            flight.leave(reader)
+        }
+        if stream.isPeerClosed { throw ClientGone() }
+        switch try await answer(of: flight, for: reader) {
+        case .settled:
+            return false
+        case .failed(let error):
+            throw Problem(upstream: error, place: uri.authority)
+        case .response(let response, let length, let stored):
+            guard let stored, stored.variance.matches(head.fields) else { return false }
+            record.kind = .hit
+            try await relay(flight, reader, response, length, CacheStatus(.hit), retrieval)
+            return true
+        }
+    }
+}

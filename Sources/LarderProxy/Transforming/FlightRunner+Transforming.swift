@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderRules
+import LarderStores
+import LarderUpstream
+import Logging
+
+/// Responses that go through the pipeline: collected, transformed once, given to everyone who waits, and kept with
+/// what they were made of.
+extension FlightRunner {
+    /// Whether the pipeline has to do with a response.
+    func isTransformed(_ arrival: Arrival) -> Bool {
+        switch treatment(of: arrival.head, length: arrival.length) {
+        case .none: return false
+        case .transformed: return true
+        case .tooLarge:
+            logTooLarge(arrival.length)
+            return false
+        }
+    }
+
+    private func treatment(of head: ResponseHead, length: Int64?) -> EffectiveConfiguration.Treatment {
+        launch.configuration.treatment(
+            of: head, length: length, in: launch.resource, limit: context.proxy.transformedContentLimit)
+    }
+
+    /// Whether a 206 is a part of what the pipeline changes: it needs the whole, and parts are of what it makes.
+    func isPartOfTransformed(_ arrival: Arrival) -> Bool {
+        guard arrival.head.status == 206, launch.configuration.mayTransform else { return false }
+        return treatment(of: ResponseHead(status: 200, fields: arrival.head.fields), length: nil) == .transformed
+    }
+
+    // MARK: Loads
+
+    /// Collects a response and lets the pipeline have it. One that turns out to be too large goes on as it comes.
+    func transform(_ response: UpstreamResponse, _ arrival: Arrival) async throws {
+        // An error that the pipeline makes data of may be kept although it is one.
+        let asData = arrival.counting(as: 200)
+        let stored = arrival.storedResponse()
+        let writer = arrival.isKept || asData.isKept ? beginWriting(stored, arrival.isKept ? arrival : asData) : nil
+        do {
+            let content = CollectedContent(in: context.proxy.transforming)
+            while let chunk = try await response.nextChunk() {
+                context.counters.add(.received, chunk.count)
+                try append(chunk, to: content)
+                writer?.append(chunk)
+                guard content.count > context.proxy.transformedContentLimit else { continue }
+                logTooLarge(nil)
+                return try await goOn(response, arrival, stored, writer, after: content)
+            }
+            let made = try await make(of: arrival.head, arrival.times, content)
+            publish(made, of: made.isPromoted ? asData : arrival, writer, trailers: response.trailers)
+        } catch {
+            writer?.abort()
+            throw error
+        }
+    }
+
+    private func append(_ chunk: ContentChunk, to content: CollectedContent) throws {
+        do {
+            try content.append(chunk)
+        } catch {
+            throw PipelineFailure(cause: RequestError(cause: error, timestamp: context.now()))
+        }
+    }
+
+    /// Passes on what was collected and what follows.
+    private func goOn(
+        _ response: UpstreamResponse, _ arrival: Arrival, _ stored: StoredResponse, _ writer: EntityWriter?,
+        after content: CollectedContent
+    ) async throws {
+        guard arrival.isKept else {
+            writer?.abort()
+            return try await pass(response, arrival, after: content.chunks)
+        }
+        try await keep(response, arrival, stored, writer, after: content.chunks)
+    }
+
+    private func logTooLarge(_ length: Int64?) {
+        context.proxy.logger.notice(
+            "too large to be transformed; passed on as it came",
+            metadata: [
+                "url": "\(launch.uri.string)", "octets": "\(length.map(String.init) ?? "more than the limit")",
+                "limit": "\(context.proxy.transformedContentLimit)",
+            ])
+    }
+
+    /// Tells the readers what was made, and keeps it if it is data that may be kept.
+    private func publish(_ made: MadeResponse, of arrival: Arrival, _ writer: EntityWriter?, trailers: Fields) {
+        // Whether others may have it was the origin's to say, whatever became of it here.
+        let stored = arrival.isKept ? arrival.storedResponse() : nil
+        if !arrival.isKept { note(arrival.unstored) }
+        flight.announce(.response(made.head, length: Int64(made.length), stored: stored), retains: true)
+        made.chunks.forEach(flight.append)
+        if let stored, !made.isRefusal { land(made, stored, writer) } else { writer?.abort() }
+        finish(made.isTransformed ? Fields() : trailers)
+    }
+
+    /// Puts what was made into memory, and into the store beside the response it was made of.
+    private func land(_ made: MadeResponse, _ stored: StoredResponse, _ writer: EntityWriter?) {
+        let memory = launch.resource.memory
+        let policy = policyAtLanding(of: stored)
+        if policy == nil || isSuperseded(stored) { writer?.abort() }
+        let isStored = writer?.finish() ?? false
+        guard let policy else { return }
+        let variant = made.variant(
+            of: stored.marked(stored.standing, policy: policy), storedAt: stored.responseTime, launch.configuration,
+            via: context.configuration.via)
+        let storing = context.proxy.storing
+        if isStored { storing?.keepRendition(of: variant, launch.resource, service: launch.service) }
+        if made.length <= context.proxy.memoryObjectLimit {
+            guard case .landed(let replaced) = memory.land(variant, epoch: epoch, mark: mark, ending: flight) else {
+                storing?.remove(variant, of: launch.resource, service: launch.service)
+                return
+            }
+            judgeAgain(after: policy)
+            storing?.removeReplaced(replaced, by: variant, of: launch.resource, service: launch.service)
+            context.proxy.registry.charge(launch.resource, content: memory.cost)
+        } else if isSuperseded(stored) {
+            storing?.remove(variant, of: launch.resource, service: launch.service)
+        } else if isStored {
+            memory.forgetStoreRead(variance: stored.variance)
+        }
+    }
+
+    // MARK: The pipeline
+
+    /// Runs the pipeline on what was collected.
+    private func make(
+        of head: ResponseHead, _ times: Arrival.Times, _ content: CollectedContent
+    ) async throws -> MadeResponse {
+        let sealed = SealedContent()
+        let result = await launch.resource.transform(
+            launch.configuration.frozen.configuration, on: context.proxy.transforming.threads,
+            clock: LoopClock(context.loop), sealing: { sealed.seal(&$0) },
+            {
+                Entity(
+                    content: content.joined(), fields: head.fields, status: head.status, timestamp: times.response,
+                    requestTime: times.request, responseTime: times.response)
+            })
+        return try MadeResponse(result, of: head, content, sealed)
+    }
+
+    /// Puts what is stored through the pipeline again, because the configuration is another now. Nobody is asked.
+    func remake(_ variant: Variant) async throws {
+        let memory = launch.resource.memory
+        guard variant.rendition == nil else {
+            // What it was made of is in the store, if anywhere.
+            memory.forgetStoreRead(variance: variant.stored.variance)
+            return settle(by: variant)
+        }
+        let head = ResponseHead(status: variant.stored.status, fields: variant.stored.fields)
+        let length = variant.content.length
+        if !variant.stored.isPartial, treatment(of: head, length: length) == .transformed {
+            guard let content = try await collect(variant.content) else {
+                memory.removeVariants { $0 === variant }
+                context.proxy.storing?.remove(variant, of: launch.resource, service: launch.service)
+                return settle(by: variant)
+            }
+            let times = Arrival.Times(request: variant.stored.requestTime, response: variant.stored.responseTime)
+            let made = try await make(of: head, times, content)
+            guard !made.isRefusal else {
+                flight.announce(
+                    .response(made.head, length: Int64(made.length), stored: variant.stored), retains: true)
+                made.chunks.forEach(flight.append)
+                return finish(Fields())
+            }
+            let stored =
+                made.isPromoted ? variant.stored.counting(as: 200, policy: launch.policy) : variant.stored
+            let remade = made.variant(
+                of: stored, storedAt: variant.storedAt, launch.configuration, via: context.configuration.via)
+            if memory.replace(variant, by: remade) {
+                context.proxy.storing?.keepRendition(of: remade, launch.resource, service: launch.service)
+                context.proxy.registry.charge(launch.resource, content: memory.cost)
+            }
+        } else {
+            _ = memory.replace(variant, by: variant.under(fingerprint: launch.configuration.fingerprint))
+        }
+        settle(by: variant)
+    }
+
+    /// Has the readers look at the Resource again.
+    private func settle(by variant: Variant) {
+        flight.announce(.settled(variant))
+        finish(Fields())
+    }
+
+    /// All content of what is stored; nil when it cannot be had.
+    private func collect(_ content: VariantContent) async throws -> CollectedContent? {
+        guard let cursor = await ContentCursor.open(content) else { return nil }
+        let collected = CollectedContent(in: context.proxy.transforming)
+        while Int64(collected.count) < cursor.length {
+            let count = Int(min(256 << 10, cursor.length - Int64(collected.count)))
+            guard let chunks = await cursor.read(at: Int64(collected.count), count: count) else { return nil }
+            for chunk in chunks { try append(chunk, to: collected) }
+        }
+        return collected
+    }
+}

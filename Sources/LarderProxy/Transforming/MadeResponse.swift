@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderRules
+import LarderStores
+
+/// What the pipeline made of a response, as clients get it.
+struct MadeResponse {
+    let head: ResponseHead
+    let chunks: [ContentChunk]
+    let length: Int
+    /// Whether it is other than what the origin sent.
+    let isTransformed: Bool
+    /// Whether the pipeline made an error of a success: clients get it, and it is not kept (T-06).
+    let isRefusal: Bool
+    /// Whether it made data of an error: it is kept as data is (T-06).
+    let isPromoted: Bool
+    private let originStatus: Status
+
+    /// - Throws: `PipelineFailure`, when there is nothing that clients could get.
+    init(
+        _ result: TransformedResponse, of received: ResponseHead, _ content: CollectedContent, _ sealed: SealedContent
+    ) throws(PipelineFailure) {
+        let served: Entity<[UInt8]>
+        do {
+            served = try result.served.get()
+        } catch {
+            throw PipelineFailure(cause: error)
+        }
+        var isSuccess = true
+        if case .failure(let error) = result.response {
+            if error.cause != nil { throw PipelineFailure(cause: error) }
+            isSuccess = false
+        }
+        originStatus = received.status
+        isTransformed = result.isTransformed
+        isPromoted = isSuccess && received.status.isError
+        isRefusal = !isSuccess && !received.status.isError
+        // A success that was refused has no status of its own to be an error by.
+        let status = isRefusal && !served.status.isError ? 502 : served.status
+        head = ResponseHead(status: status, fields: served.fields)
+        chunks = result.hasOtherOctets ? sealed.chunks : ContentChunk.coalesced(content.chunks)
+        length = chunks.reduce(0) { $0 + $1.count }
+    }
+
+    /// The variant this makes of the response `stored`.
+    func variant(
+        of stored: StoredResponse, storedAt: Timestamp, _ configuration: EffectiveConfiguration, via: String
+    ) -> Variant {
+        var rendition: Rendition?
+        if isTransformed || isPromoted {
+            // What may be kept of the fields is what may be kept of the origin's.
+            let kept = StoredResponse(
+                status: head.status, fields: head.fields, requestTime: stored.requestTime,
+                responseTime: stored.responseTime, policy: configuration.policy)
+            rendition = Rendition(
+                status: head.status, fields: kept.fields, originStatus: originStatus, isPromoted: isPromoted)
+        }
+        return Variant(
+            stored: isTransformed ? stored : stored.complete(length: Int64(length), policy: configuration.policy),
+            content: .memory(chunks, length: length), storedAt: storedAt, via: via,
+            fingerprint: configuration.fingerprint, rendition: rendition)
+    }
+}
+
+/// Octets made by the pipeline, cut into chunks and named by a strong entity tag where they were made.
+final class SealedContent: Sendable {
+    private let made = Lock<[ContentChunk]>([])
+
+    var chunks: [ContentChunk] { made.withLock { $0 } }
+
+    func seal(_ entity: inout Entity<[UInt8]>) {
+        let octets = entity.content
+        entity.fields[.eTag] = "\"\(ContentDigest(of: octets).hexadecimal.prefix(32))\""
+        made.withLock { $0 = octets.isEmpty ? [] : [ContentChunk(octets)] }
+        entity.content = []
+    }
+}
+
+/// A clock that waits on a loop.
+struct LoopClock: ModelClock {
+    private let loop: EventLoop
+
+    init(_ loop: EventLoop) { self.loop = loop }
+
+    var now: Timestamp { Timestamp(nanoseconds: loop.time.now()) }
+
+    func schedule(after delay: Duration, _ action: @escaping @Sendable () -> Void) -> ScheduledAction {
+        let timer = Lock<Confined<LarderIO.Timer>?>(nil)
+        loop.execute { loop in
+            let made = Confined(loop.timer(after: delay, action))
+            timer.withLock { $0 = made }
+        }
+        return ScheduledAction { [loop] in
+            loop.execute { _ in timer.withLock { $0 }?.value.cancel() }
+        }
+    }
+}

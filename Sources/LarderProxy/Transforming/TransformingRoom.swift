@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderIO
+import Synchronization
+
+/// What transformers have to themselves: threads, and room for the content they work on.
+final class TransformingRoom: Sendable {
+    private let octets = Atomic<Int>(0)
+    private let limitOctets: Atomic<Int>
+    private let pool = Lock<WorkerPool?>(nil)
+    private let threadCount: Int
+    private static let queueLimit = 1024
+
+    /// - Parameter limit: octets of collected content at one time.
+    init(threads: Int, limit: Int) {
+        threadCount = threads
+        limitOctets = Atomic(limit)
+    }
+
+    deinit { pool.withLock { $0 }?.dismiss() }
+
+    var limit: Int {
+        get { limitOctets.load(ordering: .relaxed) }
+        set { limitOctets.store(newValue, ordering: .relaxed) }
+    }
+
+    /// Octets of content that is being collected or transformed.
+    var used: Int { octets.load(ordering: .relaxed) }
+
+    /// Threads are made when first needed: most daemons transform nothing.
+    var threads: TransformerThreads {
+        let workers = pool.withLock { pool in
+            let workers =
+                pool
+                ?? WorkerPool(
+                    name: "larder-transform", threads: threadCount, queueLimit: TransformingRoom.queueLimit)
+            pool = workers
+            return workers
+        }
+        return TransformerThreads { workers.submit($0) }
+    }
+
+    fileprivate func take(_ count: Int) -> Bool {
+        if octets.add(count, ordering: .relaxed).newValue <= limit { return true }
+        octets.subtract(count, ordering: .relaxed)
+        return false
+    }
+
+    fileprivate func giveBack(_ count: Int) { octets.subtract(count, ordering: .relaxed) }
+}
+
+/// Content collected for the pipeline. It takes up room until whoever works on it has let go of it.
+final class CollectedContent: Sendable {
+    private struct State {
+        var chunks: [ContentChunk] = []
+        var count = 0
+    }
+
+    private let room: TransformingRoom
+    private let state = Lock(State())
+
+    init(in room: TransformingRoom) { self.room = room }
+
+    deinit { room.giveBack(count) }
+
+    var chunks: [ContentChunk] { state.withLock { $0.chunks } }
+    var count: Int { state.withLock { $0.count } }
+
+    /// Throws when there is no room left for it.
+    func append(_ chunk: ContentChunk) throws(TransformersBusy) {
+        guard room.take(chunk.count) else { throw TransformersBusy() }
+        state.withLock { state in
+            state.chunks.append(chunk)
+            state.count += chunk.count
+        }
+    }
+
+    /// All octets in one piece.
+    func joined() -> [UInt8] {
+        let chunks = chunks
+        return [UInt8](unsafeUninitializedCapacity: count) { buffer, initialised in
+            for chunk in chunks {
+                chunk.withBytes {
+                    UnsafeMutableRawBufferPointer(buffer).baseAddress?.advanced(by: initialised)
+                        .copyMemory(from: $0.baseAddress!, byteCount: $0.count)
+                }
+                initialised += chunk.count
+            }
+        }
+    }
+}
