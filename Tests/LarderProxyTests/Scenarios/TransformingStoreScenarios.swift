@@ -107,7 +107,8 @@ struct TransformingStoreScenarios {
     static func refusing(_ how: String, _ runs: Recorder<String>) -> ConfigurationEntry {
         switch how {
         case "throws":
-            Base.entry(ResponseContentTransformer("picky") { (_: Entity<[UInt8]>) throws -> [UInt8]? in throw Broken() })
+            Base.entry(
+                ResponseContentTransformer("picky") { (_: Entity<[UInt8]>) throws -> [UInt8]? in throw Broken() })
         case "nil": Base.entry(ResponseContentTransformer("picky") { (_: Entity<[UInt8]>) -> [UInt8]? in nil })
         case "explodes":
             Base.entry(
