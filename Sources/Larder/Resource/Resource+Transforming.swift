@@ -51,6 +51,11 @@ extension Resource {
             { [self] watch in transform(received(), configuration, run, watch, sealing) })
     }
 
+    /// The same for a response that is at hand, on the threads that tasks run on.
+    package func transform(_ received: Entity<[UInt8]>, _ configuration: Configuration) async -> TransformedResponse {
+        await transform(configuration) { received }
+    }
+
     private func transform(
         _ received: Entity<[UInt8]>, _ configuration: Configuration, _ run: PipelineRun, _ watch: PipelineRun.Watch,
         _ sealing: (inout Entity<[UInt8]>) -> Void
