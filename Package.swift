@@ -15,8 +15,9 @@ let swiftSettings: [SwiftSetting] = [
 let package = Package(
     name: "larder",
     products: [
-        .executable(name: "larder", targets: ["LarderCLI"]),
+        .executable(name: "larder", targets: ["LarderProgram"]),
         .library(name: "Larder", targets: ["Larder"]),
+        .library(name: "LarderDaemon", targets: ["LarderDaemon"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -102,7 +103,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: swiftSettings),
-        .executableTarget(
+        .target(
             name: "LarderCLI",
             dependencies: [
                 "Larder", "LarderHTTP", "LarderIO", "LarderRules", "LarderStores", "LarderUpstream", "LarderProxy",
@@ -111,6 +112,12 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Yams", package: "Yams"),
             ],
+            swiftSettings: swiftSettings),
+        .executableTarget(
+            name: "LarderProgram", dependencies: ["LarderCLI", "LarderTransformers"], swiftSettings: swiftSettings),
+        .target(
+            name: "LarderDaemon",
+            dependencies: ["Larder", "LarderProxy", "LarderCLI", "LarderTransformers"],
             swiftSettings: swiftSettings),
 
         .target(

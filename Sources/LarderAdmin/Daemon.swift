@@ -153,7 +153,7 @@ package final class Daemon: Sendable {
             service.offline = service.offline ?? settings.offline
             let (model, number) = lasting.service(
                 service.name, base: isUnclaimed ? nil : service.baseURL.target.string)
-            model.replaceConfiguration(with: service.entries(variables, settings.limits))
+            model.replaceConfiguration(with: service.entries(variables, settings.limits, lasting.transport))
             let named = isUnclaimed ? nil : service
             return RoutedService(
                 model, number: number, settings: service,
@@ -190,8 +190,10 @@ package final class Daemon: Sendable {
 }
 
 extension ServiceSettings {
-    /// The service's own words, then its blocks: later ones override earlier ones.
-    fileprivate func entries(_ variables: VariableValues, _ limits: Settings.Limits) -> [ConfigurationEntry] {
+    /// The service's own words, those of the program that declares it, then its blocks: later ones override earlier ones.
+    fileprivate func entries(
+        _ variables: VariableValues, _ limits: Settings.Limits, _ transport: ProxyTransport
+    ) -> [ConfigurationEntry] {
         let offline = offline ?? .off
         let transformedContent = limits.transformedContent.bytes
         let privacy = Configuration.Privacy(rawValue: privacy.rawValue) ?? .shared
@@ -201,10 +203,19 @@ extension ServiceSettings {
             offline.apply(to: &$0)
             $0.privacy = privacy
         }
-        return [own] + declared
+        return [own] + declared(transport)
             + configure.map {
                 ConfigurationEntry($0, relativeTo: baseURL.target, variables: variables)
             }
+    }
+
+    /// What the program says of its own service. It is said to a service that nobody is served from, so that the
+    /// configuration in force changes in one step.
+    private func declared(_ transport: ProxyTransport) -> [ConfigurationEntry] {
+        guard let declare else { return [] }
+        let draft = Service(name, baseURL: baseURL.target.string, standardTransformers: [], transport: transport)
+        declare(draft)
+        return draft.configurationSet.entries
     }
 }
 

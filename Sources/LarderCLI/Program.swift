@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import ArgumentParser
+package import ArgumentParser
 import Glibc
-import LarderProxy
+package import LarderProxy
 import LarderTransformers
 
 /// The `larder` command: the daemon, and the commands that talk to a running one.
-@main
-struct Program: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
+package struct Program: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
         commandName: "larder",
         abstract: "Keeps your APIs at hand: a caching HTTP proxy for this machine.",
         discussion: """
@@ -27,10 +26,22 @@ struct Program: AsyncParsableCommand {
                 subcommands: [Load.self, Invalidate.self, Wipe.self, OfflineCommand.self, VariableCommand.self]),
         ])
 
-    /// The daemon starts this program as a jq worker too; that is no command for people.
-    static func main() async {
+    package init() {}
+
+    /// Does what the command line says, in a program that brings services along.
+    package static func run(declaring services: [DeclaredService] = []) async {
+        // The daemon starts its own program as a jq worker too; that is no command for people.
         let arguments = CommandLine.arguments.dropFirst()
         if arguments.first == JQWorker.argument { Glibc.exit(JQWorker.run(Array(arguments.dropFirst()))) }
-        await main(nil)
+        do {
+            switch try parseAsRoot() {
+            case let serve as Serve: try await serve.run(declaring: services)
+            case let check as Check: try check.run(declaring: services)
+            case var command as any AsyncParsableCommand: try await command.run()
+            case var command: try command.run()
+            }
+        } catch {
+            exit(withError: error)
+        }
     }
 }

@@ -22,8 +22,10 @@ struct Check: ParsableCommand {
     @Flag(help: "Print problems or settings as JSON.")
     var json = false
 
-    func run() throws {
-        try Check.run(options.loader(file: file), show: show, json: json)
+    func run() throws { try run(declaring: []) }
+
+    func run(declaring services: [DeclaredService]) throws {
+        try Check.run(options.loader(file: file, declaring: services), show: show, json: json)
     }
 
     static func run(_ loader: SettingsLoader, show: Bool, json: Bool) throws {

@@ -13,8 +13,11 @@ struct ConfigurationOptions: ParsableArguments {
             valueName: "key=value"))
     var overrides: [String] = []
 
-    func loader(file: String?) -> SettingsLoader {
-        SettingsLoader(file: file, overrides: overrides, environment: ProcessInfo.processInfo.environment)
+    func loader(file: String?, declaring services: [DeclaredService] = []) -> SettingsLoader {
+        var loader = SettingsLoader(
+            file: file, overrides: overrides, environment: ProcessInfo.processInfo.environment)
+        loader.declared = services
+        return loader
     }
 }
 
@@ -37,8 +40,10 @@ struct Serve: AsyncParsableCommand {
     @Flag(help: "Only say whether the configuration is valid.")
     var check = false
 
-    func run() async throws {
-        let loader = options.loader(file: config)
+    func run() async throws { try await run(declaring: []) }
+
+    func run(declaring services: [DeclaredService]) async throws {
+        let loader = options.loader(file: config, declaring: services)
         if check { return try Check.run(loader, show: false, json: false) }
         do {
             try await DaemonRunner.run(loader: loader)

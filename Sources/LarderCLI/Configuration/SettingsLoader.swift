@@ -10,6 +10,8 @@ package struct SettingsLoader: Sendable {
     /// `KEY=VALUE`, later ones over earlier ones and all of them over the file.
     package var overrides: [String]
     package var environment: [String: String]
+    /// Services that are there whatever the file says.
+    package var declared: [DeclaredService] = []
     /// The file that is read when none is named.
     var usualFile = DefaultPaths.configuration
     var user: uid_t = getuid()
@@ -56,10 +58,13 @@ package struct SettingsLoader: Sendable {
             tree = override.applied(to: tree, problems: &problems)
         }
 
+        tree = declaring(in: tree)
+
         // What the catalogue would miss in a file that is no YAML is not missing.
         var reader = SettingsReader()
         var settings = isYAML ? SettingsCatalogue.read(tree, &reader) : Settings()
         problems += reader.problems
+        declare(in: &settings)
         settings.upstream.environment = EnvironmentProxies(
             environment: usesEnvironment(settings) ? environment : [:], listening: settings.listen,
             problems: &problems, notes: &notes)

@@ -24,7 +24,7 @@ package struct ServiceSettings: Sendable {
     /// In the order of the file; a later one overrides an earlier one.
     package var configure: [ConfigureBlock] = []
     /// What a program that brings the service along says about it, before `configure`; nothing in files says this.
-    package var declared: [ConfigurationEntry] = []
+    package var declare: (@Sendable (Service) -> Void)?
 
     package init() {}
 

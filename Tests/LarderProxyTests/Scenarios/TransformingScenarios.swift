@@ -54,7 +54,7 @@ struct TransformingScenarios {
     ) async throws {
         try await Scenario.run(onDisk: onDisk) { settings, origin in
             settings.add("api", at: origin.url("/"))
-            settings.services[0].declared = [entry]
+            settings.services[0].declare = { $0.add(entry) }
             configure(&settings)
         } _: { scene in
             try await body(scene)
@@ -153,8 +153,10 @@ struct TransformingScenarios {
         try await Self.run(Self.entry(Counting(runs: runs))) {
             $0.limits.transformedContent = .kibibytes(1)
             if why == "raw" {
-                $0.services[0].declared.append(
-                    ConfigurationEntry(description: "raw") { $0.serving = .raw })
+                $0.services[0].declare = { service in
+                    service.add(Self.entry(Counting(runs: runs)))
+                    service.configure("**") { $0.serving = .raw }
+                }
             }
         } _: { (scene) async throws in
             let content = String(repeating: "x", count: ["large", "grows"].contains(why) ? 3000 : 10)

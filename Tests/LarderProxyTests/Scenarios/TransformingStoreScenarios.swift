@@ -51,18 +51,18 @@ struct TransformingStoreScenarios {
             scene.origin.answer { _ in .ok(Self.fresh, Self.json, "ETag: \"origin\"", content: content) }
             let first = try await scene.get("/a")
             #expect(first.text == Base.made(content, "one"))
-            try scene.reload { $0.services[0].declared = [Base.entry(two)] }
+            try scene.reload { $0.services[0].declare = { $0.add(Base.entry(two)) } }
             let second = try await scene.get("/a")
             #expect(second.text == Base.made(content, "two"))
             #expect(second["ETag"] != first["ETag"])
             #expect(second["Cache-Status"] == "Larder; hit; ttl=60")
             try await scene.restart()
             #expect(try await scene.get("/a").text == Base.made(content, "two"))
-            try scene.reload { $0.services[0].declared = [] }
+            try scene.reload { $0.services[0].declare = nil }
             let plain = try await scene.get("/a")
             #expect(plain.text == content)
             #expect(plain["ETag"] == "\"origin\"")
-            try scene.reload { $0.services[0].declared = [Base.entry(one)] }
+            try scene.reload { $0.services[0].declare = { $0.add(Base.entry(one)) } }
             #expect(try await scene.get("/a").text == Base.made(content, "one"))
             #expect(runs.values == ["one", "two", "one"])
             #expect(scene.origin.seen.count == 1)
@@ -74,7 +74,7 @@ struct TransformingStoreScenarios {
         try await Base.run(Base.entry(Base.Counting(runs: runs, word: "one")), onDisk: true) { (scene) async throws in
             scene.origin.answer { _ in .ok(Self.fresh, Self.json, content: "a") }
             _ = try await scene.get("/a")
-            try scene.reload { $0.services[0].declared = [Base.entry(Base.Counting(runs: runs, word: "two"))] }
+            try scene.reload { $0.services[0].declare = { $0.add(Base.entry(Base.Counting(runs: runs, word: "two"))) } }
             var clients: [Wire] = []
             for number in 0..<1000 { clients.append(try await scene.client("client \(number)")) }
             for client in clients { try await client.get(scene.url("/a")) }
@@ -131,7 +131,7 @@ struct TransformingStoreScenarios {
         } _: { (scene) async throws in
             scene.origin.answer { _ in .ok(Self.fresh, Self.json, content: "a") }
             _ = try await scene.get("/a")
-            try scene.reload { $0.services[0].declared = [Self.refusing(how, runs)] }
+            try scene.reload { $0.services[0].declare = { $0.add(Self.refusing(how, runs)) } }
             let failed = try await scene.get("/b")
             #expect(failed.status == 502)
             #expect(failed["Content-Type"] == "application/problem+json")
@@ -139,7 +139,7 @@ struct TransformingStoreScenarios {
                 #expect(failed.text.contains("in stage ‘model’ by ‘picky’"))
             }
             #expect(scene.proxy.transforming.used == 0)
-            try scene.reload { $0.services[0].declared = [Base.entry(Base.Counting(runs: runs))] }
+            try scene.reload { $0.services[0].declare = { $0.add(Base.entry(Base.Counting(runs: runs))) } }
             scene.advance(.seconds(10))
             #expect(try await scene.get("/a").text == Base.made("a"))
             #expect(runs.count == 1)
