@@ -15,6 +15,7 @@ MODULES = [
     "configuration",
     "reload",
     "credentials",
+    "examples",
     "large",
     "kill",
     "overload",

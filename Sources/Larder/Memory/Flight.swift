@@ -228,7 +228,7 @@ package final class Flight: Sendable {
     package var currentAnswer: Answer? { state.withLock { $0.answer } }
 
     /// Octets of content that have arrived so far.
-    package var received: Int64 { state.withLock { $0.end } }
+    package var received: Int64 { state.withLock { $0.content.end } }
 
     /// Has the load cancelled, whoever waits for it.
     package func cancel() { state.withLock { $0.onCancelled }?() }

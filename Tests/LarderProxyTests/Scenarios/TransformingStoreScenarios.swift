@@ -15,7 +15,7 @@ struct TransformingStoreScenarios {
     static let fresh = Base.fresh
     static let json = Base.json
 
-    @Test func `EC-13 after a restart nothing is asked and nothing is transformed`() async throws {
+    @Test func `EC-06 EC-13 after a restart nothing is asked and nothing is transformed`() async throws {
         let runs = Recorder<String>()
         try await Base.run(Base.entry(Base.Counting(runs: runs)), onDisk: true) { (scene) async throws in
             scene.origin.answer {
@@ -95,6 +95,51 @@ struct TransformingStoreScenarios {
             #expect(scene.proxy.storing?.store.statistics.entries == 0)
             _ = try await scene.get("/a")
             #expect(runs.count == 2)
+        }
+    }
+
+    @Test func `EC-05 what a POST brings is neither kept nor transformed`() async throws {
+        let runs = Recorder<String>()
+        try await Base.run(Base.entry(Base.Counting(runs: runs)), onDisk: true) { (scene) async throws in
+            scene.origin.answer { .ok(Self.fresh, Self.json, content: $0.method) }
+            #expect(try await scene.get("/a").text == Base.made("GET"))
+            let client = try await scene.client()
+            let lines = ["POST \(scene.url("/a")) HTTP/1.1", "Host: 127.0.0.1", "Content-Length: 0"]
+            try await client.write(lines.map { $0 + "\r\n" }.joined() + "\r\n")
+            #expect(try await client.response(to: "POST").text == "POST")
+            #expect(try await scene.get("/a").text == Base.made("GET"))
+            #expect(runs.count == 2)
+        }
+    }
+
+    @Test func `EC-12 hits and restarts do not keep what was made alive`() async throws {
+        try await Base.run(Base.entry(Base.Counting(runs: Recorder())), onDisk: true) { (scene) async throws in
+            scene.origin.answer { _ in .ok(Self.fresh, Self.json, content: "a") }
+            _ = try await scene.get("/a")
+            for left in [35, 10] {
+                scene.advance(.seconds(25))
+                try await scene.restart()
+                #expect(try await scene.get("/a")["Cache-Status"] == "Larder; hit; ttl=\(left)")
+            }
+            scene.advance(.seconds(25))
+            _ = try await scene.get("/a")
+            #expect(scene.origin.seen.count == 2)
+        }
+    }
+
+    @Test func `EC-14 what was made for one identity is never another's, after a restart neither`() async throws {
+        try await Base.run(Base.entry(Base.Counting(runs: Recorder())), onDisk: true) {
+            $0.services[0].privacy = .partitioned
+        } _: { (scene) async throws in
+            scene.origin.answer { .ok(Self.fresh, Self.json, content: $0["Authorization"] ?? "nobody") }
+            for isRestarted in [false, true] {
+                if isRestarted { try await scene.restart() }
+                for identity in ["Ann", "Ben"] {
+                    #expect(try await scene.get("/a", "Authorization: \(identity)").text == Base.made(identity))
+                }
+                #expect(try await scene.get("/a").text == Base.made("nobody"))
+            }
+            #expect(scene.origin.seen.count == 3)
         }
     }
 
