@@ -12,32 +12,6 @@ import Synchronization
 /// whole; other content passes through a window, and a reader that falls behind the window reads from the spool
 /// that the store is writing or, where there is none, holds the producer back.
 package final class Flight: Sendable {
-    /// What became of the request, told to each reader before any content.
-    package enum Answer: Sendable {
-        /// A response whose content follows. `stored` is set when it is being stored, and so may be shared.
-        case response(ResponseHead, length: Int64?, stored: StoredResponse?)
-        /// The stored response was still good, or was replaced by one that is: look at the Resource again.
-        case settled(Variant)
-        case failed(any Error)
-    }
-
-    /// What a reader hears before any content.
-    package enum Word: Sendable {
-        /// A response on the way to the final one.
-        case interim(ResponseHead)
-        case answer(Answer)
-    }
-
-    /// A piece of content for one reader.
-    package enum Piece: Sendable {
-        case chunks([ContentChunk])
-        /// These octets have left the window: read them from the spool.
-        case spooled(any ContentReader, offset: Int64, count: Int)
-        case end(trailers: Fields)
-        case failed(any Error)
-        case interrupted
-    }
-
     private struct State {
         var interims: [ResponseHead] = []
         var answer: Answer?

@@ -46,7 +46,7 @@ package final class ResourceMemory: Sendable {
         }
     }
 
-    private struct State {
+    struct State {
         var snapshot = Snapshot() { didSet { oldValue.end() } }
         var flights: [Flight] = []
         /// Those who wait for a read of the store, while one is under way.
@@ -79,7 +79,7 @@ package final class ResourceMemory: Sendable {
         }
     }
 
-    private let state: Lock<State>
+    let state: Lock<State>
     private let visited = Atomic<Bool>(false)
     private let reach: Reach?
     private let invalidations: Invalidations?
@@ -105,7 +105,7 @@ package final class ResourceMemory: Sendable {
     // MARK: Invalidation from afar
 
     /// Drops what was invalidated together with others since this was last looked at; mostly that is a comparison.
-    private func catchUp(_ state: inout State) {
+    func catchUp(_ state: inout State) {
         guard let invalidations, invalidations.latest != state.checked else { return }
         catchUpFurther(&state)
     }
@@ -360,7 +360,7 @@ package final class ResourceMemory: Sendable {
     /// Tells changes to `teller`'s feed from now on.
     func attach(_ teller: ChangeTeller) { state.withLock { $0.teller = teller } }
 
-    private func tell(_ event: ResourceEvent, _ state: inout State) {
+    func tell(_ event: ResourceEvent, _ state: inout State) {
         state.sequence += 1
         guard let teller = state.teller, teller.feed.isHeard else { return }
         teller.feed.append(change(event, state, teller))
@@ -389,95 +389,5 @@ package final class ResourceMemory: Sendable {
             return state.observers == 0 ? state.flights : []
         }
         for flight in left { flight.reconsider() }
-    }
-
-    // MARK: Reading the store
-
-    /// Notes that the store was found to hold nothing.
-    package func storeHasNothing(epoch: UInt64) {
-        state.withLock { state in
-            guard epoch == state.epoch else { return }
-            state.snapshot = Snapshot(
-                variants: state.snapshot.variants, failure: state.snapshot.failure, isStoreRead: true)
-        }
-    }
-
-    /// Lets the store be read again: a variant that is too large for memory is there now, in place of the one with
-    /// the same variance.
-    package func forgetStoreRead(variance: Variance) {
-        state.withLock { state in
-            state.snapshot = Snapshot(
-                variants: state.snapshot.variants.filter { $0.stored.variance != variance }, isStoreRead: false)
-            state.unstored = nil
-        }
-    }
-
-    package enum StoreRead: Sendable {
-        /// The caller reads the store and then calls `storeWasRead`.
-        case begin
-        /// Somebody did while the caller waited, or before.
-        case done
-    }
-
-    /// Makes sure the store is read once, however many ask at the same time.
-    package func beginStoreRead() async -> StoreRead {
-        let isMine = state.withLock { state -> Bool? in
-            if state.snapshot.isStoreRead { return false }
-            if state.readers == nil {
-                state.readers = []
-                return true
-            }
-            return nil
-        }
-        if let isMine { return isMine ? .begin : .done }
-        await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
-            let isDone = state.withLock { state in
-                guard state.readers != nil else { return true }
-                state.readers!.append(continuation)
-                return false
-            }
-            if isDone { continuation.resume() }
-        }
-        return .done
-    }
-
-    /// Ends the read that `beginStoreRead` began: `found`, newest first, joins what is in memory already, which is
-    /// newer.
-    ///
-    /// - Parameters: what `epoch` and `mark` were before the read.
-    package func storeWasRead(_ found: [Variant], epoch: UInt64, mark: UInt64? = nil) {
-        let waiting = state.withLock { state -> [UnsafeContinuation<Void, Never>] in
-            defer { state.readers = nil }
-            catchUp(&state)
-            let current = state.snapshot
-            let isCurrent = epoch == state.epoch
-            let added =
-                !isCurrent
-                ? []
-                : found.filter { variant in
-                    !(mark.map { isInvalid(variant.stored, since: $0) } ?? false)
-                        && !current.variants.contains { $0.stored.variance == variant.stored.variance }
-                }
-            state.snapshot = Snapshot(
-                variants: Array((current.variants + added).prefix(ResourceMemory.variantLimit)),
-                failure: current.failure, isStoreRead: isCurrent || current.isStoreRead)
-            if !added.isEmpty { tell(.newData(.cache), &state) }
-            return state.readers ?? []
-        }
-        for continuation in waiting { continuation.resume() }
-    }
-}
-
-/// The last failure of a load, and until when it stands in for asking again (T-06).
-package struct LoadFailure: Sendable {
-    package let at: Timestamp
-    /// Until when requests are answered with it instead of asking the upstream again.
-    package let retryAt: Timestamp
-    package let error: any Error
-
-    package init(at: Timestamp, retryAt: Timestamp, error: any Error) {
-        self.at = at
-        self.retryAt = retryAt
-        self.error = error
     }
 }

@@ -41,7 +41,8 @@ struct Arrival {
             request: launch.clientHead, target: launch.uri, response: head, policy: launch.policy,
             responseTime: times.response)
         var durability: StorabilityDecision.Durability?
-        if case .store(_, let lasting) = storability, launch.configuration.caches, launch.context.proxy.mayKeep(length) {
+        if case .store(_, let lasting) = storability, launch.configuration.caches, launch.context.proxy.mayKeep(length)
+        {
             durability = lasting
         }
         isPart = durability != nil && head.status == 206 && !launch.clientHead.fields.contains(.ifRange)

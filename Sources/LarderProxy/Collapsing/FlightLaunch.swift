@@ -73,7 +73,9 @@ struct FlightLaunch {
         }
         request = head
         // Parts of what the origin sent are no parts of what a pipeline makes of it.
-        completion = (configuration.mayTransform ? nil : parts).flatMap { [client, head] in Completion(of: $0, for: client, sentAs: head) }
+        completion = (configuration.mayTransform ? nil : parts).flatMap { [client, head] in
+            Completion(of: $0, for: client, sentAs: head)
+        }
     }
 
     /// What asks the origin, as the resource's decorators say.

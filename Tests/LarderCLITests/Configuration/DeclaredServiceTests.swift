@@ -31,7 +31,9 @@ struct DeclaredServiceTests {
         }
     }
 
-    @Test(arguments: [nil, "", "threads: 2\n", "services:\n", "services: { other: { baseURL: 'http://other.test' } }\n"])
+    @Test(arguments: [
+        nil, "", "threads: 2\n", "services:\n", "services: { other: { baseURL: 'http://other.test' } }\n",
+    ])
     func `they are there whatever the file says`(yaml: String?) throws {
         let service = try #require(try load(yaml, shop).services.first { $0.name == "shop" })
         #expect(service.baseURL.shown == "https://shop.test/api/")
@@ -44,7 +46,7 @@ struct DeclaredServiceTests {
         let service = try #require(try load(yaml, shop).services.first)
         #expect(service.baseURL.shown == "http://127.0.0.1:1/")
         #expect(service.effectiveMount == "/store/")
-        #expect(service.offline)
+        #expect(service.offline == .on)
         #expect(service.declare != nil)
     }
 

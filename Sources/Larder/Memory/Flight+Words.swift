@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+package import LarderRules
+
+/// What a flight tells its readers.
+extension Flight {
+    /// What became of the request, told to each reader before any content.
+    package enum Answer: Sendable {
+        /// A response whose content follows. `stored` is set when it is being stored, and so may be shared.
+        case response(ResponseHead, length: Int64?, stored: StoredResponse?)
+        /// The stored response was still good, or was replaced by one that is: look at the Resource again.
+        case settled(Variant)
+        case failed(any Error)
+    }
+
+    /// What a reader hears before any content.
+    package enum Word: Sendable {
+        /// A response on the way to the final one.
+        case interim(ResponseHead)
+        case answer(Answer)
+    }
+
+    /// A piece of content for one reader.
+    package enum Piece: Sendable {
+        case chunks([ContentChunk])
+        /// These octets have left the window: read them from the spool.
+        case spooled(any ContentReader, offset: Int64, count: Int)
+        case end(trailers: Fields)
+        case failed(any Error)
+        case interrupted
+    }
+}

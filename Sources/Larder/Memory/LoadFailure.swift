@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+
+/// The last failure of a load, and until when it stands in for asking again (T-06).
+package struct LoadFailure: Sendable {
+    package let at: Timestamp
+    /// Until when requests are answered with it instead of asking the upstream again.
+    package let retryAt: Timestamp
+    package let error: any Error
+
+    package init(at: Timestamp, retryAt: Timestamp, error: any Error) {
+        self.at = at
+        self.retryAt = retryAt
+        self.error = error
+    }
+}

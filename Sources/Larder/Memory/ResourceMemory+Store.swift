@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderIO
+package import LarderRules
+
+/// How a Resource comes to know what the store has of it.
+extension ResourceMemory {
+    /// Notes that the store was found to hold nothing.
+    package func storeHasNothing(epoch: UInt64) {
+        state.withLock { state in
+            guard epoch == state.epoch else { return }
+            state.snapshot = Snapshot(
+                variants: state.snapshot.variants, failure: state.snapshot.failure, isStoreRead: true)
+        }
+    }
+
+    /// Lets the store be read again: a variant that is too large for memory is there now, in place of the one with
+    /// the same variance.
+    package func forgetStoreRead(variance: Variance) {
+        state.withLock { state in
+            state.snapshot = Snapshot(
+                variants: state.snapshot.variants.filter { $0.stored.variance != variance }, isStoreRead: false)
+            state.unstored = nil
+        }
+    }
+
+    package enum StoreRead: Sendable {
+        /// The caller reads the store and then calls `storeWasRead`.
+        case begin
+        /// Somebody did while the caller waited, or before.
+        case done
+    }
+
+    /// Makes sure the store is read once, however many ask at the same time.
+    package func beginStoreRead() async -> StoreRead {
+        let isMine = state.withLock { state -> Bool? in
+            if state.snapshot.isStoreRead { return false }
+            if state.readers == nil {
+                state.readers = []
+                return true
+            }
+            return nil
+        }
+        if let isMine { return isMine ? .begin : .done }
+        await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+            let isDone = state.withLock { state in
+                guard state.readers != nil else { return true }
+                state.readers!.append(continuation)
+                return false
+            }
+            if isDone { continuation.resume() }
+        }
+        return .done
+    }
+
+    /// Ends the read that `beginStoreRead` began: `found`, newest first, joins what is in memory already, which is
+    /// newer.
+    ///
+    /// - Parameters: what `epoch` and `mark` were before the read.
+    package func storeWasRead(_ found: [Variant], epoch: UInt64, mark: UInt64? = nil) {
+        let waiting = state.withLock { state -> [UnsafeContinuation<Void, Never>] in
+            defer { state.readers = nil }
+            catchUp(&state)
+            let current = state.snapshot
+            let isCurrent = epoch == state.epoch
+            let added =
+                !isCurrent
+                ? []
+                : found.filter { variant in
+                    !(mark.map { isInvalid(variant.stored, since: $0) } ?? false)
+                        && !current.variants.contains { $0.stored.variance == variant.stored.variance }
+                }
+            state.snapshot = Snapshot(
+                variants: Array((current.variants + added).prefix(ResourceMemory.variantLimit)),
+                failure: current.failure, isStoreRead: isCurrent || current.isStoreRead)
+            if !added.isEmpty { tell(.newData(.cache), &state) }
+            return state.readers ?? []
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+}
