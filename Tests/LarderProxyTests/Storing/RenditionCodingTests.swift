@@ -29,7 +29,7 @@ struct RenditionCodingTests {
         for count in octets.indices {
             #expect(RenditionCoding.decode(Array(octets.prefix(count)), madeBy: variant.fingerprint) == nil)
         }
-        for index in 0..<12 {
+        for index in 0..<11 {
             var damaged = octets
             damaged[index] ^= 0x80
             #expect(RenditionCoding.decode(damaged, madeBy: variant.fingerprint) == nil, "octet \(index)")
