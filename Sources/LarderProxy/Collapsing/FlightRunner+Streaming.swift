@@ -60,7 +60,8 @@ extension FlightRunner {
     }
 
     func beginWriting(_ stored: StoredResponse, length: Int64?) -> EntityWriter? {
-        context.proxy.storing?.begin(
+        guard launch.configuration.storesReceived else { return nil }
+        return context.proxy.storing?.begin(
             stored, of: launch.resource, service: launch.service, length: length, policy: launch.policy)
     }
 

@@ -9,6 +9,17 @@ extension EffectiveConfiguration {
     /// Whether clients may get something else than what the origin sent.
     package var mayTransform: Bool { fingerprint != 0 }
 
+    /// Whether what the origin sent goes to the store.
+    var storesReceived: Bool { frozen.configuration.pipeline[.rawData].isCached != false }
+
+    /// Whether what clients get goes to the store beside it.
+    var storesRenditions: Bool {
+        let pipeline = frozen.configuration.pipeline
+        let served: PipelineStageKey? =
+            if case .stage(let key) = frozen.configuration.serving { key } else { pipeline.order.last }
+        return served.map { pipeline[$0].isCached != false } ?? true
+    }
+
     /// What becomes of a response with this head, as far as the pipeline is concerned.
     enum Treatment: Equatable {
         /// Its octets go on as they came.

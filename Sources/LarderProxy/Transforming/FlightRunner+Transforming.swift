@@ -110,7 +110,9 @@ extension FlightRunner {
             of: stored.marked(stored.standing, policy: policy), storedAt: stored.responseTime, launch.configuration,
             via: context.configuration.via)
         let storing = context.proxy.storing
-        if isStored { storing?.keepRendition(of: variant, launch.resource, service: launch.service) }
+        if isStored, launch.configuration.storesRenditions {
+            storing?.keepRendition(of: variant, launch.resource, service: launch.service)
+        }
         if made.length <= context.proxy.memoryObjectLimit {
             guard case .landed(let replaced) = memory.land(variant, epoch: epoch, mark: mark, ending: flight) else {
                 storing?.remove(variant, of: launch.resource, service: launch.service)
@@ -173,7 +175,9 @@ extension FlightRunner {
             let remade = made.variant(
                 of: stored, storedAt: variant.storedAt, launch.configuration, via: context.configuration.via)
             if memory.replace(variant, by: remade) {
-                context.proxy.storing?.keepRendition(of: remade, launch.resource, service: launch.service)
+                if launch.configuration.storesRenditions {
+                    context.proxy.storing?.keepRendition(of: remade, launch.resource, service: launch.service)
+                }
                 context.proxy.registry.charge(launch.resource, content: memory.cost)
             }
         } else {
