@@ -18,6 +18,8 @@ public protocol DaemonProgram {
 
 extension DaemonProgram {
     /// Does what the command line says; `serve` runs the daemon until it is told to stop.
+    // What begins a program has no caller to inherit a place from.
+    @concurrent
     public static func main() async {
         await Program.run(
             declaring: Self().services.map { service in

@@ -17,7 +17,8 @@ struct Shop: DaemonService {
             $0.expirationMode = .fallback
             $0.pipeline.add(.json)
         }
-        service.configureTransformer("/products/*", description: "label") { (product: JSONValue) throws -> JSONValue in
+        service.configureTransformer("/products/*", description: "label") {
+            (product: JSONValue, _) throws -> JSONValue in
             guard let name = product["name"], let price = product["price"] else { throw NoProduct() }
             return ["name": name, "price": price]
         }

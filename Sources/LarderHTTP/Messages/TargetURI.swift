@@ -7,7 +7,7 @@
 /// triplets in upper case, unreserved characters decoded, an empty path written `/`, dot segments removed.
 /// Queries keep their order. Two URIs are equal exactly when their octets are.
 ///
-/// Characters that RFC 3986 leaves out but clients do send (`"<>[]^` `` ` `` `{|}`) are percent-encoded. Octets
+/// Characters that RFC 3986 leaves out but clients do send (`"<>[]^{|}` and the backtick) are percent-encoded. Octets
 /// that could mean different things to different readers are refused instead: controls, space, backslash and
 /// everything beyond ASCII.
 public struct TargetURI: Sendable {
