@@ -47,6 +47,36 @@ struct TransformerSettingsTests {
         String(decoding: try transformed.served.get().content, as: UTF8.self)
     }
 
+    /// What tells what clients get under the block from what they get under another.
+    private func fingerprint(_ block: String) throws -> UInt64 {
+        let fixture = try ConfigurationFixture(TransformerSettingsTests.yaml([block]))
+        let settings = try #require(try fixture.settings().services.first)
+        var configuration = Configuration()
+        for block in settings.configure { block.apply(to: &configuration) }
+        let model = Service(
+            "a", baseURL: "http://a.test/", standardTransformers: [], transport: StubTransport(),
+            defaults: configuration, clock: ManualClock())
+        return model.resource("x").frozenConfiguration(for: .get).fingerprint
+    }
+
+    @Test func `whatever a pipeline depends on is in its fingerprint, and nothing else`() throws {
+        let blocks = [
+            "retryTime: 1 s", "pipeline: { model: [ { jq: .a } ] }", "pipeline: { model: [ { jq: .b } ] }",
+            "pipeline: { cleanup: [ { jq: .a } ] }", "pipeline: { model: [ { jsonPointer: { select: /a } } ] }",
+            "pipeline: { model: [ { jsonPointer: { select: /b } } ] }",
+            "pipeline: { model: [ { jq: .a, transformErrors: true } ] }", "pipeline: { parsing: json }",
+            "pipeline: { model: [ { successIfStatus: [404] } ] }",
+            "pipeline: { model: [ { successIfStatus: [410] } ] }",
+        ]
+        var known: [UInt64: String] = [:]
+        for block in blocks {
+            let number = try fingerprint(block)
+            #expect(try fingerprint("retryTime: 2 s\n" + block.replacing("retryTime: 1 s", with: "")) == number)
+            #expect(known.updateValue(block, forKey: number) == nil, "\(block)")
+        }
+        #expect(known[0] == "retryTime: 1 s")
+    }
+
     // MARK: What is written takes effect
 
     @Test func `TR-05 stages are lists, single transformers or maps, and later blocks add to them`() async throws {
