@@ -25,14 +25,20 @@ struct Arrival {
     let isPart: Bool
     private let launch: FlightLaunch
 
-    init(_ response: UpstreamResponse, _ times: Times, for launch: FlightLaunch) {
+    /// Whether it may be kept where it was asked for, as far as that is not the response's to say.
+    private let belongsHere: Bool
+
+    init(_ response: UpstreamResponse, _ times: Times, for launch: FlightLaunch, belongsHere: Bool) {
         var head = response.head
         HopByHop.strip(&head.fields, for: .forwardResponse)
         if !head.fields.contains(.date) { head.fields[.date] = launch.context.dateText() }
-        self.init(head, length: response.contentLength, times, for: launch)
+        self.init(head, length: response.contentLength, times, for: launch, belongsHere: belongsHere)
     }
 
-    private init(_ head: ResponseHead, length: Int64?, _ times: Times, for launch: FlightLaunch) {
+    private init(
+        _ head: ResponseHead, length: Int64?, _ times: Times, for launch: FlightLaunch, belongsHere: Bool
+    ) {
+        self.belongsHere = belongsHere
         self.head = head
         self.times = times
         self.launch = launch
@@ -41,7 +47,8 @@ struct Arrival {
             request: launch.clientHead, target: launch.uri, response: head, policy: launch.policy,
             responseTime: times.response)
         var durability: StorabilityDecision.Durability?
-        if case .store(_, let lasting) = storability, launch.configuration.caches, launch.context.proxy.mayKeep(length)
+        if case .store(_, let lasting) = storability, belongsHere, launch.configuration.caches,
+            launch.context.proxy.mayKeep(length)
         {
             durability = lasting
         }
@@ -54,7 +61,9 @@ struct Arrival {
     /// The same response judged by another status.
     func counting(as status: Status) -> Arrival {
         if head.status == status || !head.status.isError { return self }
-        return Arrival(ResponseHead(status: status, fields: head.fields), length: length, times, for: launch)
+        return Arrival(
+            ResponseHead(status: status, fields: head.fields), length: length, times, for: launch,
+            belongsHere: belongsHere)
     }
 
     /// The response as it is kept.

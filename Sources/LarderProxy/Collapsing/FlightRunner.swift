@@ -99,16 +99,15 @@ final class FlightRunner {
         if response.head.status == 304, let variant {
             return try await settle(variant, by: response, times)
         }
-        let arrival = Arrival(response, times, for: launch)
-        if sender.isForAnotherPartition {
+        let arrival = Arrival(response, times, for: launch, belongsHere: !sender.isForAnotherPartition)
+        if sender.isForAnotherPartition, completion != nil, [206, 304, 416].contains(arrival.head.status) {
             // What was to be completed is another partition's now.
-            guard completion != nil, [206, 304, 416].contains(arrival.head.status) else {
-                return try await pass(response, arrival)
-            }
             response.abort()
             return try await load(launch.request, validating: nil)
         }
-        if let completion { return try await complete(completion, by: response, arrival) }
+        if let completion, !sender.isForAnotherPartition {
+            return try await complete(completion, by: response, arrival)
+        }
         if isPartOfTransformed(arrival) {
             response.abort()
             var whole = request
