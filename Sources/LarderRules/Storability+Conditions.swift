@@ -21,23 +21,21 @@ extension Storability {
     package static func conditions(
         request: RequestHead, target: TargetURI, response: ResponseHead, policy: CachePolicy, responseTime: Timestamp
     ) -> [Condition] {
-        let trial = Trial(
-            request: request, target: target, response: response, policy: policy, responseTime: responseTime)
-        return StorageCondition.allCases.map {
-            Condition($0, passed: trial.holds($0), field: trial.field(of: $0))
-        }
+        Trial(request: request, target: target, response: response, policy: policy, responseTime: responseTime)
+            .conditions
     }
 
-    /// A response on trial: each condition is a function of the messages and the policy.
-    struct Trial {
-        let request: RequestHead
-        let target: TargetURI
-        let response: ResponseHead
-        let policy: CachePolicy
-        let directives: CacheControl.Response
-        let lifetime: Freshness.Lifetime
+    /// A response on trial: each condition is a function of the messages and the policy. For who wants both the
+    /// decision and the conditions behind it.
+    package struct Trial: Sendable {
+        private let request: RequestHead
+        private let target: TargetURI
+        private let response: ResponseHead
+        private let policy: CachePolicy
+        private let responseTime: Timestamp
+        private let directives: CacheControl.Response
 
-        init(
+        package init(
             request: RequestHead, target: TargetURI, response: ResponseHead, policy: CachePolicy,
             responseTime: Timestamp
         ) {
@@ -45,14 +43,22 @@ extension Storability {
             self.target = target
             self.response = response
             self.policy = policy
+            self.responseTime = responseTime
             directives = CacheControl.Response(response.fields, targets: policy.targets)
-            lifetime = Freshness.lifetime(
-                status: response.status, fields: response.fields, directives: directives,
-                date: response.fields.date(.date, now: responseTime), responseTime: responseTime,
-                policy: policy)
         }
 
-        func holds(_ condition: StorageCondition) -> Bool {
+        /// Whether the response is stored; the first condition that fails decides.
+        package var decision: StorabilityDecision {
+            for condition in StorageCondition.allCases where !holds(condition) { return .doNotStore(condition) }
+            return .store(reason ?? .heuristicallyCacheable, durability)
+        }
+
+        /// How each condition came out.
+        package var conditions: [Condition] {
+            StorageCondition.allCases.map { Condition($0, passed: holds($0), field: field(of: $0)) }
+        }
+
+        private func holds(_ condition: StorageCondition) -> Bool {
             switch condition {
             case .method: methodIsReusable
             case .status: !response.status.isInterim && !Storability.dependsOnMoreThanKey(response.status)
@@ -107,7 +113,7 @@ extension Storability {
         }
 
         /// What makes the response cacheable, if anything does (the last requirement of RFC 9111 §3).
-        var reason: StorageReason? {
+        private var reason: StorageReason? {
             if policy.expirationMode == .override, policy.expirationTime != nil { return .configured }
             if hasExplicitLifetime { return .explicit(explicitSource) }
             if directives.flags.contains(.isPublic) { return .marked }
@@ -120,13 +126,16 @@ extension Storability {
             return directives.maxAge != nil ? .maxAge : .expires
         }
 
-        var durability: StorabilityDecision.Durability {
+        private var durability: StorabilityDecision.Durability {
             guard response.status.isError else { return .durable }
+            let lifetime = Freshness.lifetime(
+                status: response.status, fields: response.fields, directives: directives,
+                date: response.fields.date(.date, now: responseTime), responseTime: responseTime, policy: policy)
             if lifetime.source == .retryTime { return .memory }
             return response.status.isServerError && !hasExplicitLifetime ? .memory : .durable
         }
 
-        func field(of condition: StorageCondition) -> FieldName? {
+        private func field(of condition: StorageCondition) -> FieldName? {
             switch condition {
             case .method, .status: nil
             case .mustUnderstand, .noStore, .notPrivate: directives.source

@@ -66,10 +66,8 @@ package enum Storability {
     package static func decide(
         request: RequestHead, target: TargetURI, response: ResponseHead, policy: CachePolicy, responseTime: Timestamp
     ) -> StorabilityDecision {
-        let trial = Trial(
-            request: request, target: target, response: response, policy: policy, responseTime: responseTime)
-        for condition in StorageCondition.allCases where !trial.holds(condition) { return .doNotStore(condition) }
-        return .store(trial.reason ?? .heuristicallyCacheable, trial.durability)
+        Trial(request: request, target: target, response: response, policy: policy, responseTime: responseTime)
+            .decision
     }
 
     /// RFC 9111 §3.5: the directives that let a shared cache keep what was asked for with `Authorization`.

@@ -24,6 +24,7 @@ struct Arrival {
     /// out of what answers `If-Range` (RFC 9110 §15.3.7).
     let isPart: Bool
     private let launch: FlightLaunch
+    private let trial: Storability.Trial
 
     /// Whether it may be kept where it was asked for, as far as that is not the response's to say.
     private let belongsHere: Bool
@@ -43,11 +44,11 @@ struct Arrival {
         self.times = times
         self.launch = launch
         self.length = length
-        let storability = Storability.decide(
+        trial = Storability.Trial(
             request: launch.clientHead, target: launch.uri, response: head, policy: launch.policy,
             responseTime: times.response)
         var durability: StorabilityDecision.Durability?
-        if case .store(_, let lasting) = storability, belongsHere, launch.configuration.caches,
+        if case .store(_, let lasting) = trial.decision, belongsHere, launch.configuration.caches,
             launch.context.proxy.mayKeep(length)
         {
             durability = lasting
@@ -75,10 +76,6 @@ struct Arrival {
 
     /// Why it is not kept, for who asks later.
     var unstored: UnstoredResponse {
-        UnstoredResponse(
-            head, at: times.response,
-            conditions: Storability.conditions(
-                request: launch.clientHead, target: launch.uri, response: head, policy: launch.policy,
-                responseTime: times.response))
+        UnstoredResponse(head, at: times.response, conditions: trial.conditions)
     }
 }
