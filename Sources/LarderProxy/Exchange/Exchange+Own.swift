@@ -61,24 +61,3 @@ extension Exchange {
         }
     }
 }
-
-/// Percent-encoding of query parameters; `+` stands for a space there.
-enum PercentText {
-    static func decoded(_ text: some StringProtocol) -> String {
-        var octets: [UInt8] = []
-        var rest = Array(text.utf8)[...]
-        while let first = rest.popFirst() {
-            if first == UInt8(ascii: "+") {
-                octets.append(0x20)
-            } else if first == UInt8(ascii: "%"), rest.count >= 2, let high = ASCII.hexValue(rest[rest.startIndex]),
-                let low = ASCII.hexValue(rest[rest.startIndex + 1])
-            {
-                octets.append(high << 4 | low)
-                rest = rest.dropFirst(2)
-            } else {
-                octets.append(first)
-            }
-        }
-        return String(decoding: octets, as: UTF8.self)
-    }
-}

@@ -132,18 +132,3 @@ package enum QueryEdit: Sendable, Equatable {
         "\(PercentText.encoded(name))=\(PercentText.encoded(value))"
     }
 }
-
-extension PercentText {
-    /// `text` with everything but unreserved characters percent-encoded (RFC 3986 §2.3).
-    static func encoded(_ text: String) -> String {
-        var encoded = ""
-        for octet in text.utf8 {
-            if ASCII.isAlpha(octet) || ASCII.isDigit(octet) || "-._~".utf8.contains(octet) {
-                encoded.unicodeScalars.append(Unicode.Scalar(octet))
-            } else {
-                encoded += "%" + (octet < 16 ? "0" : "") + String(octet, radix: 16, uppercase: true)
-            }
-        }
-        return encoded
-    }
-}

@@ -86,7 +86,7 @@ private struct QueryParameters {
     init(_ query: String) {
         pairs = query.utf8.split(separator: UInt8(ascii: "&")).map { pair in
             let equals = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
-            return (QueryParameters.decoded(pair[..<equals]), QueryParameters.decoded(pair[equals...].dropFirst()))
+            return (PercentText.octets(of: pair[..<equals]), PercentText.octets(of: pair[equals...].dropFirst()))
         }
     }
 
@@ -97,22 +97,5 @@ private struct QueryParameters {
         case .absent: values.isEmpty
         case .exactly(let text): values.contains { $0.elementsEqual(text.utf8) }
         }
-    }
-
-    /// A percent sign without two digits behind it stands for itself.
-    private static func decoded(_ text: Substring.UTF8View) -> [UInt8] {
-        var bytes: [UInt8] = []
-        var rest = text
-        while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "%"), let high = rest.first.flatMap(ASCII.hexValue),
-                let low = rest.dropFirst().first.flatMap(ASCII.hexValue)
-            {
-                bytes.append(high << 4 | low)
-                rest = rest.dropFirst(2)
-            } else {
-                bytes.append(byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
-            }
-        }
-        return bytes
     }
 }
