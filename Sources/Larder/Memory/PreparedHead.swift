@@ -83,12 +83,6 @@ package enum PreparedHead {
     /// Writes a decimal number without making a String.
     package static func append(number: Int64, to out: inout [UInt8]) {
         if number < 0 { out.append(0x2D) }
-        var rest = number.magnitude
-        let start = out.count
-        repeat {
-            out.append(UInt8(truncatingIfNeeded: 0x30 + rest % 10))
-            rest /= 10
-        } while rest > 0
-        out[start...].reverse()
+        MessageWriter.appendDecimal(number.magnitude, to: &out)
     }
 }
