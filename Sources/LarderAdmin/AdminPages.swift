@@ -29,6 +29,7 @@ package struct AdminPages: OwnPages {
         let walkers = WorkerPool(name: "larder-admin", threads: 2, queueLimit: 32)
         pages = AdminPages.statusPages.merging(AdminPages.resourcePages(walkers)) { page, _ in page }
             .merging(AdminPages.offlinePages) { page, _ in page }
+            .merging(AdminPages.overridePages) { page, _ in page }
             .merging(AdminPages.eventPages(walkers)) { page, _ in page }
     }
 

@@ -23,7 +23,10 @@ package struct Program: AsyncParsableCommand {
                 subcommands: [StatusCommand.self, Explain.self, List.self, Show.self]),
             CommandGroup(
                 name: "Changing what it stores",
-                subcommands: [Load.self, Invalidate.self, Wipe.self, OfflineCommand.self, VariableCommand.self]),
+                subcommands: [
+                    Load.self, Invalidate.self, Wipe.self, OverrideCommand.self, OfflineCommand.self,
+                    VariableCommand.self,
+                ]),
         ])
 
     package init() {}

@@ -28,6 +28,7 @@ package final class Proxy: Sendable {
     package let origins: OriginWatch
     /// What was chosen about going offline since the start.
     package let offline = OfflineSwitch()
+    let overrides = Overrides()
     private let nearestSearchers = Lock<WorkerPool?>(nil)
     private let contentReaders = Lock<WorkerPool?>(nil)
     /// For walks through all of memory.

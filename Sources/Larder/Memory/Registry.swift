@@ -8,7 +8,8 @@ import Synchronization
 /// Sixty-four shards, each a lock over an index and a queue. Eviction is SIEVE: Resources stand in the order they
 /// came, a hit marks one visited, and a hand that walks from old to new drops the first that was not visited since
 /// it last came by. A scan's Resources are never visited, so the hand takes them first. A Resource that anybody
-/// still holds is passed over: its identity is being relied on.
+/// still holds is passed over: its identity is being relied on. So is one that an operator has overridden, which
+/// nothing could bring back.
 package final class Registry: Sendable {
     private let shards: [Lock<Shard>]
     private let total = Atomic<Int>(0)
@@ -232,7 +233,9 @@ private struct Shard {
             if hand < 0 { hand = tail }
             guard hand >= 0 else { break }
             let slot = hand
-            if slots[slot].resource!.memory.takeVisited() || !isKnownUniquelyReferenced(&slots[slot].resource!) {
+            if slots[slot].resource!.memory.takeVisited() || !isKnownUniquelyReferenced(&slots[slot].resource!)
+                || slots[slot].resource!.memory.isOverridden
+            {
                 hand = slots[slot].newer
                 continue
             }

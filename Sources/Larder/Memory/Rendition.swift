@@ -3,9 +3,10 @@
 package import LarderHTTP
 import LarderRules
 
-/// What the pipeline made of a response: the head that clients get instead of the origin's.
+/// What the pipeline made of a response, or an operator put in its place: the head that clients get instead of the
+/// origin's.
 ///
-/// Its validators are its own; freshness and `Vary` are the origin's.
+/// Its validators are its own and go to clients only; freshness and `Vary` are the origin's.
 package struct Rendition: Sendable {
     package let status: Status
     package let fields: Fields
@@ -13,12 +14,17 @@ package struct Rendition: Sendable {
     package let originStatus: Status
     /// Whether it is data although that status is an error: it counts as if it had come with 200.
     package let isPromoted: Bool
+    /// Whether no origin said any of it (T-17).
+    package let isOverride: Bool
 
-    package init(status: Status, fields: Fields, originStatus: Status, isPromoted: Bool) {
+    package init(
+        status: Status, fields: Fields, originStatus: Status, isPromoted: Bool, isOverride: Bool = false
+    ) {
         self.status = status
         self.fields = fields
         self.originStatus = originStatus
         self.isPromoted = isPromoted
+        self.isOverride = isOverride
     }
 
     /// The response as clients get it, in place of `stored`.
@@ -38,6 +44,6 @@ package struct Rendition: Sendable {
         WireFields.removeThoseOfOriginalOctets(from: &update)
         return Rendition(
             status: status, fields: Freshening.merged(fields, with: update), originStatus: originStatus,
-            isPromoted: isPromoted)
+            isPromoted: isPromoted, isOverride: isOverride)
     }
 }

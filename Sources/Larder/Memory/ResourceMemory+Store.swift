@@ -15,9 +15,10 @@ extension ResourceMemory {
     }
 
     /// Lets the store be read again: a variant that is too large for memory is there now, in place of the one with
-    /// the same variance.
-    package func forgetStoreRead(variance: Variance) {
+    /// the same variance. Nothing happens when the Resource was wiped or overridden since `epoch`.
+    package func forgetStoreRead(variance: Variance, epoch: UInt64) {
         state.withLock { state in
+            guard epoch == state.epoch else { return }
             state.snapshot = Snapshot(
                 variants: state.snapshot.variants.filter { $0.stored.variance != variance }, isStoreRead: false)
             state.unstored = nil

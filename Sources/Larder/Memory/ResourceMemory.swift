@@ -230,7 +230,10 @@ package final class ResourceMemory: Sendable {
             var kept: [Variant] = []
             var replaced: [Variant] = []
             for other in state.snapshot.variants {
-                let isSame = other.stored.variance == variant.stored.variance
+                // The origin has spoken again, whatever it chooses by.
+                let isSame =
+                    other.stored.variance == variant.stored.variance
+                    || other.isOverride && !variant.stored.status.isError
                 if isSame || kept.count >= ResourceMemory.variantLimit - 1 {
                     replaced.append(other)
                 } else {
@@ -341,6 +344,8 @@ package final class ResourceMemory: Sendable {
             switch end {
             case .passed:
                 let isError = state.unstored?.status.isError == true
+                if !isError { endOverride(&state) }
+                let snapshot = state.snapshot
                 if snapshot.failure != nil { state.snapshot = snapshot.with(nil) }
                 tell(isError ? .error : .newData(.network), &state)
             case .notModified: tell(.notModified, &state)

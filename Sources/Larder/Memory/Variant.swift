@@ -61,10 +61,16 @@ package final class Variant: Sendable {
 
     /// The same response as another policy sees it: what depends on the configuration is computed anew.
     package func under(_ policy: CachePolicy) -> Variant {
-        with(stored.marked(stored.standing, policy: policy), via: via)
+        var policy = policy
+        // How long an override lasts was said with it.
+        if isOverride { policy.expirationMode = .fallback }
+        return with(stored.marked(stored.standing, policy: policy), via: via)
     }
 
     private static let locating: [FieldName] = [.location, .contentLocation, .link, .setCookie]
+
+    /// Whether an operator put it here: it is in memory only, and no origin is asked whether it is still good (B-04).
+    package var isOverride: Bool { rendition?.isOverride ?? false }
 
     /// Octets of memory this variant takes: content, head and fields.
     package var cost: Int { content.bytesInMemory + 2 * head.count + 1280 }

@@ -73,6 +73,7 @@ struct StateReport {
         ] {
             if let value = stored.fields[field] { data[name] = .string(value) }
         }
+        if variant.isOverride { data["isOverride"] = true }
         if withContent, let content = StateReport.content(of: variant) { data["content"] = content }
         return data
     }

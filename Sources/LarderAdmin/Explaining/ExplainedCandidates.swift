@@ -11,7 +11,11 @@ enum ExplainedCandidates {
             let stored = variant.stored
             let report = VariantReport(variant: variant, now: situation.now)
             var parts = ["\(variant.served.status.rawValue)", "\(variant.content.length) octets", report.state]
-            if variant.rendition != nil { parts.append("transformed by the pipeline") }
+            if variant.isOverride {
+                parts.append("an operator's override, in memory only")
+            } else if variant.rendition != nil {
+                parts.append("transformed by the pipeline")
+            }
             parts.append("received \(TimeText.iso(stored.responseTime))")
             parts.append(situation.isInMemory && report.place == "memory" ? "in memory" : "on disk")
             if !report.selectors.isEmpty { parts.append("for " + report.selectors.joined(separator: ", ")) }

@@ -53,7 +53,7 @@ struct ExplainedDecision {
             advice = ["Take `cache: none` out of the configure block to have responses kept."]
             return
         }
-        var status = CacheStatus(decision)?.member()
+        var status = ExplainedDecision.status(decision, situation)?.member()
         let goesForward: Bool
         switch decision {
         case .validate, .forward: goesForward = true
@@ -94,12 +94,15 @@ struct ExplainedDecision {
         switch decision {
         case .answer(let selection):
             (word, reason) = ("answer", "fresh")
+            let variant = situation.variants[selection.index]
             outcome =
                 "It would be answered from the cache: the stored response is fresh for another \(time(selection.ttl))."
                 + ExplainedDecision.form(situation, selection)
-            let isOverridden =
-                situation.variants[selection.index].stored.facts.lifetime.source == .expirationTime
-            advice = [askNow, isOverridden ? configured : longer]
+                + (variant.isOverride ? " It is an override: an operator put it there, the origin did not say it." : "")
+            advice =
+                variant.isOverride
+                ? ["To end the override: `larder wipe URL`; to put there what the origin says: `larder load URL`."]
+                : [askNow, variant.stored.facts.lifetime.source == .expirationTime ? configured : longer]
         case .answerStale(let selection, let why):
             (word, reason) = ("answer-stale", why.rawValue)
             let over = time(.zero - selection.ttl)
@@ -163,9 +166,19 @@ struct ExplainedDecision {
         }
     }
 
+    private static func status(_ decision: ReuseDecision, _ situation: Situation) -> CacheStatus? {
+        var status = CacheStatus(decision)
+        switch decision {
+        case .answer(let selection), .answerStale(let selection, _):
+            if situation.variants[selection.index].isOverride { status?.detail = "override" }
+        case .validate, .forward, .refuse: break
+        }
+        return status
+    }
+
     /// What of the stored response is sent, if it is not all of it (RFC 9110 §13.2, §14.2).
     private static func form(_ situation: Situation, _ selection: ReuseDecision.Selection) -> String {
-        let stored = situation.variants[selection.index].stored
+        let stored = situation.variants[selection.index].served
         if case .notModified(let field) = Preconditions.evaluate(situation.request, against: stored) {
             return " The client has it already, as \(field) says, and gets 304."
         }

@@ -17,7 +17,8 @@ struct VariantReport {
     var state: String {
         if stored.standing != .asReceived { return "invalidated" }
         if stored.facts.validatesAlways { return "validated each time" }
-        return Freshness.isFresh(stored, at: now) ? "fresh" : "stale"
+        guard Freshness.isFresh(stored, at: now) else { return "stale" }
+        return variant.isOverride ? "overridden" : "fresh"
     }
 
     /// What is left of the lifetime, negative when it is over; nil for what is validated whatever its age.
@@ -43,7 +44,8 @@ struct VariantReport {
             "age": .integer(age.wholeSeconds),
             "ttl": shownTTL.map { .integer($0) } ?? .null,
             "lifetime": [
-                "seconds": .seconds(facts.lifetime.duration), "from": .string(facts.lifetime.source.words),
+                "seconds": .seconds(facts.lifetime.duration),
+                "from": .string(variant.isOverride ? "the override" : facts.lifetime.source.words),
                 "ageOnReceiptSeconds": .seconds(facts.correctedInitialAge),
                 "residentSeconds": .seconds(max(.zero, now - stored.responseTime)),
             ],
@@ -59,8 +61,9 @@ struct VariantReport {
             object["staleWhileRevalidateSeconds"] = .seconds(facts.staleWhileRevalidate)
         }
         object["validators"] = .strings(validators)
+        object["override"] = variant.isOverride ? true : nil
         if stored.isPartial { object["partial"] = true }
-        if let rendition = variant.rendition {
+        if let rendition = variant.rendition, !rendition.isOverride {
             object["transformed"] = [
                 "originStatus": .integer(rendition.originStatus.rawValue), "countsAsData": .bool(rendition.isPromoted),
             ]

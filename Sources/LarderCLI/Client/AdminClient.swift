@@ -24,10 +24,12 @@ struct AdminClient {
     /// Sends a request and gives the content of a successful answer; every other answer is thrown, with what it
     /// says.
     func send(
-        _ method: Method, _ target: String, accept: String = "application/json", content: [UInt8] = []
+        _ method: Method, _ target: String, accept: String = "application/json", content: [UInt8] = [],
+        type: MediaType? = nil
     ) throws -> [UInt8] {
         let request =
             "\(method) \(target) HTTP/1.0\r\nHost: localhost\r\nAccept: \(accept)\r\n"
+            + (type.map { "Content-Type: \($0)\r\n" } ?? "")
             + (method.isSafe ? "" : "Content-Length: \(content.count)\r\n") + "\r\n"
         let answer: [UInt8]
         do throws(UnixStream.Failure) {

@@ -17,11 +17,11 @@ struct ClientOptions: ParsableArguments {
     /// Sends a request and prints the answer, as it came or through `text`.
     func perform(
         _ method: LarderHTTP.Method, _ path: String, _ parameters: [(name: String, value: String)] = [],
-        content body: [UInt8] = [], text: (JSONValue, TextStyle) -> String
+        content body: [UInt8] = [], type: MediaType? = nil, text: (JSONValue, TextStyle) -> String
     ) throws {
         let environment = ProcessInfo.processInfo.environment
         let client = AdminClient(socket: try socketPath(environment))
-        let content = try client.send(method, AdminClient.target(path, parameters), content: body)
+        let content = try client.send(method, AdminClient.target(path, parameters), content: body, type: type)
         if json {
             Terminal.write(String(decoding: content, as: UTF8.self) + (content.last == 0x0A ? "" : "\n"))
             return

@@ -192,7 +192,7 @@ extension FlightRunner {
             let variant = variant(cut, content)
             if memory.landPart(variant, replacing: held, epoch: epoch, mark: mark) { landed() }
         } else if isStored == true, !isSuperseded(cut) {
-            memory.forgetStoreRead(variance: cut.variance)
+            memory.forgetStoreRead(variance: cut.variance, epoch: epoch)
         }
         // Once more, as it may have happened before the store heard of the entity.
         if isSuperseded(cut) { removeFromStore(cut) }
@@ -209,7 +209,7 @@ extension FlightRunner {
         defer { if isSuperseded(stored) { removeFromStore(stored) } }
         guard isWanted else { return }
         guard let content = flight.retainedContent else {
-            if isStored, !isSuperseded(stored) { memory.forgetStoreRead(variance: stored.variance) }
+            if isStored, !isSuperseded(stored) { memory.forgetStoreRead(variance: stored.variance, epoch: epoch) }
             return
         }
         // What is held may change while its content is read.

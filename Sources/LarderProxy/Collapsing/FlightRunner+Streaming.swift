@@ -85,7 +85,7 @@ extension FlightRunner {
                 context.proxy.storing?.remove(stored.variance, of: launch.resource, service: launch.service)
             } else if isStored {
                 // Too large for memory: the next request finds it in the store.
-                memory.forgetStoreRead(variance: stored.variance)
+                memory.forgetStoreRead(variance: stored.variance, epoch: epoch)
             }
             finish(trailers)
             return

@@ -34,6 +34,7 @@ extension FlightRunner {
 
     /// The variant with the fields of the 304, in memory and store; nil when it could not be replaced.
     private func freshen(_ variant: Variant, with response: ResponseHead, _ times: Arrival.Times) -> Variant? {
+        guard !variant.isOverride else { return nil }
         let memory = launch.resource.memory
         let decision = Freshening.freshen(
             variant.stored, with: response, to: launch.clientHead, requestTime: times.request,

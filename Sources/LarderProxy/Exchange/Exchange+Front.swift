@@ -26,7 +26,7 @@ extension Exchange {
     func keepInFront(_ variant: Variant, _ content: [ContentChunk], _ retrieval: Retrieval) {
         guard let repeatable, isPersistent, record.cacheStatus?.outcome == .hit,
             repeatable.generation == context.front.generation,
-            variant.content.bytesInMemory <= LoopFront.contentLimit
+            variant.content.bytesInMemory <= LoopFront.contentLimit, !variant.isOverride
         else { return }
         context.front.keep(
             FrontAnswer(

@@ -7,6 +7,8 @@ import LarderRules
 extension Exchange {
     /// Answers with a stored variant. False when its content turned out to be gone: the caller decides anew.
     func serve(_ variant: Variant, _ use: StoredUse, _ retrieval: Retrieval) async throws -> Bool {
+        var use = use
+        if variant.isOverride { use.status.detail = "override" }
         record.cacheStatus = use.status
         if traits.presence.isDisjoint(with: [.conditional, .range]), traits.method == .get,
             case .memory(let chunks, let length) = variant.content, !variant.stored.isPartial,

@@ -27,7 +27,8 @@ extension Exchange {
     func outdated(in snapshot: ResourceMemory.Snapshot, _ retrieval: Retrieval) -> Variant? {
         guard let index = Reuse.select(head, snapshot.candidates, policy: retrieval.policy) else { return nil }
         let variant = snapshot.variants[index]
-        return variant.fingerprint == retrieval.configuration.fingerprint ? nil : variant
+        // No pipeline has a say about what an operator wants clients to get.
+        return variant.isOverride || variant.fingerprint == retrieval.configuration.fingerprint ? nil : variant
     }
 
     /// Has what is stored go through the pipeline again, once for all who want it, and then decides anew. Answers

@@ -124,7 +124,7 @@ extension FlightRunner {
         } else if isSuperseded(stored) {
             storing?.remove(variant, of: launch.resource, service: launch.service)
         } else if isStored {
-            memory.forgetStoreRead(variance: stored.variance)
+            memory.forgetStoreRead(variance: stored.variance, epoch: epoch)
         }
     }
 
@@ -151,7 +151,7 @@ extension FlightRunner {
         let memory = launch.resource.memory
         guard variant.rendition == nil else {
             // What it was made of is in the store, if anywhere.
-            memory.forgetStoreRead(variance: variant.stored.variance)
+            memory.forgetStoreRead(variance: variant.stored.variance, epoch: epoch)
             return settle(by: variant)
         }
         let head = ResponseHead(status: variant.stored.status, fields: variant.stored.fields)

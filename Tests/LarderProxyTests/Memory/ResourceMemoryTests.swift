@@ -156,7 +156,7 @@ struct ResourceMemoryTests {
         memory.land(german("alt"))
         memory.land(french("vieux"))
         memory.storeHasNothing(epoch: memory.epoch)
-        memory.forgetStoreRead(variance: german("").stored.variance)
+        memory.forgetStoreRead(variance: german("").stored.variance, epoch: memory.epoch)
         #expect(texts == ["vieux"])
         #expect(await memory.beginStoreRead() == .begin)
     }

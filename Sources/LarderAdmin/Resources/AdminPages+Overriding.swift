@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderProxy
+import LarderRules
+
+/// The page that puts content in the place of what an origin says.
+extension AdminPages {
+    static var overridePages: [String: Page] { ["/-/resource": Page(methods: [.put], answer: override)] }
+
+    /// The content of the request becomes the resource's, with its `Content-Type`.
+    private static func override(_ request: OwnRequest, _ proxy: Proxy) async throws -> OwnResponse {
+        let parameters = try AdminParameters(request, known: ["url", "header", "for"], repeatable: ["header"])
+        let subject = try proxy.subject(of: parameters.required("url"))
+        let override = Override(
+            content: request.content, type: try type(of: request.fields), lifetime: try parameters.lifetime("for"))
+        let (variant, partition) = try proxy.override(
+            subject, with: override, fields: try parameters.fields("header"),
+            from: Reach(isLoopback: request.isLoopback))
+        var answer: JSONObject = ["url": .string(subject.url)]
+        if partition != .shared { answer["partition"] = .string(partition.name) }
+        answer["result"] = "overridden, until it is stale, loaded, written or wiped"
+        answer["resource"] = VariantReport(variant: variant, now: proxy.now).json
+        return OwnResponse(json: .object(answer))
+    }
+
+    private static func type(of fields: Fields) throws(Problem) -> MediaType {
+        guard !fields.contains(.contentRange) else {
+            throw .badParameter(
+                "A part of the content came, as Content-Range says.", advice: "Send all of it, without that field.")
+        }
+        if let coding = fields[.contentEncoding], coding.lowercased() != "identity" {
+            throw Problem(
+                status: 415, title: "Unsupported coding", proxyError: .httpRequestError,
+                detail: "The content is coded as ‘\(coding.prefix(60))’; every client gets what is sent here as it is.",
+                advice: "Send it without Content-Encoding.")
+        }
+        let text = fields[.contentType] ?? "application/octet-stream"
+        guard let type = MediaType(text) else {
+            throw .badParameter(
+                "‘\(text.prefix(100))’ is no media type.", advice: "Write it as ‘application/json’ in Content-Type.")
+        }
+        return type
+    }
+}
+
+extension AdminParameters {
+    /// How long something is to last, as in the configuration; at least a second, as HTTP counts.
+    fileprivate func lifetime(_ name: String) throws(Problem) -> Duration? {
+        guard let text = text(name) else { return nil }
+        let range = Duration.seconds(1)...Override.longestLifetime
+        guard case .success(let nanoseconds) = UnitText.duration.read(text), range.contains(.nanoseconds(nanoseconds))
+        else {
+            throw .badParameter(
+                "‘\(name)’ is ‘\(text.prefix(60))’; a duration from 1 s to 365 days with its unit was expected.",
+                advice: "Write it as ‘10 min’ or ‘1 h’, or leave it out.")
+        }
+        return .nanoseconds(nanoseconds)
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Foundation
+import Larder
+import LarderHTTP
+
+/// `larder override`
+struct OverrideCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "override", abstract: "Have clients get content of your own for a URL.",
+        discussion: """
+            The content comes from FILE, or from standard input. Clients get it with `detail=override` in \
+            Cache-Status until it is stale, a load or a write succeeds, it is wiped or invalidated, or the daemon \
+            ends: it is in memory only. What was stored for the URL is removed.
+            """)
+
+    @Argument(help: ArgumentHelp("The URL.", valueName: "url"))
+    var url: String
+
+    @Argument(help: ArgumentHelp("The content; `-` is standard input (the default).", valueName: "file"))
+    var file: String?
+
+    @Option(help: ArgumentHelp("Its media type (default: by the file's name, else by its look).", valueName: "type"))
+    var type: String?
+
+    @Option(
+        name: .customLong("for"),
+        help: ArgumentHelp("How long it lasts, as `10 min` (default: expirationTime, else 30 s).", valueName: "time"))
+    var lifetime: String?
+
+    @Option(
+        name: [.customShort("H"), .customLong("header")],
+        help: ArgumentHelp(
+            "A field that tells whose resource is meant, where a service tells clients apart.", valueName: "name: value"
+        ))
+    var headers: [String] = []
+
+    @OptionGroup var client: ClientOptions
+
+    func validate() throws {
+        if let type, MediaType(type) == nil {
+            throw ValidationError("found the type '\(type)'; expected one like 'application/json'")
+        }
+    }
+
+    func run() throws {
+        let isInput = file == nil || file == "-"
+        let content = isInput ? try readInput() : try read(file ?? "")
+        let type = type.flatMap { MediaType($0) } ?? GuessedType.of(content, named: isInput ? "" : file ?? "")
+        try client.perform(
+            .put, "/-/resource",
+            [("url", url)] + (lifetime.map { [("for", $0)] } ?? []) + headers.map { ("header", $0) },
+            content: content, type: type, text: Outline.text)
+    }
+
+    /// What the daemon takes.
+    private static let limit = 1 << 20
+
+    private func read(_ path: String) throws -> [UInt8] {
+        do {
+            return try BoundedFile.read(path, limit: OverrideCommand.limit)
+        } catch {
+            throw CommandFailure("cannot read \(path): \(error)")
+        }
+    }
+
+    private func readInput() throws -> [UInt8] {
+        let data = try FileHandle.standardInput.read(upToCount: OverrideCommand.limit + 1) ?? Data()
+        guard data.count <= OverrideCommand.limit else {
+            throw CommandFailure("the content is longer than 1 MiB", advice: "override with less")
+        }
+        return Array(data)
+    }
+}
+
+/// The media type of content that nobody has named.
+enum GuessedType {
+    /// By the end of a file's name; else JSON or text if it is that.
+    static func of(_ content: [UInt8], named name: String) -> MediaType? {
+        let end = name.split(separator: "/").last?.split(separator: ".").dropFirst().last?.lowercased() ?? ""
+        if let known = types[end] { return MediaType(known) }
+        if (try? JSONValue(parsing: content)) != nil { return MediaType("application/json") }
+        let isText = String(validating: content, as: UTF8.self) != nil && !content.contains(0)
+        return MediaType(isText ? "text/plain; charset=utf-8" : "application/octet-stream")
+    }
+
+    private static let types = [
+        "json": "application/json", "txt": "text/plain; charset=utf-8", "html": "text/html; charset=utf-8",
+        "xml": "application/xml", "css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8",
+        "csv": "text/csv; charset=utf-8", "svg": "image/svg+xml", "png": "image/png", "jpg": "image/jpeg",
+        "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp", "pdf": "application/pdf",
+    ]
+}

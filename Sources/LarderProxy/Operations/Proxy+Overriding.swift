@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Larder
+package import LarderHTTP
+import LarderIO
+import LarderRules
+import LarderStores
+
+/// What an operator wants clients to get in place of what the origin says.
+package struct Override: Sendable {
+    package var content: [UInt8]
+    package var type: MediaType
+    /// How long the origin is not asked; nil for as long as the configuration says of what names no lifetime.
+    package var lifetime: Duration?
+
+    package init(content: [UInt8], type: MediaType, lifetime: Duration? = nil) {
+        self.content = content
+        self.type = type
+        self.lifetime = lifetime
+    }
+
+    /// What it lasts where nothing says how long: as data of services does.
+    package static let usualLifetime = Duration.seconds(30)
+    package static let longestLifetime = Duration.seconds(365 * 86_400)
+}
+
+extension Proxy {
+    /// Makes `override` what clients get for a resource: those whose requests carry `fields`, where the service tells
+    /// clients apart, else all.
+    ///
+    /// It is in memory only, and what is stored is removed. Loads under way do not land over it; later ones, which do
+    /// not validate it, end it. A wipe and a write do so too.
+    package func override(
+        _ subject: ResourceSubject, with override: Override, fields: Fields, from reach: Reach
+    ) throws(Problem) -> (variant: Variant, partition: Larder.Partition) {
+        let service = subject.service
+        let partition = service.partition(of: fields, from: reach)
+        let configuration = service.configuration(for: subject.uri, method: subject.method)
+        guard configuration.caches else { throw .notOverridden(by: service.name) }
+        guard override.content.count <= memoryObjectLimit else {
+            throw .overrideTooLarge(override.content.count, limit: memoryObjectLimit)
+        }
+        let variant = variant(of: override, for: subject, configuration)
+        let resource = registry.resource(for: subject.key(in: partition)) { key in
+            service.makeResource(key: key, partition: partition, url: subject.uri)
+        }
+        guard overrides.place(variant, in: resource, of: registry) else { throw .tooManyOverrides }
+        // A load that ended just before has written what it brought; those that end later find that they are late.
+        storing?.removeAll(of: resource, service: service)
+        return (variant, partition)
+    }
+
+    /// The variant that has no validators for the origin and tags of its own for clients, which are to ask each time:
+    /// nobody else could tell them that it is over (T-17).
+    private func variant(
+        of override: Override, for subject: ResourceSubject, _ configuration: EffectiveConfiguration
+    ) -> Variant {
+        let now = now
+        let length = override.content.count
+        let lasting = override.lifetime ?? configuration.policy.expirationTime ?? Override.usualLifetime
+        var policy = configuration.policy
+        policy.expirationMode = .fallback
+        var fields: Fields = ["Content-Type": "\(override.type)", "Date": HTTPDate.string(now)]
+        var shown = fields
+        fields[.cacheControl] = "max-age=\(lasting.wholeSeconds)"
+        shown[.cacheControl] = "private, no-cache"
+        shown[.eTag] = "\"override-\(ContentDigest(of: override.content).hexadecimal.prefix(32))\""
+        let stored = StoredResponse(
+            requestMethod: subject.method, status: 200, fields: fields, requestTime: now, responseTime: now,
+            contentLength: Int64(length), policy: policy)
+        return Variant(
+            stored: stored, content: .memory(length == 0 ? [] : [ContentChunk(override.content)], length: length),
+            storedAt: now, via: self.configuration.via, fingerprint: configuration.fingerprint,
+            rendition: Rendition(
+                status: 200, fields: shown, originStatus: 200, isPromoted: false, isOverride: true))
+    }
+}
+
+/// Which resources are overridden, so that what is not evicted stays little.
+final class Overrides: Sendable {
+    private let places = Lock<[ResourceKey: Int]>([:])
+    private let limit: Int
+
+    init(limit: Int = 1_024) { self.limit = limit }
+
+    /// Overrides a resource. False when there are too many overrides, or all of them would take more than a quarter
+    /// of the memory.
+    func place(_ variant: Variant, in resource: Resource, of registry: Registry) -> Bool {
+        places.withLock { places in
+            places = places.filter { key, _ in
+                key != resource.key && registry.resource(for: key)?.memory.isOverridden == true
+            }
+            let octets = places.values.reduce(variant.cost, +)
+            guard places.count < limit, octets <= registry.limit / 4 else { return false }
+            places[resource.key.compact] = variant.cost
+            resource.memory.override(with: variant)
+            registry.charge(resource, content: resource.memory.cost)
+            return true
+        }
+    }
+}
+
+extension Problem {
+    fileprivate static func notOverridden(by service: String) -> Problem {
+        Problem(
+            status: 409, title: "Not cached", proxyError: .proxyConfigurationError,
+            detail: "The configuration of ‘\(service)’ keeps nothing for this URL (`cache: none`), so nothing can "
+                + "stand in for what the origin says.",
+            advice: "Take `cache: none` out of its configure block, or answer with `respond` in `decorate`.")
+    }
+
+    fileprivate static func overrideTooLarge(_ octets: Int, limit: Int) -> Problem {
+        Problem(
+            status: 413, title: "Too large", proxyError: .httpRequestError,
+            detail: "The content has \(octets) octets; in memory, where overrides are, a content may have \(limit).",
+            advice: "Override with less, or raise `cache.memory`.")
+    }
+
+    fileprivate static let tooManyOverrides = Problem(
+        status: 409, title: "Too many overrides", proxyError: .proxyInternalResponse,
+        detail: "Overrides are never evicted, so there may be 1024 of them, in a quarter of `cache.memory`.",
+        advice: "End some with `larder wipe URL` or `larder load URL`.")
+}
