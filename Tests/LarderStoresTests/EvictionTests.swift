@@ -7,7 +7,7 @@ import Testing
 @Suite("Room and eviction")
 struct EvictionTests {
     @Test(arguments: [2000, 20_000, 100_000, 400_000])
-    func `everything together never takes more than the limit`(size: Int) async throws {
+    func `B-34 everything together never takes more than the limit`(size: Int) async throws {
         let directory = TemporaryDirectory()
         let limit: Int64 = 8 << 20
         let store = try openStore(directory, limit: limit)
@@ -33,7 +33,7 @@ struct EvictionTests {
         #expect(directory.bytes <= limit)
     }
 
-    @Test func `what is used outlives a crowd that nobody asks for twice`() async throws {
+    @Test func `B-34 what is used outlives a crowd that nobody asks for twice`() async throws {
         let directory = TemporaryDirectory()
         let store = try openStore(directory, limit: 12 << 20)
         for number in 0..<100 { store.put(key("hot/\(number)"), content("\(number)", 10_000)) }

@@ -2,6 +2,7 @@
 
 import Foundation
 import Glibc
+import LarderHTTP
 import Testing
 
 @testable import LarderCLI
@@ -9,7 +10,7 @@ import Testing
 /// The program as a process of its own, told what to do by signals, and watched through its notifications.
 @Suite("The daemon as a process")
 struct DaemonRunnerTests {
-    @Test func `it starts, reloads, refuses what is invalid, and ends in good order`() async throws {
+    @Test func `CF-15 it starts, reloads, refuses what is invalid, and ends in good order`() async throws {
         let home = try Home()
         let base = home.configuration
         let daemon = try home.serve(base, environment: ["WATCHDOG_USEC": "200000"])
@@ -21,10 +22,14 @@ struct DaemonRunnerTests {
         #expect(try home.manager.receiveNews().hasPrefix("RELOADING=1\nMONOTONIC_USEC="))
         #expect(try home.manager.receiveNews() == "READY=1\nSTATUS=Serving 1 service.")
 
-        try home.write(base + "lisen: []\n")
+        try home.write(base + "services: { b: { baseURL: 'http://b.example' } }\nlisen: []\n")
         kill(daemon.processIdentifier, SIGHUP)
         #expect(try home.manager.receiveNews().hasPrefix("RELOADING=1\n"))
         #expect(try home.manager.receiveNews().hasPrefix("READY=1\nSTATUS=Serving by the old configuration"))
+        // Nothing of the file that was refused counts, and all of the one before it.
+        let admin = AdminClient(socket: home.directory + "/larder.sock")
+        _ = try admin.send(.get, "/-/resources?service=a")
+        #expect(throws: CommandFailure.self) { try admin.send(.get, "/-/resources?service=b") }
 
         daemon.terminate()
         #expect(try home.manager.receiveNews().hasPrefix("STOPPING=1\n"))
@@ -32,7 +37,7 @@ struct DaemonRunnerTests {
         #expect(daemon.terminationStatus == 0)
         let log = home.log
         #expect(log.contains("a changed setting takes effect at the next start setting=threads"))
-        #expect(log.contains("larder.yaml:4:1: found the unknown key `lisen`"))
+        #expect(log.contains("larder.yaml:5:1: found the unknown key `lisen`"))
         #expect(log.contains("did you mean `listen`?"))
     }
 

@@ -90,7 +90,7 @@ struct AdminResourcesTests {
         }
     }
 
-    @Test func `invalidating keeps what is stored and has it validated`() async throws {
+    @Test func `RS-26 invalidating keeps what is stored and has it validated`() async throws {
         try await AdminFixture.run { daemon throws in
             _ = try daemon.get("/api/a")
             let answer = try daemon.command("POST", "/-/resource/invalidate?url=/api/a")
@@ -114,7 +114,7 @@ struct AdminResourcesTests {
         }
     }
 
-    @Test func `wiping forgets memory, and the disk unless told otherwise`() async throws {
+    @Test func `SV-11 RS-29 B-11 wiping forgets memory, and the disk unless told otherwise`() async throws {
         try await AdminFixture.run { daemon throws in
             for path in ["/api/a", "/api/b", "/api/users/c"] { _ = try daemon.get(path) }
             #expect(try daemon.command("POST", "/-/resource/wipe?caches=keep&url=/api/a").json["wiped"]?.int == 1)

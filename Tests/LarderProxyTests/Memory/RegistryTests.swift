@@ -87,7 +87,7 @@ struct RegistryTests {
         #expect(kept.count == 1)
     }
 
-    @Test func `the oldest Resource without a hit goes first`() {
+    @Test func `B-34 the oldest Resource without a hit goes first`() {
         let registry = Registry(limit: 3 * Self.cost)
         for number in 1...3 { visit(registry, number) }
         registry.resource(for: key(1))?.memory.touch()
@@ -123,7 +123,7 @@ struct RegistryTests {
         #expect(registry.checkInvariants() == [])
     }
 
-    @Test func `a Resource that somebody holds stays, even beyond the limit`() {
+    @Test func `SV-07 a Resource that somebody holds stays, even beyond the limit`() {
         let registry = Registry(limit: 2 * Self.cost)
         let held = (1...5).map { registry.resource(for: key($0), make: make) }
         #expect(numbers(registry) == [1, 2, 3, 4, 5])

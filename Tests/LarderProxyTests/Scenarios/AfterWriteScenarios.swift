@@ -48,7 +48,7 @@ struct AfterWriteScenarios {
         $0.method == "GET" ? .ok(fresh, "ETag: \"1\"", content: "old \($0.target)") : nil
     }
 
-    @Test func `T-04 a write that changes nothing leaves everything as it is`() async throws {
+    @Test func `HT-04 a write that changes nothing leaves everything as it is`() async throws {
         try await Self.run(.none) { (scene) async throws in
             scene.origin.answer(Self.reading)
             for path in ["/a", "/b"] { _ = try await scene.get(path) }

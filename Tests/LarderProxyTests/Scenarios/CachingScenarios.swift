@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Larder
 import LarderProxy
+import LarderStores
 import LarderTesting
 import Testing
 
@@ -28,7 +29,7 @@ struct CachingScenarios {
         }
     }
 
-    @Test func `a stale response is validated, and a 304 makes it fresh again`() async throws {
+    @Test func `RS-11 a stale response is validated, and a 304 makes it fresh again`() async throws {
         try await Scenario.run { (scene) async throws in
             scene.origin.answer { request in
                 request["If-None-Match"] == "\"1\""
@@ -80,7 +81,7 @@ struct CachingScenarios {
         }
     }
 
-    @Test func `an error of the origin is covered by stale data for as long as the origin allows`() async throws {
+    @Test func `HT-08 an error of the origin is covered by stale data for as long as the origin allows`() async throws {
         try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in
                 .ok("Cache-Control: max-age=10, stale-if-error=100", "ETag: \"1\"", content: "apples")
@@ -111,7 +112,7 @@ struct CachingScenarios {
         }
     }
 
-    @Test func `must-revalidate forbids stale data even when the origin is gone`() async throws {
+    @Test func `HT-08 must-revalidate forbids stale data even when the origin is gone`() async throws {
         try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in
                 .ok("Cache-Control: max-age=10, must-revalidate", "Connection: close", content: "apples")
@@ -123,7 +124,7 @@ struct CachingScenarios {
         }
     }
 
-    @Test func `a stale response is served at once while it is validated behind it`() async throws {
+    @Test func `HT-08 a stale response is served at once while it is validated behind it`() async throws {
         try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in
                 .ok("Cache-Control: max-age=10, stale-while-revalidate=100", "ETag: \"1\"", content: "old")
@@ -145,7 +146,7 @@ struct CachingScenarios {
         }
     }
 
-    @Test func `only-if-cached asks nobody`() async throws {
+    @Test func `HT-19 only-if-cached asks nobody`() async throws {
         try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in .ok(Self.fresh, content: "apples") }
             let missing = try await scene.get("/a", "Cache-Control: only-if-cached")
@@ -159,7 +160,7 @@ struct CachingScenarios {
         }
     }
 
-    @Test func `each variant is stored and served for its own requests`() async throws {
+    @Test func `HT-02 each variant is stored and served for its own requests`() async throws {
         try await Scenario.run { (scene) async throws in
             scene.origin.answer { request in
                 .ok(Self.fresh, "Vary: Accept-Language", content: request["Accept-Language"] ?? "none")
@@ -185,6 +186,31 @@ struct CachingScenarios {
         }
     }
 
+    @Test func `EC-01 what a block keeps from the cache is in neither memory nor store`() async throws {
+        try await Scenario.run(onDisk: true) {
+            $0.add("api", at: $1.url("/")) { service in
+                service.configure { $0.cache = BlockCaching.none }
+                service.configure {
+                    $0.pattern.match = "/kept"
+                    $0.cache = .default
+                }
+            }
+        } _: { (scene) async throws in
+            scene.origin.answer { .ok(Self.fresh, content: $0.target) }
+            func entries() async -> Int? {
+                await scene.proxy.storing?.store.flush()
+                return scene.proxy.storing?.store.statistics.entries
+            }
+            for _ in 0..<2 { #expect(try await scene.get("/secret").text == "/secret") }
+            #expect(await entries() == 0)
+            #expect(scene.resource("/secret")?.memory.snapshot.variants.isEmpty != false)
+            #expect(scene.origin.seen.count == 2)
+            for _ in 0..<2 { _ = try await scene.get("/kept") }
+            #expect(await entries() == 1)
+            #expect(scene.origin.seen.count == 3)
+        }
+    }
+
     @Test func `a client's own validator is answered from what is stored`() async throws {
         try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in .ok(Self.fresh, "ETag: \"1\"", "Content-Type: text/plain", content: "apples") }
@@ -198,7 +224,7 @@ struct CachingScenarios {
         }
     }
 
-    @Test func `no-cache in a request has the origin asked, and what it says is stored`() async throws {
+    @Test func `RS-09 no-cache in a request has the origin asked, and what it says is stored`() async throws {
         try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in .ok(Self.fresh, content: "old") }
             _ = try await scene.get("/a")

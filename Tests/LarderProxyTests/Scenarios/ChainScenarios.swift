@@ -72,7 +72,7 @@ struct ChainScenarios {
         }
     }
 
-    @Test func `the age is right to the second, wherever the time was spent`() async throws {
+    @Test func `HT-07 the age is right to the second, wherever the time was spent`() async throws {
         try await run { chain async throws in
             chain.origin.answer { _ in .ok(Self.fresh, "Age: 5", content: "apples") }
             _ = try await chain.get("/a", through: chain.far)

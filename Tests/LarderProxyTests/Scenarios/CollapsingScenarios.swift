@@ -9,7 +9,7 @@ import Testing
 struct CollapsingScenarios {
     static let fresh = "Cache-Control: max-age=60"
 
-    @Test func `a thousand clients on several loops cause one request to the origin`() async throws {
+    @Test func `RS-16 SH-11 a thousand clients on several loops cause one request to the origin`() async throws {
         try await Scenario.run({ settings, _ in settings.threads = 4 }) { (scene) async throws in
             var clients: [Wire] = []
             for number in 0..<1000 {
@@ -70,7 +70,7 @@ struct CollapsingScenarios {
         }
     }
 
-    @Test func `a response that is not for sharing goes to its own client, and the others ask for themselves`()
+    @Test func `HT-16 a response that is not for sharing goes to its own client, and the others ask for themselves`()
         async throws
     {
         try await Scenario.run { (scene) async throws in
@@ -92,7 +92,7 @@ struct CollapsingScenarios {
         }
     }
 
-    @Test func `clients that want other variants do not get this one`() async throws {
+    @Test func `HT-02 HT-16 clients that want other variants do not get this one`() async throws {
         try await Scenario.run { (scene) async throws in
             var clients: [(String, Wire)] = []
             for language in ["de", "de", "fr", "fr", "it"] {
@@ -164,7 +164,7 @@ struct CollapsingScenarios {
 
     // MARK: Leaving
 
-    @Test func `when all clients have left, the origin's connection ends after a moment of grace`() async throws {
+    @Test func `HT-15 when all clients have left, the origin's connection ends after a moment of grace`() async throws {
         try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
             try await client.get(scene.url("/a"))
@@ -178,7 +178,7 @@ struct CollapsingScenarios {
         }
     }
 
-    @Test func `who comes within the grace takes the load over`() async throws {
+    @Test func `HT-15 who comes within the grace takes the load over`() async throws {
         try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
             try await client.get(scene.url("/a"))

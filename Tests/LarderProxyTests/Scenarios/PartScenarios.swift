@@ -37,7 +37,7 @@ struct PartScenarios {
     /// The `Range` fields that the origin has seen.
     static func asked(_ scene: Scenario) -> [String?] { scene.origin.seen.map { $0["Range"] } }
 
-    @Test(arguments: [false, true]) func `a part answers for what it covers, and for nothing else`(
+    @Test(arguments: [false, true]) func `HT-12 a part answers for what it covers, and for nothing else`(
         onDisk: Bool
     ) async throws {
         try await Scenario.run(onDisk: onDisk) { (scene) async throws in

@@ -93,7 +93,7 @@ struct PrivacyScenarios {
         }
     }
 
-    @Test func `configured credentials go to their service and nowhere else`() async throws {
+    @Test func `CF-17 configured credentials go to their service and nowhere else`() async throws {
         try await Scenario.run {
             $0.add("api", at: $1.url("/v1/")) {
                 $0.configure { $0.headers = [HeaderEdit(name: .authorization, value: Secret("Bearer configured"))] }

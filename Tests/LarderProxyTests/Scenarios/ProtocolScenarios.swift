@@ -42,7 +42,7 @@ struct ProtocolScenarios {
         }
     }
 
-    @Test func `a HEAD that shows another representation makes the stored one stale`() async throws {
+    @Test func `HT-14 a HEAD that shows another representation makes the stored one stale`() async throws {
         try await Scenario.run { (scene) async throws in
             scene.origin.answer {
                 $0.method == "HEAD"
@@ -319,7 +319,7 @@ struct ProtocolScenarios {
         }
     }
 
-    @Test func `fields of the hop do not cross it`() async throws {
+    @Test func `HT-18 fields of the hop do not cross it`() async throws {
         try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in
                 .ok(
@@ -343,7 +343,7 @@ struct ProtocolScenarios {
 
     // MARK: Other protocols
 
-    @Test func `an upgrade is asked for and then passed through, octet by octet`() async throws {
+    @Test func `HT-20 an upgrade is asked for and then passed through, octet by octet`() async throws {
         try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
             try await client.get(
@@ -380,7 +380,7 @@ struct ProtocolScenarios {
         }
     }
 
-    @Test func `CONNECT leads through, and each side may end its own`() async throws {
+    @Test func `HT-20 CONNECT leads through, and each side may end its own`() async throws {
         try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
             try await client.send("CONNECT \(scene.origin.authority) HTTP/1.1", "Host: \(scene.origin.authority)")

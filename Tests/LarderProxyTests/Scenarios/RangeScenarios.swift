@@ -31,7 +31,7 @@ struct RangeScenarios {
         return String(decoding: octets[range], as: UTF8.self)
     }
 
-    @Test(arguments: Place.allCases) func `one range`(place: Place) async throws {
+    @Test(arguments: Place.allCases) func `HT-12 one range`(place: Place) async throws {
         try await stored(in: place) { (scene) async throws in
             let cases: [(String, Range<Int>)] = [
                 ("bytes=0-0", 0..<1), ("bytes=10-99", 10..<100), ("bytes=-5", 399_995..<400_000),
@@ -50,7 +50,7 @@ struct RangeScenarios {
         }
     }
 
-    @Test(arguments: Place.allCases) func `several ranges`(place: Place) async throws {
+    @Test(arguments: Place.allCases) func `HT-12 several ranges`(place: Place) async throws {
         try await stored(in: place) { (scene) async throws in
             let answer = try await scene.get("/a", "Range: bytes=0-4,100000-100009,-3")
             #expect(answer.status == 206)
@@ -108,7 +108,7 @@ struct RangeScenarios {
         }
     }
 
-    @Test func `a range of what is not stored is the origin's to answer`() async throws {
+    @Test func `HT-12 a range of what is not stored is the origin's to answer`() async throws {
         try await Scenario.run { (scene) async throws in
             scene.origin.answer {
                 $0["Range"] == nil

@@ -267,7 +267,7 @@ struct ResumeScenarios {
         }
     }
 
-    @Test func `a download whose clients left is kept as far as it came`() async throws {
+    @Test func `HT-15 a download whose clients left is kept as far as it came`() async throws {
         try await Scenario.run(onDisk: true) { settings, _ in
             settings.timeouts.abandon = .zero
         } _: { (scene) async throws in

@@ -45,7 +45,7 @@ struct SizeScenarios {
         request.finish()
     }
 
-    @Test(arguments: Way.allCases) func `32 MiB go through to a quick and to a lagging client, and are stored`(
+    @Test(arguments: Way.allCases) func `HT-11 B-37 32 MiB go through to a quick and to a lagging client, and are stored`(
         way: Way
     ) async throws {
         try await Scenario.run(onDisk: true) { (scene) async throws in
@@ -76,7 +76,7 @@ struct SizeScenarios {
         }
     }
 
-    @Test func `without a store the slowest client sets the pace, and nothing is lost`() async throws {
+    @Test func `HT-11 B-37 without a store the slowest client sets the pace, and nothing is lost`() async throws {
         try await Scenario.run({ settings, _ in settings.cache.memory = .mebibytes(1) }) { (scene) async throws in
             let content = Self.content(16 << 20)
             let slow = try await scene.client("the lagging client", isHeld: true)
@@ -113,7 +113,7 @@ struct SizeScenarios {
         }
     }
 
-    @Test func `ten thousand resources stay within the limit of memory`() async throws {
+    @Test func `SV-07 B-34 ten thousand resources stay within the limit of memory`() async throws {
         try await Scenario.run({ settings, _ in settings.cache.memory = .mebibytes(1) }) { (scene) async throws in
             let filler = String(repeating: "x", count: 500)
             scene.origin.answer { .ok(Self.fresh, content: $0.target + filler) }

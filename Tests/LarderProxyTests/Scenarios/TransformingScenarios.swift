@@ -148,7 +148,7 @@ struct TransformingScenarios {
     }
 
     @Test(arguments: ["no-transform", "type", "raw", "large", "grows"])
-    func `what no transformer is for goes on as it came`(why: String) async throws {
+    func `HT-11 HT-13 what no transformer is for goes on as it came`(why: String) async throws {
         let runs = Recorder<String>()
         try await Self.run(Self.entry(Counting(runs: runs))) {
             $0.limits.transformedContent = .kibibytes(1)
@@ -205,7 +205,7 @@ struct TransformingScenarios {
         }
     }
 
-    @Test func `HEAD says nothing of octets that nobody gets`() async throws {
+    @Test func `HT-14 HEAD says nothing of octets that nobody gets`() async throws {
         try await Self.run(Self.entry(Counting(runs: Recorder()))) { (scene) async throws in
             scene.origin.answer { request in
                 request.method == "HEAD"

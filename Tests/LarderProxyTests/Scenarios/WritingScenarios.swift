@@ -21,7 +21,7 @@ struct WritingScenarios {
         await client.close()
     }
 
-    @Test func `what is written to, and where the answer points, is fetched anew`() async throws {
+    @Test func `HT-04 what is written to, and where the answer points, is fetched anew`() async throws {
         try await Scenario.run { (scene) async throws in
             let script: ScriptedOrigin.Script = { $0.method == "GET" ? .ok(Self.fresh, content: $0.target) : nil }
             scene.origin.answer(script)
@@ -36,7 +36,7 @@ struct WritingScenarios {
         }
     }
 
-    @Test func `a write that failed changes nothing`() async throws {
+    @Test func `HT-04 a write that failed changes nothing`() async throws {
         try await Scenario.run { (scene) async throws in
             scene.origin.answer { $0.method == "GET" ? .ok(Self.fresh, content: "apples") : nil }
             _ = try await scene.get("/a")
@@ -45,7 +45,7 @@ struct WritingScenarios {
         }
     }
 
-    @Test func `other origins' resources stay, whatever Location says`() async throws {
+    @Test func `HT-04 other origins' resources stay, whatever Location says`() async throws {
         try await Scenario.run { (scene) async throws in
             scene.origin.answer { $0.method == "GET" ? .ok(Self.fresh, content: "apples") : nil }
             _ = try await scene.get("/b")
