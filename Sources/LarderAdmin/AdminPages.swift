@@ -31,6 +31,7 @@ package struct AdminPages: OwnPages {
             .merging(AdminPages.offlinePages) { page, _ in page }
             .merging(AdminPages.overridePages) { page, _ in page }
             .merging(AdminPages.eventPages(walkers)) { page, _ in page }
+            .merging(AdminPages.resolvePages) { page, _ in page }
     }
 
     package func answer(_ request: OwnRequest, of proxy: Proxy) async -> OwnResponse {

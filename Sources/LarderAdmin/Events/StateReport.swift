@@ -63,15 +63,15 @@ struct StateReport {
     }
 
     private func json(of variant: Variant, withContent: Bool) -> JSONObject {
-        let stored = variant.stored
+        let (stored, served) = (variant.stored, variant.served)
         var data: JSONObject = [
-            "status": .integer(stored.status.rawValue), "bytes": .integer(variant.content.length),
+            "status": .integer(served.status.rawValue), "bytes": .integer(variant.content.length),
             "timestamp": .time(stored.responseTime), "age": .integer(Age.currentAge(of: stored, at: now).wholeSeconds),
         ]
         for (name, field) in [
             ("contentType", FieldName.contentType), ("eTag", .eTag), ("lastModified", .lastModified),
         ] {
-            if let value = stored.fields[field] { data[name] = .string(value) }
+            if let value = served.fields[field] { data[name] = .string(value) }
         }
         if variant.isOverride { data["isOverride"] = true }
         if withContent, let content = StateReport.content(of: variant) { data["content"] = content }
@@ -81,9 +81,9 @@ struct StateReport {
     /// Small content that is JSON, as such, or text; nil for all other.
     private static func content(of variant: Variant) -> JSONValue? {
         guard case .memory(let chunks, let length) = variant.content, length <= contentLimit,
-            !variant.stored.fields.contains(.contentEncoding)
+            !variant.served.fields.contains(.contentEncoding)
         else { return nil }
-        let type = variant.stored.fields[.contentType]?.lowercased().prefix { $0 != ";" } ?? ""
+        let type = variant.served.fields[.contentType]?.lowercased().prefix { $0 != ";" } ?? ""
         let isJSON = type.hasSuffix("/json") || type.hasSuffix("+json")
         guard isJSON || type.hasPrefix("text/") else { return nil }
         var octets: [UInt8] = []

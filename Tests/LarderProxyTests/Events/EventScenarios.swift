@@ -9,7 +9,7 @@ import Testing
 /// What the daemon tells of its resources while things happen to them.
 @Suite("Scenarios: events")
 struct EventScenarios {
-    @Test func `OB-04 OB-05 a stream begins with the state and then tells each change in order`() async throws {
+    @Test func `RS-03 OB-04 OB-05 a stream begins with the state and then tells each change in order`() async throws {
         try await Scenario.run({ settings, _ in settings.timeouts.abandon = .zero }) { (scene) async throws in
             let events = try await scene.events(about: "/a")
             #expect(try await events.next().isObserverAdded(isLoading: false, hasData: false))

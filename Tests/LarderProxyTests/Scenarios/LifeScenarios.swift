@@ -129,6 +129,24 @@ struct LifeScenarios {
         }
     }
 
+    @Test func `LG-01 lines of exchanges come and go with the configuration, to where one wants`() async throws {
+        try await Scenario.run { (scene) async throws in
+            scene.origin.answer { _ in .ok(Self.fresh, content: "x") }
+            // Whoever makes the daemon chooses what takes the lines: here it is the scenario's recorder.
+            func lines() -> [String] { scene.log.values.filter { $0.hasPrefix("exchange") } }
+            _ = try await scene.get("/silent")
+            try scene.reload { $0.log.access = true }
+            await scene.proxy.settle()
+            _ = try await scene.get("/told")
+            try await eventually("it is told") { lines().contains { $0.contains("/told") } }
+            try scene.reload { $0.log.access = false }
+            await scene.proxy.settle()
+            _ = try await scene.get("/silent/again")
+            await scene.proxy.drain()
+            #expect(lines().count == 1, "\(lines())")
+        }
+    }
+
     @Test(arguments: [false, true]) func `a new lifetime counts for what is stored already`(
         afterRestart: Bool
     ) async throws {
