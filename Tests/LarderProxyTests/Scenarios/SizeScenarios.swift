@@ -45,7 +45,8 @@ struct SizeScenarios {
         request.finish()
     }
 
-    @Test(arguments: Way.allCases) func `HT-11 B-37 32 MiB go through to a quick and to a lagging client, and are stored`(
+    @Test(arguments: Way.allCases)
+    func `HT-11 B-37 32 MiB go through to a quick and to a lagging client, and are stored`(
         way: Way
     ) async throws {
         try await Scenario.run(onDisk: true) { (scene) async throws in
