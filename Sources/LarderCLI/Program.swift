@@ -20,11 +20,11 @@ package struct Program: AsyncParsableCommand {
             CommandGroup(name: "Daemon", subcommands: [Serve.self, Check.self, SettingsCommand.self]),
             CommandGroup(
                 name: "Asking a running daemon",
-                subcommands: [StatusCommand.self, Explain.self, List.self, Show.self]),
+                subcommands: [StatusCommand.self, Explain.self, List.self, Show.self, Watch.self]),
             CommandGroup(
                 name: "Changing what it stores",
                 subcommands: [
-                    Load.self, Invalidate.self, Wipe.self, OverrideCommand.self, OfflineCommand.self,
+                    Load.self, Cancel.self, Invalidate.self, Wipe.self, OverrideCommand.self, OfflineCommand.self,
                     VariableCommand.self,
                 ]),
         ])

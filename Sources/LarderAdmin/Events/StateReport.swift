@@ -7,7 +7,9 @@ import LarderRules
 
 /// The state of a resource in the model's words (model: 3.4): data, error and loading are independent of each other.
 struct StateReport {
-    private let snapshot: ResourceMemory.Snapshot
+    /// Newest first.
+    private let variants: [Variant]
+    private let failure: LoadFailure?
     private let flights: [Flight]
     private let unstored: UnstoredResponse?
     private let now: Timestamp
@@ -16,9 +18,19 @@ struct StateReport {
     static let contentLimit = 16 << 10
 
     init(_ change: ResourceChange, now: Timestamp) {
-        snapshot = change.snapshot
-        flights = change.flights
-        unstored = change.unstored
+        self.init(
+            change.snapshot.variants, failure: change.snapshot.failure, flights: change.flights,
+            unstored: change.unstored, now: now)
+    }
+
+    /// - Parameter variants: what there is, newest first, in memory or in the store.
+    init(
+        _ variants: [Variant], failure: LoadFailure?, flights: [Flight], unstored: UnstoredResponse?, now: Timestamp
+    ) {
+        self.variants = variants
+        self.failure = failure
+        self.flights = flights
+        self.unstored = unstored
         self.now = now
     }
 
@@ -30,16 +42,16 @@ struct StateReport {
             "latestError": latestError ?? .null,
         ]
         state["loads"] = .array(flights.map(StateReport.json))
-        state["variants"] = .integer(snapshot.variants.count)
+        state["variants"] = .integer(variants.count)
         return state
     }
 
     /// The newest variant that is no error.
-    private var latestData: Variant? { snapshot.variants.first { !$0.stored.status.isError } }
+    private var latestData: Variant? { variants.first { !$0.stored.status.isError } }
 
     /// What the last load failed with: no answer, or one that says so.
     private var latestError: JSONValue? {
-        if let failure = snapshot.failure {
+        if let failure {
             return [
                 "at": .time(failure.at), "askedAgainFrom": .time(failure.retryAt), "error": .string("\(failure.error)"),
             ]
@@ -47,18 +59,18 @@ struct StateReport {
         if let unstored, unstored.status.isError {
             return ["at": .time(unstored.at), "status": .integer(unstored.status.rawValue)]
         }
-        guard let newest = snapshot.variants.first, newest.stored.status.isError else { return nil }
+        guard let newest = variants.first, newest.stored.status.isError else { return nil }
         return ["at": .time(newest.stored.responseTime), "status": .integer(newest.stored.status.rawValue)]
     }
 
     private var timestamp: Timestamp? {
-        [snapshot.variants.first?.stored.responseTime, snapshot.failure?.at, unstored?.at].compactMap(\.self).max()
+        [variants.first?.stored.responseTime, failure?.at, unstored?.at].compactMap(\.self).max()
     }
 
     /// Whether a plain request would be answered without the origin being asked.
     private var isUpToDate: Bool {
-        if let failure = snapshot.failure { return now < failure.retryAt }
-        guard let newest = snapshot.variants.first?.stored else { return false }
+        if let failure { return now < failure.retryAt }
+        guard let newest = variants.first?.stored else { return false }
         return newest.standing == .asReceived && !newest.facts.validatesAlways && Freshness.isFresh(newest, at: now)
     }
 

@@ -44,8 +44,9 @@ extension AdminPages {
             },
             "/-/resource/cancel": .changing { request, proxy in
                 let subject = try proxy.subject(of: AdminParameters(request, known: ["url"]).required("url"))
-                return OwnResponse(
-                    json: ["url": .string(subject.url), "cancelled": .integer(proxy.cancelLoads(of: subject))])
+                let many = ManyResources(proxy: proxy, selection: .partitions(subject), walkers: walkers)
+                let count = proxy.cancelLoads(of: subject) + (try await many.cancelLoads())
+                return OwnResponse(json: ["url": .string(subject.url), "cancelled": .integer(count)])
             },
             "/-/resource/load": .changing { try await load($0, $1, onlyIfNeeded: false) },
             "/-/resource/load-if-needed": .changing { try await load($0, $1, onlyIfNeeded: true) },

@@ -5,6 +5,7 @@ import LarderHTTP
 import LarderIO
 import LarderProxy
 import LarderStores
+import Synchronization
 
 /// Changes to all resources that a filter accepts, however many there are: memory is walked on a thread that serves
 /// nobody, the disk in slices.
@@ -42,6 +43,18 @@ struct ManyResources {
             guard slice.count == 500 else { return counts }
             row = slice.last?.row
         }
+    }
+
+    /// Cancels the loads under way; counts them.
+    func cancelLoads() async throws -> Int {
+        let count = Atomic<Int>(0)
+        _ = try await walk { resource, _ in
+            let flights = resource.memory.flights
+            for flight in flights { flight.cancel() }
+            count.add(flights.count, ordering: .relaxed)
+            return !flights.isEmpty
+        }
+        return count.load(ordering: .relaxed)
     }
 
     /// Empties memory and, unless `keepsStored`, the store. Counts resources in memory and variants on disk.

@@ -78,13 +78,11 @@ struct ResourceDetails {
         guard line.isWorthListing, let summary = line.json(at: now).object else { return nil }
         var object = JSONObject()
         for name in summary.names where !["url", "service", "variants"].contains(name) { object[name] = summary[name] }
-        object["loads"] = .array(
-            (memory?.flights ?? []).map { flight in
-                [
-                    "started": .time(flight.startedAt), "kind": .string(flight.isValidation ? "validation" : "load"),
-                    "clients": .integer(flight.interest), "hasHead": .bool(flight.isAnswered),
-                ]
-            })
+        let state = StateReport(
+            variants, failure: snapshot?.failure, flights: memory?.flights ?? [], unstored: memory?.unstored, now: now
+        ).json(withContent: false)
+        for name in ["isUpToDate", "isLoading", "timestamp", "latestData", "latestError"] { object[name] = state[name] }
+        object["loads"] = state["loads"]
         if let failure = snapshot?.failure {
             object["failure"] = [
                 "at": .time(failure.at), "askedAgainFrom": .time(failure.retryAt), "error": .string("\(failure.error)"),

@@ -42,7 +42,7 @@ struct AdminClient {
         return try AdminAnswer(answer).successfulContent()
     }
 
-    private func failure(_ failure: UnixStream.Failure) -> CommandFailure {
+    func failure(_ failure: UnixStream.Failure) -> CommandFailure {
         let starting =
             "start it with `larder serve` or `systemctl start larder`, or name its socket with `--socket PATH`"
         switch failure {

@@ -19,9 +19,7 @@ struct ClientOptions: ParsableArguments {
         _ method: LarderHTTP.Method, _ path: String, _ parameters: [(name: String, value: String)] = [],
         content body: [UInt8] = [], type: MediaType? = nil, text: (JSONValue, TextStyle) -> String
     ) throws {
-        let environment = ProcessInfo.processInfo.environment
-        let client = AdminClient(socket: try socketPath(environment))
-        let content = try client.send(method, AdminClient.target(path, parameters), content: body, type: type)
+        let content = try adminClient().send(method, AdminClient.target(path, parameters), content: body, type: type)
         if json {
             Terminal.write(String(decoding: content, as: UTF8.self) + (content.last == 0x0A ? "" : "\n"))
             return
@@ -33,18 +31,24 @@ struct ClientOptions: ParsableArguments {
             throw CommandFailure(
                 "the daemon's answer is not JSON", advice: "are the daemon and this command one version?")
         }
-        Terminal.write(text(value, Terminal.style(environment: environment)))
+        Terminal.write(text(value, style))
     }
 
     /// Sends a request whose answer the daemon words itself, and prints it; with `--json`, the answer in JSON.
     func performInWords(_ path: String, _ parameters: [(name: String, value: String)]) throws {
         if json { return try perform(.get, path, parameters, text: Outline.text) }
-        let client = AdminClient(socket: try socketPath(ProcessInfo.processInfo.environment))
-        let content = try client.send(
+        let content = try adminClient().send(
             .get, AdminClient.target(path, parameters), accept: "text/plain, application/problem+json")
         let lines = String(decoding: content, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
         Terminal.write(lines.map { Outline.printable(String($0)) }.joined(separator: "\n"))
     }
+
+    /// Who asks the daemon that is meant.
+    func adminClient() throws -> AdminClient {
+        AdminClient(socket: try socketPath(ProcessInfo.processInfo.environment))
+    }
+
+    var style: TextStyle { Terminal.style(environment: ProcessInfo.processInfo.environment) }
 
     /// The socket that was named, or the first one of the usual that is there.
     private func socketPath(_ environment: [String: String]) throws -> String {

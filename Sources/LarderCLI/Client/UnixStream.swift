@@ -61,14 +61,22 @@ struct UnixStream: ~Copyable {
     /// Everything up to the end of the stream.
     func receiveAll(limit: Int) throws(Failure) -> [UInt8] {
         var bytes: [UInt8] = []
+        while true {
+            let octets = try receive()
+            if octets.isEmpty { return bytes }
+            guard bytes.count + octets.count <= limit else { throw .tooLarge }
+            bytes += octets
+        }
+    }
+
+    /// What has come, at least one octet; none at the end of the stream.
+    func receive() throws(Failure) -> [UInt8] {
         var chunk = [UInt8](repeating: 0, count: 64 << 10)
         while true {
             let count = recv(descriptor, &chunk, chunk.count, 0)
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw .transfer(errno) }
-            if count == 0 { return bytes }
-            guard bytes.count + count <= limit else { throw .tooLarge }
-            bytes += chunk[..<count]
+            return Array(chunk[..<count])
         }
     }
 }

@@ -10,10 +10,36 @@ struct Load: ParsableCommand {
     @Argument(help: ArgumentHelp("The URL.", valueName: "url"))
     var url: String
 
+    @Flag(help: "Ask only if what is stored is not up to date, or nothing is.")
+    var ifNeeded = false
+
+    @Option(
+        name: [.customShort("H"), .customLong("header")],
+        help: ArgumentHelp("A field of the request, as `-H 'Accept: text/html'`.", valueName: "name: value"))
+    var headers: [String] = []
+
     @OptionGroup var client: ClientOptions
 
     func run() throws {
-        try client.perform(.post, "/-/resource/load", [("url", url)], text: Outline.text)
+        try client.perform(
+            .post, ifNeeded ? "/-/resource/load-if-needed" : "/-/resource/load",
+            [("url", url)] + headers.map { ("header", $0) }, text: Outline.text)
+    }
+}
+
+/// `larder cancel`
+struct Cancel: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Cancel the loads of a resource that are under way.",
+        discussion: "Clients that wait for them get an error, or what is stored if it may stand in for one.")
+
+    @Argument(help: ArgumentHelp("The URL.", valueName: "url"))
+    var url: String
+
+    @OptionGroup var client: ClientOptions
+
+    func run() throws {
+        try client.perform(.post, "/-/resource/cancel", [("url", url)], text: Outline.text)
     }
 }
 

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Glibc
+import LarderHTTP
+
+/// `larder watch`
+struct Watch: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Tell what happens to resources, as it happens.",
+        discussion: """
+            A text with a * is a pattern as in a configure block: /users/*, https://api.github.com/**. Everything else \
+            is the URL of one resource, whose loads go on while it is watched. First comes what is there, then every \
+            change, with the state after it. When the daemon goes away, it is looked for again for a minute. Ends \
+            with Ctrl-C.
+            """)
+
+    @Argument(help: ArgumentHelp("A URL or a pattern (default: everything).", valueName: "url or pattern"))
+    var subject: String?
+
+    @Flag(help: "Load the resource first, unless it is up to date.")
+    var load = false
+
+    @OptionGroup var client: ClientOptions
+
+    private var isMany: Bool { subject?.contains("*") ?? true }
+
+    func validate() throws {
+        if load, isMany { throw ValidationError("--load is about one resource; name its URL") }
+    }
+
+    func run() throws {
+        // Being interrupted is how this command ends.
+        signal(SIGINT) { _ in _exit(0) }
+        var parameters = subject.map { [(name: isMany ? "match" : "url", value: $0)] } ?? []
+        if load { parameters.append(("loadIfNeeded", "1")) }
+        let target = AdminClient.target("/-/events", parameters)
+        let admin = try client.adminClient()
+        let style = client.style
+        var reconnecting = Reconnecting()
+        while true {
+            do {
+                try admin.follow(target) { event in
+                    reconnecting.hears()
+                    Terminal.write(client.json ? event + "\n" : try EventLines.text(event, style))
+                    return true
+                }
+            } catch StreamEnd.refused(let failure) {
+                throw failure
+            } catch StreamEnd.broken(let failure) {
+                guard let pause = reconnecting.pause() else { throw failure }
+                if reconnecting.isFirst { Terminal.writeError("larder: \(failure.problem); looking for it again") }
+                sleep(UInt32(pause))
+            }
+        }
+    }
+}
