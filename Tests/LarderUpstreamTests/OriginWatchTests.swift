@@ -112,10 +112,13 @@ struct OriginWatchTests {
         #expect(bench.error(bench.request(key: "anna")) == nil)
     }
 
-    @Test func `gateway errors of one URL stop nothing, those of several do`() {
-        let bench = Bench()
+    @Test func `gateway errors of one URL stop nothing, those of several do when they last`() {
+        var bench = Bench()
         for _ in 0..<9 { bench.answer(bench.request(), 502) }
         #expect(bench.error(bench.request("api.example", "/b")) == nil)
+        bench.answer(bench.request("api.example", "/b"), 504)
+        #expect(bench.error(bench.request("api.example", "/c")) == nil)
+        bench.now += 1_000_000_000
         bench.answer(bench.request("api.example", "/b"), 504)
         #expect(bench.error(bench.request("api.example", "/c"))?.status == 503)
         #expect(bench.report.first?.lastError == "destination_unavailable: https://api.example answered 504.")

@@ -216,8 +216,8 @@ package enum SettingsCatalogue {
             "upstream.breaker.failures", \.upstream.breaker.failures, .integer(0...1_000),
             """
             How often in a row an origin may fail before it is left alone. What counts is an origin that cannot be \
-            reached and, for services, a 502, 503 or 504, silence or no answer at all, from one URL once only. `0` \
-            asks it each time.
+            reached and, for services, a 502, 503 or 504, silence or no answer at all, from one URL once only and if it \
+            goes on for a second without any other answer. `0` asks it each time.
             """),
         Setting(
             "upstream.breaker.openFor", \.upstream.breaker.openFor,

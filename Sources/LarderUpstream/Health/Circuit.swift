@@ -18,9 +18,21 @@ struct Circuit: Equatable {
     /// Failures in a row.
     struct Run: Equatable {
         var count = 0
+        /// How many of them leave no doubt: the origin could not be reached.
+        var certain = 0
+        var since: Int64 = 0
         var lastAt: Int64 = 0
         /// What has failed whose failures count once each.
         var subjects: Set<Int> = []
+
+        /// Whether they are enough. An origin that cannot be reached is told from one that can by as few as `limits`
+        /// says, however fast they come. Those that were answers, or might have become one, have to go on for a
+        /// while too, without any other answer: a burst of them is what a gateway in front of many origins, or a
+        /// restart, looks like from here.
+        func isEnough(now: Int64, _ limits: BreakerLimits) -> Bool {
+            guard limits.failures > 0, count >= limits.failures else { return false }
+            return certain >= limits.failures || now - since >= limits.persistence
+        }
     }
 
     enum Verdict: Equatable {
@@ -73,18 +85,17 @@ struct Circuit: Equatable {
         return .probe(lastProbe)
     }
 
-    /// A request failed. Failures of the same `subject` count once in a row, those without one each time.
+    /// A request failed. Failures of the same `subject` count once in a row, and leave some doubt; those without one
+    /// count each time.
     mutating func failed(subject: Int?, probe: Int?, now: Int64, limits: BreakerLimits) -> Change? {
         switch state {
         case .closed(var run):
             if now - run.lastAt > limits.window { run = Run() }
+            if run.count == 0 { run.since = now }
             run.lastAt = now
-            if let subject, !run.subjects.insert(subject).inserted {
-                state = .closed(run)
-                return nil
-            }
-            run.count += 1
-            guard limits.failures > 0, run.count >= limits.failures else {
+            if subject.map({ run.subjects.insert($0).inserted }) ?? true { run.count += 1 }
+            if subject == nil { run.certain += 1 }
+            guard run.isEnough(now: now, limits) else {
                 state = .closed(run)
                 return nil
             }
@@ -120,6 +131,8 @@ package struct BreakerLimits: Sendable, Equatable {
     package var failures = 5
     /// Failures further apart than this are not in a row, in nanoseconds.
     package var window: Int64 = 60_000_000_000
+    /// For how long failures that leave some doubt must go on, in nanoseconds.
+    package var persistence: Int64 = 1_000_000_000
     /// How long a circuit is open at first, in nanoseconds. Each failed probe doubles it.
     package var shortest: Int64 = 1_000_000_000
     /// The most it becomes, in nanoseconds.

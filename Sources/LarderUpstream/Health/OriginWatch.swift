@@ -189,6 +189,7 @@ package final class OriginWatch: Sendable {
     private static let networkLimits: BreakerLimits = {
         var limits = BreakerLimits()
         limits.failures = 3
+        limits.persistence = 0
         return limits
     }()
 
