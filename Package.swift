@@ -91,8 +91,8 @@ let package = Package(
         .target(
             name: "LarderProxy",
             dependencies: [
-                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderStores", "LarderTransformers",
-                "LarderUpstream",
+                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderCodings", "LarderStores",
+                "LarderTransformers", "LarderUpstream",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: swiftSettings),
@@ -164,7 +164,7 @@ let package = Package(
             name: "LarderProxyTests",
             dependencies: [
                 "LarderProxy", "LarderAdmin", "LarderStores", "LarderUpstream", "Larder", "LarderHTTP", "LarderRules",
-                "LarderIO", "LarderTesting", .product(name: "Logging", package: "swift-log"),
+                "LarderIO", "LarderCodings", "LarderTesting", .product(name: "Logging", package: "swift-log"),
             ],
             exclude: ["Admin/Golden"],
             swiftSettings: swiftSettings),

@@ -66,6 +66,9 @@ package struct CachePolicy: Sendable, Hashable {
     package var unkeyedFields = UnkeyedFields()
     /// Whether the key includes the request content, which makes QUERY and POST storable like GET.
     package var keyedByContent = false
+    /// The codings that stored content is given in to clients that accept them, the preferred one first; where there
+    /// are none, it goes out as it came.
+    package var codings: [ServedCoding] = []
     /// The field in which origins name further groups, separated by blanks or commas: `Surrogate-Key`, `xkey`.
     package var surrogateKey: FieldName?
     /// Whether that field is kept from clients.

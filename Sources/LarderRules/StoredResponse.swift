@@ -44,6 +44,8 @@ package final class StoredResponse: Sendable {
     package let extent: Extent
     package let standing: Standing
     package let facts: Facts
+    /// Which codings its content can be given in; nil when it goes out as it came.
+    package let recoding: Recoding?
 
     /// Makes a stored response of its parts, as a store returns them. `fields` are reduced to what may be kept.
     package init(
@@ -55,14 +57,18 @@ package final class StoredResponse: Sendable {
         self.requestMethod = requestMethod
         self.requestedRange = requestedRange
         self.requestWasAuthorized = requestWasAuthorized
-        self.variance = variance
         self.status = status
         let kept = StoredResponse.kept(fields, directives, responseTime, policy)
         self.fields = kept
         self.requestTime = requestTime
         self.responseTime = responseTime
         self.contentLength = contentLength
-        self.extent = extent ?? StoredResponse.extent(status: status, fields: kept, contentLength: contentLength)
+        let extent = extent ?? StoredResponse.extent(status: status, fields: kept, contentLength: contentLength)
+        self.extent = extent
+        recoding = Recoding(
+            status: status, fields: kept, directives: directives, isWhole: extent == .whole, length: contentLength,
+            offered: policy.codings)
+        self.variance = variance.spanningCodings(recoding != nil)
         self.standing = standing
         facts = Facts(
             status: status, fields: kept, directives: directives, requestTime: requestTime, responseTime: responseTime,

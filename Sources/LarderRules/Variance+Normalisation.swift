@@ -24,7 +24,7 @@ extension Variance {
     }
 
     /// Splits `text` at its weight; nil when it is not a token with, at most, a weight.
-    private static func weighted(_ text: [UInt8]) -> (text: [UInt8], weight: Int)? {
+    static func weighted(_ text: [UInt8]) -> (text: [UInt8], weight: Int)? {
         let parts = text.split(separator: 0x3B, omittingEmptySubsequences: false)
         guard parts.count <= 2, let token = parts.first, token.allSatisfy(Token.isTokenCharacter), !token.isEmpty else {
             return nil

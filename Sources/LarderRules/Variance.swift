@@ -27,6 +27,8 @@ package struct Variance: Sendable {
     /// `Vary: *`, or a `Vary` that cannot be read: no request matches.
     package let matchesNothing: Bool
     private let normalises: Bool
+    /// Whether it does not matter which codings a request accepts, because what is stored is given in any of them.
+    package private(set) var spansCodings = false
 
     /// The variance of a response without `Vary`: every request matches.
     package static let none = Variance(selectors: [], matchesNothing: false, normalises: true)
@@ -53,6 +55,16 @@ package struct Variance: Sendable {
         self.init(selectors: selectors, matchesNothing: false, normalises: normalises)
     }
 
+    /// The same, for a response whose content is given in any coding or in none.
+    package func spanningCodings(_ spans: Bool) -> Variance {
+        var copy = self
+        copy.spansCodings = spans
+        return copy
+    }
+
+    /// What requests are told apart by.
+    private var effective: [Selector] { spansCodings ? selectors.filter { $0.name != .acceptEncoding } : selectors }
+
     package var isEmpty: Bool { selectors.isEmpty && !matchesNothing }
 
     /// Whether a request with the fields `request` selects the same response.
@@ -60,7 +72,10 @@ package struct Variance: Sendable {
     /// Equal octets on one line, the usual case, are noticed without copying.
     package func matches(_ request: Fields) -> Bool {
         if matchesNothing { return false }
-        for selector in selectors where !matches(selector, request) { return false }
+        for selector in selectors {
+            if spansCodings, selector.name == .acceptEncoding { continue }
+            if !matches(selector, request) { return false }
+        }
         return true
     }
 
@@ -109,13 +124,14 @@ package struct Variance: Sendable {
 
 extension Variance: Hashable {
     package static func == (a: Variance, b: Variance) -> Bool {
-        a.matchesNothing == b.matchesNothing && a.selectors.count == b.selectors.count
-            && zip(a.selectors, b.selectors).allSatisfy { $0.name == $1.name && $0.normal == $1.normal }
+        let (left, right) = (a.effective, b.effective)
+        return a.matchesNothing == b.matchesNothing && left.count == right.count
+            && zip(left, right).allSatisfy { $0.name == $1.name && $0.normal == $1.normal }
     }
 
     package func hash(into hasher: inout Hasher) {
         hasher.combine(matchesNothing)
-        for selector in selectors {
+        for selector in effective {
             hasher.combine(selector.name)
             hasher.combine(selector.normal)
         }

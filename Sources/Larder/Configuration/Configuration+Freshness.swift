@@ -19,6 +19,7 @@ extension Configuration {
         policy.staleWhileRevalidate = staleWhileRevalidate
         policy.staleIfError = staleIfError
         policy.offline = isOffline
+        policy.codings = codings
         policy.storesAuthorized = privacy == .partitioned
         return policy
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import LarderHTTP
+package import LarderRules
 
 /// How the resources it applies to are asked for, transformed, kept and answered.
 ///
@@ -129,6 +130,8 @@ public struct Configuration: Sendable {
     package var isKeyedByContent = false
     /// The longest content of a request, in octets, that the daemon takes for a part of what is asked for.
     package var keyedContentLimit = 1 << 20
+    /// The codings that the daemon gives stored content in, beside the one it came in, the preferred one first.
+    package var codings: [ServedCoding] = []
     /// Whether the daemon goes on with a load that nobody waits for.
     public var onAbandon: OnAbandon = .cancel(after: .milliseconds(50))
 

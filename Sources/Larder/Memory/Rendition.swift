@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import LarderHTTP
-import LarderRules
+package import LarderRules
 
 /// What the pipeline made of a response, or an operator put in its place: the head that clients get instead of the
 /// origin's.
@@ -16,6 +16,24 @@ package struct Rendition: Sendable {
     package let isPromoted: Bool
     /// Whether no origin said any of it (T-17).
     package let isOverride: Bool
+    /// Set where it is only a form that clients get of what is stored.
+    package var form: Form?
+
+    package enum Form: Sendable, Hashable {
+        /// The same octets, in a response that says that there are others.
+        case asItCame
+        /// In another coding, or in none.
+        case coded(ServedCoding)
+
+        /// What `Cache-Status` and explanations call it; nil for what is as it came.
+        package var word: String? {
+            switch self {
+            case .asItCame: nil
+            case .coded(.identity): "decoded"
+            case .coded(let coding): "coded-\(coding.rawValue)"
+            }
+        }
+    }
 
     package init(
         status: Status, fields: Fields, originStatus: Status, isPromoted: Bool, isOverride: Bool = false
@@ -32,6 +50,7 @@ package struct Rendition: Sendable {
         // The fields have been reduced to what may be kept, by the policy of the time.
         var policy = CachePolicy()
         policy.role = .private
+        policy.codings = stored.recoding?.offered ?? []
         return StoredResponse(
             requestMethod: stored.requestMethod, requestWasAuthorized: stored.requestWasAuthorized,
             variance: stored.variance, status: status, fields: fields, requestTime: stored.requestTime,

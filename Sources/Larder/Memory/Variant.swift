@@ -22,12 +22,16 @@ package final class Variant: Sendable {
     package let head: [UInt8]
     /// Whether the head holds fields that name URLs or hosts, which gateway clients get mapped.
     package let namesLocations: Bool
+    /// The forms that clients get this in, by their codings; nil when they get it as it is.
+    package let forms: CodedForms?
     private let via: String
 
-    /// - Parameter content: of what clients get.
+    /// - Parameters:
+    ///   - content: of what clients get.
+    ///   - forms: those of the same content under another head.
     package init(
         stored: StoredResponse, content: VariantContent, storedAt: Timestamp, via: String, fingerprint: UInt64 = 0,
-        rendition: Rendition? = nil
+        rendition: Rendition? = nil, forms: CodedForms? = nil
     ) {
         let served = rendition?.served(for: stored, length: content.length) ?? stored
         self.stored = stored
@@ -37,6 +41,7 @@ package final class Variant: Sendable {
         self.content = content
         self.storedAt = storedAt
         self.via = via
+        self.forms = served.recoding != nil && rendition?.form == nil ? CodedForms(after: forms) : nil
         namesLocations = Variant.locating.contains { served.fields.contains($0) }
         var shown = served.fields
         if let hidden = stored.facts.hiddenField { shown.remove(hidden) }
@@ -49,14 +54,14 @@ package final class Variant: Sendable {
     package func with(_ stored: StoredResponse, via: String, freshenedBy update: Fields? = nil) -> Variant {
         Variant(
             stored: stored, content: content, storedAt: storedAt, via: via, fingerprint: fingerprint,
-            rendition: update.map { rendition?.freshened(by: $0) } ?? rendition)
+            rendition: update.map { rendition?.freshened(by: $0) } ?? rendition, forms: forms)
     }
 
     /// The same, found to be what another configuration makes of it as well.
     package func under(fingerprint: UInt64) -> Variant {
         Variant(
             stored: stored, content: content, storedAt: storedAt, via: via, fingerprint: fingerprint,
-            rendition: rendition)
+            rendition: rendition, forms: forms)
     }
 
     /// The same response as another policy sees it: what depends on the configuration is computed anew.
@@ -72,8 +77,22 @@ package final class Variant: Sendable {
     /// Whether an operator put it here: it is in memory only, and no origin is asked whether it is still good (B-04).
     package var isOverride: Bool { rendition?.isOverride ?? false }
 
-    /// Octets of memory this variant takes: content, head and fields.
-    package var cost: Int { content.bytesInMemory + 2 * head.count + 1280 }
+    /// This in another coding, or as it came where that has to say that there are others.
+    ///
+    /// - Parameters:
+    ///   - fields: its header section.
+    ///   - content: its octets.
+    func form(_ kind: Rendition.Form, fields: Fields, content: VariantContent) -> Variant {
+        var form = Rendition(
+            status: served.status, fields: fields, originStatus: rendition?.originStatus ?? stored.status,
+            isPromoted: rendition?.isPromoted ?? false, isOverride: isOverride)
+        form.form = kind
+        return Variant(
+            stored: stored, content: content, storedAt: storedAt, via: via, fingerprint: fingerprint, rendition: form)
+    }
+
+    /// Octets of memory this variant takes: content, head and fields, and its forms.
+    package var cost: Int { content.bytesInMemory + 2 * head.count + 1280 + (forms?.cost ?? 0) }
 }
 
 /// Where a stored response's content is.

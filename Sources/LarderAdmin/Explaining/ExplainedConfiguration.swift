@@ -3,6 +3,7 @@
 import Larder
 import LarderHTTP
 import LarderProxy
+import LarderRules
 
 /// Which blocks of configuration apply to a resource, and what each of them changes, and from what.
 enum ExplainedConfiguration {
@@ -39,6 +40,11 @@ enum ExplainedConfiguration {
             ("offline", configuration.isOffline ? "on" : configuration.isOfflineWhenUnreachable ? "auto" : "off"),
             ("keyedByContent", configuration.isKeyedByContent ? "true" : "false"),
             ("keyedContentLimit", ByteCount(configuration.keyedContentLimit).description),
+            (
+                "codings",
+                configuration.codings.isEmpty
+                    ? "as it came" : configuration.codings.map(\.rawValue).joined(separator: ", ")
+            ),
             ("privacy", configuration.privacy.rawValue),
         ]
         var names: Set<String> = []

@@ -99,10 +99,11 @@ struct ExplainedDecision {
                 "It would be answered from the cache: the stored response is fresh for another \(time(selection.ttl))."
                 + ExplainedDecision.form(situation, selection)
                 + (variant.isOverride ? " It is an override: an operator put it there, the origin did not say it." : "")
-            advice =
+            let usual =
                 variant.isOverride
                 ? ["To end the override: `larder wipe URL`; to put there what the origin says: `larder load URL`."]
                 : [askNow, variant.stored.facts.lifetime.source == .expirationTime ? configured : longer]
+            advice = usual + (ExplainedCoding(situation, variant)?.advice.map { [$0] } ?? [])
         case .answerStale(let selection, let why):
             (word, reason) = ("answer-stale", why.rawValue)
             let over = time(.zero - selection.ttl)
@@ -170,7 +171,12 @@ struct ExplainedDecision {
         var status = CacheStatus(decision)
         switch decision {
         case .answer(let selection), .answerStale(let selection, _):
-            if situation.variants[selection.index].isOverride { status?.detail = "override" }
+            let variant = situation.variants[selection.index]
+            if variant.isOverride {
+                status?.detail = "override"
+            } else if status?.detail == nil {
+                status?.detail = ExplainedCoding(situation, variant)?.word
+            }
         case .validate, .forward, .refuse: break
         }
         return status
@@ -181,6 +187,11 @@ struct ExplainedDecision {
         let stored = situation.variants[selection.index].served
         if case .notModified(let field) = Preconditions.evaluate(situation.request, against: stored) {
             return " The client has it already, as \(field) says, and gets 304."
+        }
+        let coding = ExplainedCoding(situation, situation.variants[selection.index])
+        if let coding, coding.word != nil {
+            return coding.sentence
+                + (coding.ignoresRange ? " It gets the whole and not a range of another coding." : "")
         }
         switch Ranges.evaluate(situation.request, against: stored) {
         case .whole(.notAsked): return ""

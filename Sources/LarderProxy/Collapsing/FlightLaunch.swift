@@ -48,6 +48,10 @@ struct FlightLaunch {
             client.fields.remove(.range)
             client.fields.remove(.ifRange)
         }
+        if let variant, let accepted = variant.stored.acceptEncodingSentFor {
+            // Other codings have other validators.
+            client.fields[.acceptEncoding] = accepted.value.map { String(decoding: $0, as: UTF8.self) }
+        }
         clientHead = client
         content = retrieval.content
         validating = variant

@@ -213,7 +213,8 @@ final class FrontAnswer {
         let ttl = Freshness.remaining(variant.stored, at: now)
         octets.removeAll(keepingCapacity: true)
         octets.append(contentsOf: head)
-        StoredUse(age: age, status: CacheStatus(.hit, ttl: ttl)).append(to: &octets)
+        StoredUse(age: age, status: CacheStatus(.hit, ttl: ttl, detail: variant.rendition?.form?.word)).append(
+            to: &octets)
         PreparedHead.appendLineEnd(to: &octets)
         for chunk in inlined { octets.append(contentsOf: chunk.bytes) }
         validFrom = now

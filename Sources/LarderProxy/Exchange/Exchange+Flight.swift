@@ -82,6 +82,9 @@ extension Exchange {
                 retrieval.passedOver = flight
                 return false
             }
+            guard accepts(response, stored, of: flight) else {
+                return try await passOver(flight, reader, isKept: stored != nil, &retrieval)
+            }
             if let fallback, try await serveStale(fallback, .status(response.status), status, retrieval) { return true }
             record.kind = isLeader ? .miss : .collapsed
             var status = status.answered(response.status).stored(isLeader && stored != nil)
@@ -107,7 +110,8 @@ extension Exchange {
         _ flight: Flight, _ reader: Int, _ response: ResponseHead, _ length: Int64?, _ status: CacheStatus,
         _ retrieval: Retrieval
     ) async throws {
-        let fields = retrieval.way.isGateway ? mapped(response.fields, retrieval) : response.fields
+        var fields = retrieval.way.isGateway ? mapped(response.fields, retrieval) : response.fields
+        noteForms(in: &fields, of: response, retrieval.policy)
         let precondition = Preconditions.evaluate(
             head, against: response, receivedAt: context.now(),
             as: retrieval.configuration.mayTransform ? .origin : .cache)

@@ -108,7 +108,8 @@ extension Exchange {
             hideOriginalOctets(of: &received, retrieval)
         }
         let status = CacheStatus(.forward(reason)).answered(received.status)
-        let fields = way.isGateway ? mapped(received.fields, service: service, way: way) : received.fields
+        var fields = way.isGateway ? mapped(received.fields, service: service, way: way) : received.fields
+        if let retrieval { noteForms(in: &fields, of: received, retrieval.policy) }
         startHead(status: received.status, fields: fields)
         if traits.method == .head, let length = received.fields[first: .contentLength].flatMap({ Int64($0) }) {
             PreparedHead.appendField("Content-Length", number: length, to: &out)

@@ -9,6 +9,14 @@ extension Exchange {
     func serve(_ variant: Variant, _ use: StoredUse, _ retrieval: Retrieval) async throws -> Bool {
         var use = use
         if variant.isOverride { use.status.detail = "override" }
+        if let forms = variant.forms { return try await serve(variant, in: forms, use, retrieval) }
+        return try await serveAsIs(variant, use, retrieval)
+    }
+
+    /// Answers with a variant in the form it has.
+    func serveAsIs(
+        _ variant: Variant, _ use: StoredUse, _ retrieval: Retrieval, ignoringRange: Bool = false
+    ) async throws -> Bool {
         record.cacheStatus = use.status
         if traits.presence.isDisjoint(with: [.conditional, .range]), traits.method == .get,
             case .memory(let chunks, let length) = variant.content, !variant.stored.isPartial,
@@ -16,7 +24,7 @@ extension Exchange {
         {
             return try await serveWhole(variant, chunks, length, use, retrieval)
         }
-        return try await serveSelected(variant, use, retrieval)
+        return try await serveSelected(variant, use, retrieval, ignoringRange: ignoringRange)
     }
 
     /// The ordinary hit: the prepared head, what is of this moment, and the content, in one write.
@@ -38,7 +46,9 @@ extension Exchange {
     }
 
     /// The hit with something to it: preconditions, ranges, mapped URLs, content in the store.
-    private func serveSelected(_ variant: Variant, _ use: StoredUse, _ retrieval: Retrieval) async throws -> Bool {
+    private func serveSelected(
+        _ variant: Variant, _ use: StoredUse, _ retrieval: Retrieval, ignoringRange: Bool
+    ) async throws -> Bool {
         let stored = variant.served
         // A validation may have freshened another response than the one that was chosen.
         if stored.isPartial, !Ranges.covers(stored, head) { return false }
@@ -60,7 +70,7 @@ extension Exchange {
         }
 
         guard let cursor = await ContentCursor.open(variant.content) else { return contentIsGone(variant, retrieval) }
-        switch Ranges.evaluate(head, against: stored) {
+        switch ignoringRange ? .whole(.notAsked) : Ranges.evaluate(head, against: stored) {
         case .whole:
             startHead(status: stored.status, fields: fields)
             finishHead(length: cursor.length, use: use)

@@ -28,6 +28,7 @@ struct ForwardedRequest {
             if name == .referer, way.isGateway { return }
             forwarded.fields.appendReceived(spelling: spelling, value: value)
         }
+        if !configuration.policy.codings.isEmpty { CodedTag.restoreConditions(in: &forwarded.fields) }
         configuration.apply(to: &forwarded.fields)
         if let element = self.forwarded { forwarded.fields[.forwarded] = element }
         forwarded.fields.append(.via, via)

@@ -77,8 +77,19 @@ extension ConfigureBlock {
         if let transformedSizeLimit { configuration.transformedSizeLimit = transformedSizeLimit.bytes }
         pipeline?.apply(to: &configuration)
         if let serve { configuration.serving = serve }
+        if let codings { configuration.codings = codings.map(\.coding) }
         if let keyedByContent { configuration.isKeyedByContent = keyedByContent }
         if let keyedContentLimit { configuration.keyedContentLimit = keyedContentLimit.bytes }
+    }
+}
+
+extension OfferedCoding {
+    fileprivate var coding: ServedCoding {
+        switch self {
+        case .zstd: .zstd
+        case .br: .br
+        case .gzip: .gzip
+        }
     }
 }
 

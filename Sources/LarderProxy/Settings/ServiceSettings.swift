@@ -64,6 +64,8 @@ package struct ConfigureBlock: Sendable {
     package var keyedByContent: Bool?
     /// The longest such content.
     package var keyedContentLimit: ByteCount?
+    /// The codings that stored content is given in.
+    package var codings: [OfferedCoding]?
     package var pipeline: PipelineSettings?
     /// What clients get of what the pipeline makes.
     package var serve: Configuration.Serving?
@@ -111,6 +113,11 @@ package enum BlockCaching: String, Sendable, CaseIterable {
     case none
     /// As without any block: kept as the rules of HTTP allow.
     case `default`
+}
+
+/// A content coding that clients may be given stored content in.
+package enum OfferedCoding: String, Sendable, CaseIterable {
+    case zstd, br, gzip
 }
 
 /// One field of `headers`: set on requests to the origin, or removed from them.

@@ -132,6 +132,15 @@ extension SettingsCatalogue {
                 "keyedContentLimit", \.keyedContentLimit, .size(.kibibytes(1), .mebibytes(64)), initially: "`1 MiB`",
                 "Requests with longer content than this pass through in spite of `keyedByContent`."),
             Setting(
+                "codings", \.codings, .list(of: .choice, count: 0...3), initially: "none",
+                """
+                The content codings that clients get stored content in, beside the one it came in: the one a client \
+                gives the highest weight, of several the first here. `[]` takes an earlier list back. What is text, \
+                JSON and the like, at most 4 MiB long and not marked `no-transform` is coded, once, when it is first \
+                asked for that way; the origin is not asked again for another `Accept-Encoding`. Do not use it \
+                for pages that hold secrets beside what others may choose (BREACH).
+                """),
+            Setting(
                 "pipeline", \.pipeline, .pipeline, initially: "none",
                 """
                 What happens to responses before clients get them: a map from stages to transformers. \

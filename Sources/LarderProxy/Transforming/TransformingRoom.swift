@@ -30,7 +30,17 @@ final class TransformingRoom: Sendable {
 
     /// Threads are made when first needed: most daemons transform nothing.
     var threads: TransformerThreads {
-        let workers = pool.withLock { pool in
+        let workers = workers
+        return TransformerThreads { workers.submit($0) }
+    }
+
+    /// Runs `body` on one of them.
+    func run<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+        try await workers.run(body)
+    }
+
+    private var workers: WorkerPool {
+        pool.withLock { pool in
             let workers =
                 pool
                 ?? WorkerPool(
@@ -38,7 +48,6 @@ final class TransformingRoom: Sendable {
             pool = workers
             return workers
         }
-        return TransformerThreads { workers.submit($0) }
     }
 
     fileprivate func take(_ count: Int) -> Bool {

@@ -169,6 +169,7 @@ struct SettingsCatalogueTests {
                 offline: false
                 keyedByContent: true
                 keyedContentLimit: 64 KiB
+                codings: [zstd, gzip]
                 pipeline: { model: [ { jq: .a } ] }
                 serve: model
                 transformTimeout: 1 s

@@ -139,6 +139,15 @@ struct AdminExplainTests {
             name: "no-number", variants: [variant("max-age=1.5, s-maxage=-1", age: 42)]),
         Case(name: "a-write", variants: [variant("max-age=600", age: 42)], method: .post),
         Case(name: "a-head", variants: [variant("max-age=600", age: 42)], method: .head),
+        Case(
+            name: "coded", request: ["Accept-Encoding": "gzip, br"], variants: [variant("max-age=600", age: 42)],
+            block: block { $0.codings = [.br, .gzip] }),
+        Case(
+            name: "decoded", request: ["Range": "bytes=0-9"],
+            variants: [variant("max-age=600", age: 42, ["Content-Encoding": "gzip", "Vary": "Accept-Encoding"])],
+            block: block { $0.codings = [.gzip] }),
+        Case(
+            name: "as-it-came", variants: [variant("max-age=600", age: 42)], block: block { $0.codings = [.br, .gzip] }),
         Case(name: "unclaimed", variants: [variant("max-age=600", age: 42)], isClaimed: false),
     ]
 

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+import LarderIO
+package import LarderRules
+
+/// The forms of one stored response: its content in the codings that clients have asked for, each made once.
+///
+/// They are in memory only, and as long as what they were made of. There are at most as many as there are codings.
+package final class CodedForms: Sendable {
+    /// Content in another coding.
+    package struct Product: Sendable {
+        package let chunks: [ContentChunk]
+        package let length: Int
+        /// Of the octets, in hexadecimal digits.
+        package let digest: String
+
+        package init(chunks: [ContentChunk], length: Int, digest: String) {
+            self.chunks = chunks
+            self.length = length
+            self.digest = digest
+        }
+    }
+
+    /// What became of the attempt to make content.
+    package enum Making: Sendable {
+        case made(Product)
+        /// It cannot be made, or is not worth having; the same would come of another attempt.
+        case impossible
+        /// There was no room for the work.
+        case busy
+    }
+
+    private enum Entry {
+        /// Being made; those who wait for it.
+        case making([UnsafeContinuation<Void, Never>])
+        case ready(Product, Variant?)
+        case impossible
+    }
+
+    private struct State {
+        var entries: [ServedCoding: Entry] = [:]
+        /// As it came, where that has to be told apart from other forms.
+        var asItCame: Variant?
+    }
+
+    private let state: Lock<State>
+
+    /// - Parameter other: those of the same content under another head.
+    init(after other: CodedForms?) {
+        var state = State()
+        for (coding, entry) in other?.state.withLock({ $0.entries }) ?? [:] {
+            switch entry {
+            case .ready(let product, _): state.entries[coding] = .ready(product, nil)
+            case .impossible: state.entries[coding] = .impossible
+            case .making: break
+            }
+        }
+        self.state = Lock(state)
+    }
+
+    /// Octets in memory.
+    var cost: Int {
+        state.withLock { state in
+            state.entries.values.reduce(0) { sum, entry in
+                if case .ready(let product, _) = entry { sum + product.length + 2560 } else { sum }
+            }
+        }
+    }
+
+    /// `variant` as it came, saying that there are other forms.
+    package func asItCame(_ variant: Variant) -> Variant {
+        if CodedForms.varies(variant.served.fields) { return variant }
+        if let known = state.withLock({ $0.asItCame }) { return known }
+        var fields = variant.served.fields
+        CodedForms.noteForms(in: &fields)
+        let form = variant.form(.asItCame, fields: fields, content: variant.content)
+        state.withLock { $0.asItCame = form }
+        return form
+    }
+
+    /// `variant` in `coding`, whose content `make` makes if nobody has, however many ask; nil when it cannot be had.
+    package func form(
+        _ coding: ServedCoding, of variant: Variant, make: () async -> Making
+    ) async -> Variant? {
+        while true {
+            var isMine = false
+            let (entry, isKnown) = state.withLock { state -> (Entry?, Bool) in
+                switch state.entries[coding] {
+                case nil:
+                    state.entries[coding] = .making([])
+                    isMine = true
+                    return (nil, true)
+                case .making: return (nil, false)
+                case let entry?: return (entry, true)
+                }
+            }
+            if isMine {
+                let making = await make()
+                guard settle(coding, making) else { return nil }
+                continue
+            }
+            guard isKnown else {
+                await wait(for: coding)
+                // Whoever made it may have found no room; then nobody who waited with it tries again.
+                if state.withLock({ $0.entries[coding] }) == nil { return nil }
+                continue
+            }
+            guard case .ready(let product, let form) = entry else { return nil }
+            return form ?? keep(product, coding, of: variant)
+        }
+    }
+
+    private func keep(_ product: Product, _ coding: ServedCoding, of variant: Variant) -> Variant {
+        let form = variant.form(
+            .coded(coding), fields: CodedForms.fields(of: variant.served, coding, digest: product.digest),
+            content: .memory(product.chunks, length: product.length))
+        state.withLock { $0.entries[coding] = .ready(product, form) }
+        return form
+    }
+
+    /// False when nothing was made.
+    private func settle(_ coding: ServedCoding, _ making: Making) -> Bool {
+        let (waiting, isMade) = state.withLock { state -> ([UnsafeContinuation<Void, Never>], Bool) in
+            var waiting: [UnsafeContinuation<Void, Never>] = []
+            if case .making(let list) = state.entries[coding] { waiting = list }
+            switch making {
+            case .made(let product): state.entries[coding] = .ready(product, nil)
+            case .impossible: state.entries[coding] = .impossible
+            case .busy: state.entries[coding] = nil
+            }
+            if case .made = making { return (waiting, true) }
+            return (waiting, false)
+        }
+        for continuation in waiting { continuation.resume() }
+        return isMade
+    }
+
+    private func wait(for coding: ServedCoding) async {
+        await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+            let mustWait = state.withLock { state in
+                guard case .making(let list) = state.entries[coding] else { return false }
+                state.entries[coding] = .making(list + [continuation])
+                return true
+            }
+            if !mustWait { continuation.resume() }
+        }
+    }
+
+    // MARK: Heads
+
+    /// The header section of `served` with its content in `coding`.
+    private static func fields(of served: StoredResponse, _ coding: ServedCoding, digest: String) -> Fields {
+        var fields = served.fields
+        let modified = fields[.lastModified]
+        WireFields.removeThoseOfOriginalOctets(from: &fields)
+        fields[.lastModified] = modified
+        if let eTag = served.facts.eTag.flatMap({ CodedTag.make($0, coding, digest: digest) }) {
+            eTag.octets.withUnsafeBytes { fields.append(.eTag, bytes: $0) }
+        }
+        if coding != .identity { fields[.contentEncoding] = coding.rawValue }
+        noteForms(in: &fields)
+        return fields
+    }
+
+    /// Tells other caches that there are several forms (RFC 9110 §12.5.5).
+    package static func noteForms(in fields: inout Fields) {
+        if !varies(fields) { fields.append(.vary, "Accept-Encoding") }
+    }
+
+    private static func varies(_ fields: Fields) -> Bool {
+        Variance(vary: fields, request: Fields()).selectors.contains { $0.name == .acceptEncoding }
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderCodings
+import LarderHTTP
+import LarderIO
+import LarderRules
+import LarderStores
+import Logging
+
+/// Puts stored content into another coding, on the threads that transform: never on a loop.
+///
+/// What is worked on counts against `limits.transforming`; what comes out is no longer than memory keeps of one
+/// response, so content that is made to grow without bounds ends there.
+struct ContentRecoder {
+    private let proxy: Proxy
+
+    init(_ proxy: Proxy) { self.proxy = proxy }
+
+    func make(_ coding: ServedCoding, of variant: Variant, _ uri: TargetURI) async -> CodedForms.Making {
+        guard let stored = variant.served.recoding?.stored, coding != stored else { return .impossible }
+        do {
+            guard let content = try await collect(variant.content) else { return .busy }
+            let limit = proxy.memoryObjectLimit
+            let product = try await proxy.transforming.run {
+                try ContentRecoder.recode(content.joined(), from: stored, to: coding, limit: limit)
+            }
+            return product.map { .made($0) } ?? .impossible
+        } catch let error as CodingError {
+            proxy.logger.notice(
+                "stored content cannot be given in another coding",
+                metadata: ["url": "\(uri)", "coding": "\(coding.rawValue)", "error": "\(error)"])
+            return .impossible
+        } catch {
+            return .busy
+        }
+    }
+
+    private func collect(_ content: VariantContent) async throws -> CollectedContent? {
+        guard let cursor = await ContentCursor.open(content) else { return nil }
+        let collected = CollectedContent(in: proxy.transforming)
+        while Int64(collected.count) < cursor.length {
+            let count = Int(min(256 << 10, cursor.length - Int64(collected.count)))
+            guard let chunks = await cursor.read(at: Int64(collected.count), count: count) else { return nil }
+            for chunk in chunks { try collected.append(chunk) }
+        }
+        return collected
+    }
+
+    /// Nil when the result is not worth having: coding was to make it shorter, and has not.
+    static func recode(
+        _ octets: [UInt8], from stored: ServedCoding, to coding: ServedCoding, limit: Int
+    ) throws -> CodedForms.Product? {
+        let plain = try stored.coding?.decode(octets, limit: limit) ?? octets
+        let coded = try coding.coding?.encode(plain) ?? plain
+        guard coded.count <= limit, coding == .identity || coded.count < plain.count else { return nil }
+        return CodedForms.Product(
+            chunks: coded.isEmpty ? [] : [ContentChunk(coded)], length: coded.count,
+            digest: String(ContentDigest(of: coded).hexadecimal.prefix(CodedTag.digestLength)))
+    }
+}
+
+extension ServedCoding {
+    /// What does it; nil where nothing is to be done.
+    fileprivate var coding: ContentCoding? {
+        switch self {
+        case .identity: nil
+        case .gzip: .gzip
+        case .br: .br
+        case .zstd: .zstd
+        }
+    }
+}

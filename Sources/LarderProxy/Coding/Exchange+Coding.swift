@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderRules
+
+/// Stored content for clients that accept other codings than it came in.
+extension Exchange {
+    /// Answers with a stored variant in the coding that suits the request.
+    func serve(
+        _ variant: Variant, in forms: CodedForms, _ use: StoredUse, _ retrieval: Retrieval
+    ) async throws -> Bool {
+        guard let recoding = variant.served.recoding else { return try await serveAsIs(variant, use, retrieval) }
+        let decision = recoding.decide(
+            head.fields, eTag: variant.served.facts.eTag, length: variant.content.length)
+        if decision.coding != recoding.stored, let form = await form(decision.coding, of: variant, forms, retrieval) {
+            var use = use
+            if use.status.detail == nil { use.status.detail = form.rendition?.form?.word }
+            return try await serveAsIs(form, use, retrieval, ignoringRange: decision.ignoresRange)
+        }
+        guard accepts(recoding.stored, variant.stored) else {
+            var retrieval = retrieval
+            try await bypass(&retrieval, reason: .varyMiss)
+            return true
+        }
+        return try await serveAsIs(forms.asItCame(variant), use, retrieval)
+    }
+
+    private func form(
+        _ coding: ServedCoding, of variant: Variant, _ forms: CodedForms, _ retrieval: Retrieval
+    ) async -> Variant? {
+        var isNew = false
+        let form = await forms.form(coding, of: variant) {
+            isNew = true
+            return await ContentRecoder(context.proxy).make(coding, of: variant, uri)
+        }
+        if isNew { chargeRegistry(for: retrieval.resource) }
+        return form
+    }
+
+    /// Whether the client can be given content in the coding it is in: the client accepts that, or it is what the
+    /// origin gave to a request like this one.
+    private func accepts(_ coding: ServedCoding, _ stored: StoredResponse) -> Bool {
+        AcceptedCodings(head.fields).weight(of: coding) > 0
+            || stored.variance.spanningCodings(false).matches(head.fields)
+    }
+
+    /// Whether the response that a flight brings suits this client as it comes.
+    func accepts(_ response: ResponseHead, _ stored: StoredResponse?, of flight: Flight) -> Bool {
+        guard let coding = ServedCoding(of: response.fields) else { return true }
+        if let stored { return !stored.variance.spansCodings || accepts(coding, stored) }
+        // What is validated is asked for as it was asked for first.
+        return flight.request.fields[.acceptEncoding] == head.fields[.acceptEncoding]
+            || AcceptedCodings(head.fields).weight(of: coding) > 0
+    }
+
+    /// Waits until a response that others can use is there as a whole, to be given in another coding then. False: the
+    /// caller decides anew.
+    func passOver(
+        _ flight: Flight, _ reader: Int, isKept: Bool, _ retrieval: inout Retrieval
+    ) async throws -> Bool {
+        guard isKept else {
+            retrieval.asksAlone = true
+            return false
+        }
+        reading: while true {
+            switch await flight.next(for: reader) {
+            case .chunks, .spooled: continue
+            case .end: break reading
+            case .failed(let error): throw error
+            case .interrupted: throw ClientGone()
+            }
+        }
+        retrieval.passedOver = flight
+        return false
+    }
+
+    /// Says on a response that passes through what its stored form will say.
+    func noteForms(in fields: inout Fields, of response: ResponseHead, _ policy: CachePolicy) {
+        guard !policy.codings.isEmpty else { return }
+        if response.status == 304 { CodedTag.translate(&fields, askedWith: head.fields) }
+        let stored = StoredResponse(
+            status: response.status, fields: response.fields, requestTime: context.now(), responseTime: context.now(),
+            policy: policy)
+        if stored.recoding != nil { CodedForms.noteForms(in: &fields) }
+    }
+}
+
+extension StoredResponse {
+    /// What the request said that got this, where the answer depends on it.
+    var acceptEncodingSentFor: Variance.Selector? {
+        guard variance.spansCodings else { return nil }
+        return variance.selectors.first { $0.name == .acceptEncoding }
+    }
+}
