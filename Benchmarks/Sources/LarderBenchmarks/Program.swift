@@ -9,6 +9,13 @@ struct Program {
     private var isList = false
 
     static func main() async throws {
+        if CommandLine.arguments.dropFirst().first == "policy" {
+            guard let replay = PolicyOptions(CommandLine.arguments.dropFirst(2)) else {
+                print("usage: LarderBenchmarks policy [--trace FILE] [--overhead OCTETS] [--requests N]")
+                exit(2)
+            }
+            return try replay.run()
+        }
         guard let program = Program(CommandLine.arguments.dropFirst()) else {
             print("usage: LarderBenchmarks [--filter TEXT] [--runs N] [--json] [--list]")
             exit(2)

@@ -5,11 +5,9 @@ import Synchronization
 
 /// The Resources in memory, one for each key, bounded in octets.
 ///
-/// Sixty-four shards, each a lock over an index and a queue. Eviction is SIEVE: Resources stand in the order they
-/// came, a hit marks one visited, and a hand that walks from old to new drops the first that was not visited since
-/// it last came by. A scan's Resources are never visited, so the hand takes them first. A Resource that anybody
-/// still holds is passed over: its identity is being relied on. So is one that an operator has overridden, which
-/// nothing could bring back.
+/// Sixty-four shards, each a lock over an index and an `EvictionQueue`, which decides what goes. A Resource that
+/// anybody still holds is passed over: its identity is being relied on. So is one that an operator has overridden,
+/// which nothing could bring back.
 package final class Registry: Sendable {
     private let shards: [Lock<Shard>]
     private let total = Atomic<Int>(0)
@@ -41,8 +39,7 @@ package final class Registry: Sendable {
     /// The Resource of `key`, if it is in memory.
     package func resource(for key: borrowing ResourceKey) -> Resource? {
         shards[Registry.shard(key.hash)].withLock { shard in
-            guard let slot = shard.find(key) else { return nil }
-            return shard.slots[slot].resource
+            shard.find(key).map { shard.queue[$0].resource }
         }
     }
 
@@ -50,7 +47,7 @@ package final class Registry: Sendable {
     package func resource(for key: borrowing ResourceKey, make: (ResourceKey) -> Resource) -> Resource {
         let copy = copy key
         let (resource, isNew) = shards[Registry.shard(copy.hash)].withLock { shard -> (Resource, Bool) in
-            if let slot = shard.find(copy), let resource = shard.slots[slot].resource { return (resource, false) }
+            if let place = shard.find(copy) { return (shard.queue[place].resource, false) }
             let resource = make(copy)
             resource.memory.attach(ChangeTeller(feed: feed, key: copy, service: resource.service))
             shard.insert(resource, cost: Registry.overhead + copy.bytes.count)
@@ -68,9 +65,8 @@ package final class Registry: Sendable {
     package func charge(_ resource: Resource, content bytes: Int) {
         let cost = Registry.overhead + resource.key.bytes.count + bytes
         let difference = shards[Registry.shard(resource.key.hash)].withLock { shard -> Int in
-            guard let slot = shard.find(resource.key), shard.slots[slot].resource === resource else { return 0 }
-            defer { shard.slots[slot].cost = cost }
-            return cost - shard.slots[slot].cost
+            guard let place = shard.find(resource.key), shard.queue[place].resource === resource else { return 0 }
+            return shard.queue.charge(place, cost: cost)
         }
         charged(difference, startingAt: Registry.shard(resource.key.hash))
     }
@@ -102,10 +98,9 @@ package final class Registry: Sendable {
         for shard in shards {
             // The dropped Resources are released after the lock.
             let dropped = shard.withLock { shard in
-                shard.occupied.compactMap { slot in
-                    guard isKnownUniquelyReferenced(&shard.slots[slot].resource!) else { return nil }
-                    guard isRemovable(shard.slots[slot].resource!) else { return nil }
-                    return shard.remove(slot)
+                shard.queue.places.compactMap { place in
+                    guard shard.queue[place].isUnused, isRemovable(shard.queue[place].resource) else { return nil }
+                    return shard.remove(place, isEvicted: false)
                 } as [Removed]
             }
             settle(dropped)
@@ -115,7 +110,7 @@ package final class Registry: Sendable {
     /// All Resources at this moment, shard by shard.
     package func forEach(_ body: (Resource) -> Void) {
         for shard in shards {
-            let resources = shard.withLock { shard in shard.occupied.compactMap { shard.slots[$0].resource } }
+            let resources = shard.withLock { shard in shard.queue.places.map { shard.queue[$0].resource } }
             resources.forEach(body)
         }
     }
@@ -128,8 +123,8 @@ package final class Registry: Sendable {
         for (number, shard) in shards.enumerated() {
             shard.withLock { shard in
                 found += shard.checkInvariants().map { "shard \(number): \($0)" }
-                cost += shard.occupied.reduce(0) { $0 + shard.slots[$1].cost }
-                population += shard.occupied.count
+                cost += shard.queue.cost
+                population += shard.queue.count
             }
         }
         if cost + reserved != bytes { found.append("\(bytes) octets are counted, \(cost + reserved) are there") }
@@ -169,132 +164,88 @@ private struct Removed {
     let cost: Int
 }
 
-/// One shard: slots in a doubly linked queue (old at `tail`, new at `head`) and chains of equal hashes.
+/// One shard: the queue of what is kept, and where in it each key is.
 private struct Shard {
-    struct Slot {
-        var resource: Resource?
-        var cost = 0
-        var newer = -1
-        var older = -1
-        /// The next slot whose key has the same hash.
+    struct Entry {
+        var resource: Resource
+        /// The place of the next Resource whose key has the same hash.
         var chain = -1
+
+        /// Whether nobody else holds the Resource.
+        var isUnused: Bool {
+            mutating get { isKnownUniquelyReferenced(&resource) }
+        }
     }
 
-    var slots: [Slot] = []
+    var queue = EvictionQueue<Entry>()
     private var index: [UInt64: Int] = [:]
-    private var free: [Int] = []
-    private var head = -1
-    private var tail = -1
-    private var hand = -1
-
-    var occupied: [Int] { slots.indices.filter { slots[$0].resource != nil } }
 
     func find(_ key: borrowing ResourceKey) -> Int? {
-        guard var slot = index[key.hash] else { return nil }
-        while slot >= 0 {
-            if slots[slot].resource?.key.bytes == key.bytes { return slot }
-            slot = slots[slot].chain
+        guard var place = index[key.hash] else { return nil }
+        while place >= 0 {
+            if queue[place].resource.key.bytes == key.bytes { return place }
+            place = queue[place].chain
         }
         return nil
     }
 
     mutating func insert(_ resource: Resource, cost: Int) {
-        var slot = Slot(resource: resource, cost: cost)
-        slot.older = head
-        slot.chain = index[resource.key.hash] ?? -1
-        let place = free.popLast() ?? slots.count
-        if place == slots.count { slots.append(slot) } else { slots[place] = slot }
-        if head >= 0 { slots[head].newer = place }
-        head = place
-        if tail < 0 { tail = place }
-        index[resource.key.hash] = place
+        let hash = resource.key.hash
+        index[hash] = queue.insert(Entry(resource: resource, chain: index[hash] ?? -1), hash: hash, cost: cost)
     }
 
-    mutating func remove(_ slot: Int) -> Removed {
-        let gone = slots[slot]
-        if gone.newer >= 0 { slots[gone.newer].older = gone.older } else { head = gone.older }
-        if gone.older >= 0 { slots[gone.older].newer = gone.newer } else { tail = gone.newer }
-        if hand == slot { hand = gone.newer }
-        unchain(slot, hash: gone.resource!.key.hash)
-        gone.resource!.memory.leave()
-        slots[slot] = Slot()
-        free.append(slot)
-        return Removed(resource: gone.resource!, cost: gone.cost)
+    mutating func remove(_ place: Int, isEvicted: Bool) -> Removed {
+        unchain(place, hash: queue[place].resource.key.hash)
+        let gone = queue.remove(place, isEvicted: isEvicted)
+        gone.entry.resource.memory.leave()
+        return Removed(resource: gone.entry.resource, cost: gone.cost)
     }
 
-    /// Drops unvisited, unused Resources until `excess` octets are gone or the hand has been round twice: once
-    /// to clear the marks, once to use them.
+    /// Drops what is next until `excess` octets are gone or nothing more can go.
     mutating func evict(excess: Int) -> [Removed] {
         var dropped: [Removed] = []
         var freed = 0
-        var steps = 2 * (slots.count - free.count)
-        while freed < excess, steps > 0 {
-            steps -= 1
-            if hand < 0 { hand = tail }
-            guard hand >= 0 else { break }
-            let slot = hand
-            if slots[slot].resource!.memory.takeVisited() || !isKnownUniquelyReferenced(&slots[slot].resource!)
-                || slots[slot].resource!.memory.isOverridden
-            {
-                hand = slots[slot].newer
-                continue
+        while freed < excess {
+            let victim = queue.nextVictim { entry in
+                if entry.resource.memory.takeVisited() { return .used }
+                return entry.isUnused && !entry.resource.memory.isOverridden ? .idle : .held
             }
-            let removed = remove(slot)
+            guard let victim else { break }
+            let removed = remove(victim, isEvicted: true)
             freed += removed.cost
             dropped.append(removed)
         }
         return dropped
     }
 
-    /// The queue holds every Resource once, the same way round in both directions, and each is found by its key.
+    /// The queue is whole, and each of its Resources is found by its key.
     func checkInvariants() -> [String] {
-        var found: [String] = []
-        var forwards: [Int] = []
-        var slot = tail
-        while slot >= 0, forwards.count <= slots.count {
-            forwards.append(slot)
-            slot = slots[slot].newer
-        }
-        var backwards: [Int] = []
-        slot = head
-        while slot >= 0, backwards.count <= slots.count {
-            backwards.append(slot)
-            slot = slots[slot].older
-        }
-        if forwards != backwards.reversed() {
-            found.append("the queue differs by direction: \(forwards), \(backwards)")
-        }
-        if forwards.sorted() != occupied { found.append("the queue has \(forwards), the slots \(occupied)") }
-        if Set(free).count != free.count || !Set(free).isDisjoint(with: occupied)
-            || free.count + occupied.count != slots.count
-        {
-            found.append("\(free.count) places are free, \(occupied.count) taken, of \(slots.count)")
-        }
-        if hand >= 0, slots[hand].resource == nil { found.append("the hand points to nothing") }
-        for slot in occupied where find(slots[slot].resource!.key) != slot {
-            found.append("\(slot) is not found by its key")
+        var found = queue.checkInvariants()
+        for place in queue.places where find(queue[place].resource.key) != place {
+            found.append("\(place) is not found by its key")
         }
         let chained = index.values.reduce(0) { count, first in
             var length = 0
-            var slot = first
-            while slot >= 0, length <= slots.count {
+            var place = first
+            while place >= 0, length <= queue.count {
                 length += 1
-                slot = slots[slot].chain
+                place = queue[place].chain
             }
             return count + length
         }
-        if chained != occupied.count { found.append("\(chained) are in chains of \(occupied.count)") }
+        if chained != queue.count { found.append("\(chained) are in chains of \(queue.count)") }
         return found
     }
 
-    private mutating func unchain(_ slot: Int, hash: UInt64) {
+    private mutating func unchain(_ place: Int, hash: UInt64) {
         guard let first = index[hash] else { return }
-        if first == slot {
-            index[hash] = slots[slot].chain >= 0 ? slots[slot].chain : nil
+        let next = queue[place].chain
+        if first == place {
+            index[hash] = next >= 0 ? next : nil
             return
         }
         var before = first
-        while slots[before].chain != slot { before = slots[before].chain }
-        slots[before].chain = slots[slot].chain
+        while queue[before].chain != place { before = queue[before].chain }
+        queue[before].chain = next
     }
 }

@@ -99,16 +99,17 @@ struct RegistryTests {
         #expect(registry.checkInvariants() == [])
     }
 
-    @Test func `a hit protects for one round of the hand`() {
+    @Test func `a hit protects until it is looked for again`() {
         let registry = Registry(limit: 2 * Self.cost)
         visit(registry, 1)
         visit(registry, 2)
         for number in 1...2 { registry.resource(for: key(number))?.memory.touch() }
-        // Both marks are cleared on the way round, then the oldest goes.
+        // Both were used, which is forgotten now, and the newest is held: the oldest goes.
         visit(registry, 3)
         #expect(numbers(registry) == [2, 3])
+        // 3 was not used, 2 was.
         visit(registry, 4)
-        #expect(numbers(registry) == [3, 4])
+        #expect(numbers(registry) == [2, 4])
     }
 
     @Test func `a scan does not push out what is used`() {
