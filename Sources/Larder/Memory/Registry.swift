@@ -15,6 +15,8 @@ package final class Registry: Sendable {
     private let limitBytes: Atomic<Int>
     private let evictions = Atomic<Int>(0)
     private let loading = Atomic<Int>(0)
+    /// Whose turn it is to make room for loads.
+    private let turn = Atomic<Int>(0)
     /// Where the Resources tell their changes.
     package let feed = ChangeFeed()
 
@@ -81,7 +83,7 @@ package final class Registry: Sendable {
             loading.subtract(octets, ordering: .relaxed)
             return false
         }
-        charged(octets, startingAt: octets)
+        charged(octets, startingAt: turn.add(1, ordering: .relaxed).newValue)
         if bytes <= limit { return true }
         release(octets)
         return false
@@ -141,14 +143,24 @@ package final class Registry: Sendable {
     private func charged(_ difference: Int, startingAt first: Int) {
         let now = total.add(difference, ordering: .relaxed).newValue
         guard difference > 0, now > limit else { return }
-        for step in 0..<shards.count {
-            let dropped = shards[(first + step) % shards.count].withLock { shard in
-                shard.evict(excess: total.load(ordering: .relaxed) - limit)
+        for isThorough in [false, true] {
+            for step in 0..<shards.count {
+                let excess = total.load(ordering: .relaxed) - limit
+                if excess <= 0 { return }
+                makeRoom(excess, in: (first &+ step) & (shards.count - 1), whateverItHas: isThorough)
             }
-            settle(dropped)
-            evictions.add(dropped.count, ordering: .relaxed)
-            if total.load(ordering: .relaxed) <= limit { return }
         }
+    }
+
+    /// Drops what is next in a shard. At first only those give that have more than their share: what must go would
+    /// otherwise always be that of the same few, which then keep nothing, while what the others have grows old.
+    private func makeRoom(_ excess: Int, in number: Int, whateverItHas: Bool) {
+        let share = (total.load(ordering: .relaxed) - reserved) / shards.count
+        let dropped = shards[number].withLock { shard in
+            whateverItHas || shard.queue.cost >= share ? shard.evict(excess: excess) : []
+        }
+        settle(dropped)
+        evictions.add(dropped.count, ordering: .relaxed)
     }
 
     private func settle(_ dropped: [Removed]) {

@@ -54,10 +54,13 @@ extension Exchange {
     private func step(_ retrieval: inout Retrieval) async throws -> Bool {
         let memory = retrieval.resource.memory
         var snapshot = memory.snapshot
+        // What comes to memory for this request was not wanted twice yet.
+        var isNew = false
         if !snapshot.isStoreRead, let storing = context.proxy.storing {
             await storing.load(retrieval.resource, service: retrieval.service, retrieval.configuration)
             snapshot = memory.snapshot
             if !snapshot.variants.isEmpty { chargeRegistry(for: retrieval.resource) }
+            isNew = true
         }
         if snapshot.fingerprint != retrieval.configuration.fingerprint,
             let variant = outdated(in: snapshot, retrieval)
@@ -70,12 +73,12 @@ extension Exchange {
             snapshot, retrieval)
         switch decision {
         case .answer(let selection):
-            memory.touch()
+            if !isNew { memory.touch() }
             record.kind = .hit
             repeatable = Repeatable(snapshot, of: self)
             return try await serve(snapshot.variants[selection.index], StoredUse(selection), retrieval)
         case .answerStale(let selection, let reason):
-            memory.touch()
+            if !isNew { memory.touch() }
             record.kind = .stale
             let variant = snapshot.variants[selection.index]
             if reason == .staleWhileRevalidate { refresh(variant, retrieval) }

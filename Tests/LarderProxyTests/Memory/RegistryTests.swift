@@ -146,6 +146,20 @@ struct RegistryTests {
         #expect(registry.checkInvariants() == [])
     }
 
+    @Test func `loads take the room they need from all shards alike`() {
+        let registry = Registry(limit: 640 * Self.cost)
+        for number in 0..<6400 {
+            #expect(registry.reserve(Self.cost))
+            registry.release(Self.cost)
+            visit(registry, number, hash: UInt64(number) &* 0x9E37_79B9_7F4A_7C15)
+        }
+        var counts = [Int](repeating: 0, count: 64)
+        registry.forEach { counts[Int($0.key.hash >> 58)] += 1 }
+        #expect(counts.allSatisfy { (5...15).contains($0) })
+        #expect(counts.reduce(0, +) >= 638)
+        #expect(registry.checkInvariants() == [])
+    }
+
     @Test func `charging again replaces the charge; charging what was dropped does nothing`() {
         let registry = Registry(limit: 1 << 20)
         let resource = registry.resource(for: key(1), make: make)
