@@ -3,6 +3,7 @@
 
 MODULES = [
     "curl",
+    "forms",
     "clients",
     "packages",
     "framing",
