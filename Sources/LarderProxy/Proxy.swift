@@ -69,7 +69,11 @@ package final class Proxy: Sendable {
         self.time = time
         startedAt = Timestamp(nanoseconds: time.now())
         accessLog = AccessLog(logger: logger)
-        origins = OriginWatch { $0.log(to: logger) }
+        let recovery = RecoveryReload()
+        origins = OriginWatch { event in
+            event.log(to: logger)
+            recovery.heard(event)
+        }
         events = EventHub(feed: registry.feed, time: time)
         let count = settings.threads ?? Self.processorCount
         var loops: [EventLoop] = []
@@ -78,6 +82,7 @@ package final class Proxy: Sendable {
         self.loops = loops
         counters = loops.map { _ in LoopCounters() }
         state = Lock(State(configuration: configuration))
+        recovery.attach(to: self)
     }
 
     package var configuration: ProxyConfiguration { state.withLock { $0.configuration } }

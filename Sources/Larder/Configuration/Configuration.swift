@@ -130,6 +130,8 @@ public struct Configuration: Sendable {
     package var isKeyedByContent = false
     /// The longest content of a request, in octets, that the daemon takes for a part of what is asked for.
     package var keyedContentLimit = 1 << 20
+    /// Whether the daemon loads what is watched and in error when its origin works again (B-28).
+    package var reloadsOnRecovery = false
     /// The codings that the daemon gives stored content in, beside the one it came in, the preferred one first.
     package var codings: [ServedCoding] = []
     /// Whether the daemon goes on with a load that nobody waits for.

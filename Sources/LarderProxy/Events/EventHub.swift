@@ -44,6 +44,14 @@ package final class EventHub: Sendable {
     /// How many different subjects are watched.
     package var topicCount: Int { state.withLock { $0.topics.count } }
 
+    /// The single resources that are watched, in the order of their URLs.
+    var watched: [ResourceSubject] {
+        let topics = state.withLock { $0.exact.values.flatMap { $0 } }
+        return topics.compactMap { topic -> ResourceSubject? in
+            if case .resource(let subject) = topic.subject.scope { subject } else { nil }
+        }.sorted { $0.url < $1.url }
+    }
+
     // MARK: Topics
 
     /// The topic of `subject`, whose events `mailbox` gets from now on; nil when the hub has been closed.

@@ -21,9 +21,10 @@ extension Proxy {
     ///
     /// - Parameters:
     ///   - onlyIfNeeded: nothing is asked while what is stored is up to date.
+    ///   - despiteFailure: something is asked although that has failed a moment ago.
     ///   - reach: whose rules about addresses apply, and whose resource is loaded.
     package func load(
-        _ subject: ResourceSubject, fields: Fields, onlyIfNeeded: Bool, from reach: Reach
+        _ subject: ResourceSubject, fields: Fields, onlyIfNeeded: Bool, despiteFailure: Bool = false, from reach: Reach
     ) async throws -> LoadOutcome {
         guard subject.content == nil else { throw Problem.contentUnknown }
         var head = RequestHead(method: .get, target: subject.uri.pathAndQuery, fields: fields)
@@ -33,7 +34,7 @@ extension Proxy {
             try await OperatorLoad(
                 subject: subject, head: request, context: context, reach: reach
             )
-            .run(onlyIfNeeded: onlyIfNeeded)
+            .run(onlyIfNeeded: onlyIfNeeded, despiteFailure: despiteFailure)
         }
     }
 }
@@ -45,7 +46,7 @@ private struct OperatorLoad {
     let context: LoopContext
     let reach: Reach
 
-    func run(onlyIfNeeded: Bool) async throws -> LoadOutcome {
+    func run(onlyIfNeeded: Bool, despiteFailure: Bool) async throws -> LoadOutcome {
         let service = subject.service
         let partition = service.partition(of: head.fields, from: reach)
         let registry = context.proxy.registry
@@ -66,7 +67,9 @@ private struct OperatorLoad {
         let decision = Reuse.decide(
             request: head, candidates: snapshot.candidates, policy: configuration.policy, now: context.now())
         if onlyIfNeeded, case .answer(let selection) = decision { return .upToDate(snapshot.variants[selection.index]) }
-        if onlyIfNeeded, let failure = snapshot.failure, context.now() < failure.retryAt { throw failure.error }
+        if onlyIfNeeded, !despiteFailure, let failure = snapshot.failure, context.now() < failure.retryAt {
+            throw failure.error
+        }
         let selected = Reuse.select(head, snapshot.candidates, policy: configuration.policy).map {
             snapshot.variants[$0]
         }

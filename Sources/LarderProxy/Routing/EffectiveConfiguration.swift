@@ -77,6 +77,7 @@ extension ConfigureBlock {
         if let transformedSizeLimit { configuration.transformedSizeLimit = transformedSizeLimit.bytes }
         pipeline?.apply(to: &configuration)
         if let serve { configuration.serving = serve }
+        if let reloadOnRecovery { configuration.reloadsOnRecovery = reloadOnRecovery }
         if let codings { configuration.codings = codings.map(\.coding) }
         if let keyedByContent { configuration.isKeyedByContent = keyedByContent }
         if let keyedContentLimit { configuration.keyedContentLimit = keyedContentLimit.bytes }

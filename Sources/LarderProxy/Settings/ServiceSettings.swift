@@ -58,6 +58,8 @@ package struct ConfigureBlock: Sendable {
     package var retryTime: Duration?
     package var staleWhileRevalidate: Duration?
     package var staleIfError: Duration?
+    /// Whether what is watched and in error is loaded when its origin works again.
+    package var reloadOnRecovery: Bool?
     package var cache: BlockCaching?
     package var offline: OfflineMode?
     /// Whether the content of POST and QUERY is part of what they ask for.

@@ -122,6 +122,12 @@ extension SettingsCatalogue {
                 "offline", \.offline, .offlineMode, initially: "as the service",
                 "Whether the origin is asked for these resources; `true` and `false` mean `on` and `off`."),
             Setting(
+                "reloadOnRecovery", \.reloadOnRecovery, .flag, initially: "`false`",
+                """
+                `true` has resources that someone watches by `/-/events?url=` loaded when their last load failed and \
+                their origin, or the network, works again; four at a time.
+                """),
+            Setting(
                 "keyedByContent", \.keyedByContent, .flag, initially: "`false`",
                 """
                 `true` has POST and QUERY answered like GET, from what was stored for the same content: it is part of \

@@ -170,6 +170,7 @@ struct SettingsCatalogueTests {
                 keyedByContent: true
                 keyedContentLimit: 64 KiB
                 codings: [zstd, gzip]
+                reloadOnRecovery: true
                 pipeline: { model: [ { jq: .a } ] }
                 serve: model
                 transformTimeout: 1 s

@@ -342,6 +342,7 @@ struct TransformerSettingsTests {
         ("transformTimeout: 0", 5, 27, "transformTimeout", ["the least is"]),
         ("keyedByContent: POST", 5, 25, "keyedByContent", ["`true` or `false`"]),
         ("keyedContentLimit: 1 GiB", 5, 28, "keyedContentLimit", ["the most is"]),
+        ("reloadOnRecovery: 5 s", 5, 27, "reloadOnRecovery", ["`true` or `false`"]),
         ("codings: [gzip, brotli]", 5, 25, "codings[1]", ["`zstd`, `br` or `gzip`"]),
         ("codings: [gzip, br, zstd, gzip]", 5, 18, "codings", ["at most 3"]),
         ("transformedSizeLimit: 1 B", 5, 31, "transformedSizeLimit", ["the least is"]),
