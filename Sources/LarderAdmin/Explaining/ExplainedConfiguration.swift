@@ -7,14 +7,15 @@ import LarderRules
 
 /// Which blocks of configuration apply to a resource, and what each of them changes, and from what.
 enum ExplainedConfiguration {
-    static func blocks(_ situation: Situation) -> [Explanation.Block] {
+    static func blocks(_ situation: Situation, method: LarderHTTP.Method? = nil) -> [Explanation.Block] {
+        let method = method ?? situation.configuredMethod
         // What nobody described has no configuration.
         guard situation.service.base != nil else { return [] }
         let set = situation.service.service.configurationSet
         let url = ResourceURL(situation.uri)
         var configuration = set.defaults
         return set.entries.filter {
-            ($0.methods?.contains(situation.configuredMethod) ?? true) && $0.matches(url)
+            ($0.methods?.contains(method) ?? true) && $0.matches(url)
         }
         .map { entry in
             let before = facts(of: configuration)
@@ -38,6 +39,7 @@ enum ExplainedConfiguration {
             ("staleIfError", UnitText.write(configuration.staleIfError)),
             ("cache", configuration.caching == .none ? "none" : "default"),
             ("offline", configuration.isOffline ? "on" : configuration.isOfflineWhenUnreachable ? "auto" : "off"),
+            ("reloadOnRecovery", configuration.reloadsOnRecovery ? "true" : "false"),
             ("keyedByContent", configuration.isKeyedByContent ? "true" : "false"),
             ("keyedContentLimit", ByteCount(configuration.keyedContentLimit).description),
             (
@@ -47,6 +49,7 @@ enum ExplainedConfiguration {
             ),
             ("privacy", configuration.privacy.rawValue),
         ]
+        facts += ExplainedEffects.words(of: configuration)
         var names: Set<String> = []
         configuration.fields.set.forEachLine { _, spelling, _ in
             let name = String(decoding: spelling, as: UTF8.self)

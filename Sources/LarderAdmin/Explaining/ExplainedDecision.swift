@@ -31,6 +31,12 @@ struct ExplainedDecision {
             advice = ["Add the host to `allowHosts` of `\(service)`."]
             return
         }
+        if let answer = situation.hardWiredAnswer {
+            (word, reason) = ("answer", "hard-wired")
+            cacheStatus = CacheStatus(.unused, detail: "hard-wired").member()
+            (outcome, advice) = ExplainedEffects.hardWired(answer, situation)
+            return
+        }
         guard situation.isRead else {
             (word, reason, cacheStatus) = ("forward", "method", CacheStatus(.forward(.method)).member())
             let isSafe = situation.method.isSafe

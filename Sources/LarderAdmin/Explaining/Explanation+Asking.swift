@@ -36,7 +36,7 @@ extension Explanation {
         method = .connect
         fields = []
         cacheStatus = nil
-        (service, blocks, key, candidates, freshness, notes, storage) = ([], [], [], [], [], [], [])
+        (service, blocks, effects, key, candidates, freshness, notes, storage) = ([], [], [], [], [], [], [], [])
         storageSubject = "nothing passes that could be kept"
         switch route {
         case .success(let authority):

@@ -14,6 +14,7 @@ extension Explanation {
             "request": .strings(fields),
             "service": Explanation.json(service),
             "blocks": .array(blocks.map { ["block": .string($0.title), "changes": .strings($0.changes)] }),
+            "effects": Explanation.json(effects),
             "key": Explanation.json(key),
             "stored": .array(
                 candidates.map { ["response": .string($0.text), "chosen": .bool($0.isChosen), "why": .string($0.why)] }),
@@ -62,6 +63,7 @@ extension Explanation {
             let changes = block.changes.isEmpty ? "changes nothing" : block.changes.joined(separator: "; ")
             text += "  \(index + 1). \(Explanation.printable("\(block.title): \(changes)"))\n"
         }
+        if !effects.isEmpty { text += Explanation.section("Effects", effects) }
         if !key.isEmpty { text += Explanation.section("Key", key) + "\nStored\n" }
         if candidates.isEmpty, !key.isEmpty { text += "  nothing\n" }
         for candidate in candidates {

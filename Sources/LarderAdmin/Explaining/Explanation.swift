@@ -49,6 +49,8 @@ struct Explanation: Sendable {
     var cacheStatus: String?
     var service: [Fact]
     var blocks: [Block]
+    /// What else is done to such requests and their responses: routes, decorators, pipelines.
+    var effects: [Fact]
     var key: [Fact]
     var candidates: [Candidate]
     /// The arithmetic of age and lifetime; empty when nothing is stored that matches.
@@ -80,12 +82,16 @@ extension Explanation {
         cacheStatus = verdict.cacheStatus
         service = Explanation.service(situation)
         blocks = ExplainedConfiguration.blocks(situation)
+        effects = ExplainedEffects.list(situation, selected: selected)
         key = Explanation.key(situation)
         self.candidates = caches && situation.isRead ? ExplainedCandidates.list(situation, selected: selected) : []
         freshness = selected.map { ExplainedFreshness.facts(candidates[$0], situation) } ?? []
         notes = ExplainedNotes.list(situation, selected: selected)
         (storageSubject, storage) = ExplainedStorage.conditions(situation, selected: selected)
-        advice = verdict.advice
+        advice =
+            verdict.advice
+            + ExplainedEffects.advice(
+                situation, selected: selected, asks: ["validate", "forward"].contains(verdict.word))
     }
 
     private static func service(_ situation: Situation) -> [Fact] {

@@ -28,6 +28,8 @@ struct Situation: Sendable {
     /// Why the origin would not be asked at the moment.
     var hold: OriginHold?
     var unstored: UnstoredResponse?
+    /// What a route made of the URL that was named.
+    var rewriting: RouteRewriting?
     var now: Timestamp
 
     init(
@@ -51,6 +53,7 @@ struct Situation: Sendable {
             service: subject.service, way: subject.way, uri: subject.uri, url: subject.url, method: method,
             fields: fields, now: proxy.now)
         content = subject.content
+        rewriting = subject.rewriting
         hold = proxy.hold(on: subject, fields: fields)
         let mode = proxy.offlineMode(service, configuration)
         isOffline = mode == .on || mode == .auto && proxy.isOutOfReach(uri, service)
@@ -78,6 +81,8 @@ struct Situation: Sendable {
     var configuredMethod: LarderHTTP.Method { method == .head ? .get : method }
     /// Blocks for one method only may say something else of others.
     var configuration: EffectiveConfiguration { service.configuration(for: uri, method: configuredMethod) }
+    /// What every such request is answered, before anything is looked up.
+    var hardWiredAnswer: HardWiredAnswer? { service.configuration(for: uri, method: method).decorators?.answer }
     var policy: CachePolicy {
         var policy = configuration.policy
         if let isOffline { policy.offline = isOffline }

@@ -14,6 +14,8 @@ package struct ResourceSubject: Sendable {
     package let spelling: [UInt8]
     /// The request content that is part of the key, as `larder list` writes it behind the URL.
     package var content: ContentMark?
+    /// What a route made of the URL that was named.
+    package var rewriting: RouteRewriting?
 
     /// The method whose responses are stored here.
     package var method: LarderHTTP.Method { content?.method ?? .get }
@@ -57,7 +59,9 @@ extension Proxy {
         client.namesForwarded = true
         switch configuration.router.route(head, from: client, uri: &uri, spelling: &spelling, host: &host) {
         case .resource(let service, let way):
-            return ResourceSubject(service: service, way: way, uri: uri, spelling: spelling, content: content)
+            return ResourceSubject(
+                service: service, way: way, uri: uri, spelling: spelling, content: content,
+                rewriting: configuration.router.rewriting(head, from: client))
         case .refused(let problem): throw .noSubject(problem.detail)
         case .larder: throw .noSubject("it is one of Larder's own pages")
         case .tunnel, .capabilities: throw .noSubject("it names no resource")

@@ -47,6 +47,12 @@ package struct RouteRules: Sendable {
         return nil
     }
 
+    /// The rule that is applied to `uri`, and its place among the others; nil when none is.
+    func rule(for uri: TargetURI) -> (place: Int, rule: RouteRule)? {
+        guard let path = pathBelowBase(uri) else { return nil }
+        return rules.enumerated().first { $0.element.from.match(path) != nil }.map { ($0.offset, $0.element) }
+    }
+
     /// The URL that a client has to ask for to get `uri`, or nil when there is none that is known; `uri` itself
     /// where no rule would change it. Queries stay as they are.
     package func original(of uri: TargetURI) -> TargetURI? {

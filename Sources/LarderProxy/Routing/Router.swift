@@ -87,6 +87,18 @@ package final class Router: Sendable {
         }
     }
 
+    /// What a route made of the URL that a request names; nil when none did.
+    func rewriting(_ head: RequestHead, from client: Client) -> RouteRewriting? {
+        var (uri, spelling, host) = (TargetURI(), [UInt8](), KnownHost())
+        guard
+            case .resource(let service, let way) = destination(
+                head, from: client, uri: &uri, spelling: &spelling, host: &host), let routes = service.routes,
+            !(client.namesForwarded && way == .forward), let found = routes.rule(for: uri),
+            let rewritten = try? routes.rewritten(uri)
+        else { return nil }
+        return RouteRewriting(place: found.place, rule: found.rule, original: uri.string, result: rewritten.string)
+    }
+
     /// Where a request goes as it was written.
     private func destination(
         _ head: RequestHead, from client: Client, uri: inout TargetURI, spelling: inout [UInt8], host: inout KnownHost

@@ -28,9 +28,14 @@ struct AdminExplainTests {
         var unstored: UnstoredResponse?
         var method = LarderHTTP.Method.get
         var isClaimed = true
+        var rewriting: RouteRewriting?
+        var transformed = Transformed.no
 
         var testDescription: String { name }
     }
+
+    /// What the pipeline has done with what is stored.
+    enum Transformed { case no, yes, otherwise }
 
     static let cases: [Case] = [
         Case(name: "nothing-stored"),
@@ -148,6 +153,39 @@ struct AdminExplainTests {
             block: block { $0.codings = [.gzip] }),
         Case(
             name: "as-it-came", variants: [variant("max-age=600", age: 42)], block: block { $0.codings = [.br, .gzip] }),
+        Case(
+            name: "denied", variants: [variant("max-age=600", age: 42)],
+            block: block { $0.decorate.deny = .set(DenyRule()) }),
+        Case(
+            name: "answered-beforehand",
+            block: block {
+                var rule = RespondRule()
+                rule.status = 204
+                rule.body = Secret("topsecret")
+                $0.decorate.respond = .set(rule)
+            }, method: .put),
+        Case(
+            name: "decorated", variants: [variant("max-age=60", age: 90)],
+            block: block {
+                $0.decorate.delay = .seconds(2)
+                $0.decorate.retry = .set(RetryRule())
+                var refresh = RefreshRule()
+                refresh.store = [RefreshTarget(variable: "apiToken", pointer: "/token")]
+                refresh.json = [RefreshParameter(name: "secret", value: Secret("topsecret"))]
+                $0.decorate.refresh = .set(refresh)
+            }),
+        Case(name: "routed", rewriting: rewriting),
+        Case(
+            name: "transformed", variants: [variant("max-age=600", age: 42)], block: pipeline, transformed: .yes),
+        Case(
+            name: "transformed-otherwise", variants: [variant("max-age=600", age: 42)], block: pipeline,
+            transformed: .otherwise),
+        Case(name: "not-transformed", variants: [variant("max-age=600", age: 42)], block: pipeline),
+        Case(
+            name: "a-write-with-effects",
+            block: block {
+                $0.afterWrite = Configuration.AfterWrite(.reload, also: ["/users"])
+            }, method: .put),
         Case(name: "unclaimed", variants: [variant("max-age=600", age: 42)], isClaimed: false),
     ]
 
@@ -278,7 +316,15 @@ struct AdminExplainTests {
             service: routed, way: example.isClaimed ? .mount : .forward, uri: uri, method: example.method,
             fields: example.request, now: now)
         let policy = situation.policy
-        situation.variants = example.variants.map { $0.under(policy) }
+        let fingerprint = situation.configuration.fingerprint
+        situation.variants = example.variants.map { variant in
+            switch example.transformed {
+            case .no: variant.under(policy).under(fingerprint: fingerprint)
+            case .yes: made(of: variant.under(policy), by: fingerprint)
+            case .otherwise: made(of: variant.under(policy), by: fingerprint ^ 1)
+            }
+        }
+        situation.rewriting = example.rewriting
         situation.isInMemory = true
         situation.failure = example.failure
         situation.isLoading = example.isLoading
@@ -292,6 +338,44 @@ struct AdminExplainTests {
         defaults.staleIfError = .seconds(86_400)
         return defaults
     }
+
+    /// Two stages with something in them.
+    private static let pipeline = block {
+        var settings = PipelineSettings()
+        settings.stages = [stage(.decoding, .decode), stage(.parsing, .json)]
+        $0.pipeline = settings
+    }
+
+    private static func stage(_ key: PipelineStageKey, _ use: TransformerSettings.Plain) -> StageSettings {
+        var stage = StageSettings(key)
+        var transformer = TransformerSettings()
+        transformer.use = use
+        stage.add = [transformer]
+        return stage
+    }
+
+    /// What a pipeline made of a variant.
+    private static func made(of variant: Variant, by fingerprint: UInt64) -> Variant {
+        Variant(
+            stored: variant.stored, content: .memory([ContentChunk([0x7B, 0x7D])], length: 2),
+            storedAt: variant.storedAt, via: "1.1 larder", fingerprint: fingerprint,
+            rendition: Rendition(
+                status: 200, fields: ["ETag": "\"made\"", "Content-Type": "application/json"], originStatus: 200,
+                isPromoted: false))
+    }
+
+    private static let rewriting: RouteRewriting? = {
+        guard let from = try? RouteTemplate("/members/{id}"), let to = try? RouteTemplate("/users/{id}") else {
+            return nil
+        }
+        return RouteRewriting(
+            place: 1,
+            rule: RouteRule(
+                from: from, to: to,
+                query: [.remove(name: "utm_source"), .set(name: "v", value: "2"), .add(name: "page", value: "1")]),
+            original: "https://api.github.com/members/octocat",
+            result: "https://api.github.com/users/octocat?v=2&page=1")
+    }()
 
     private struct Refused: Error, CustomStringConvertible {
         var description: String { "connection_refused: nobody listens at api.github.com:443" }

@@ -30,6 +30,25 @@ struct RouteScenarios {
         }
     }
 
+    @Test func `an explanation names the route that made the URL what it is`() async throws {
+        let rules = [try Self.rule("/groups/{id}", "/teams/{id}"), try Self.rule("/u/{id}", "/users/{id}")]
+        try await Scenario.run {
+            $0.add("api", at: $1.url("/v1")) { $0.routes = rules }
+        } _: { (scene) async throws in
+            func explain(_ url: String) async throws -> String {
+                let client = try await scene.client()
+                try await client.send(
+                    "GET /-/explain?url=\(url) HTTP/1.1", "Host: localhost:\(scene.port)", "Accept: text/plain")
+                return try await client.response().text
+            }
+            let text = try await explain("/api/u/5")
+            #expect(text.contains("GET \(scene.url("/v1/users/5"))\n"))
+            #expect(
+                text.contains("routes[1]  /u/{id} becomes /users/{id}  (it was \(scene.url("/v1/u/5")))"), "\(text)")
+            #expect(try await !explain("/api/users/5").contains("routes["))
+        }
+    }
+
     @Test func `RQ-05 a query that routes change is forwarded and stored as changed`() async throws {
         let rule = try Self.rule(
             "/{all*}", nil, .remove(name: "utm"), .set(name: "format", value: "json"), .add(name: "page", value: "1"))
