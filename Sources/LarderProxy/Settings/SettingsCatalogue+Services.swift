@@ -125,7 +125,7 @@ extension SettingsCatalogue {
                 "reloadOnRecovery", \.reloadOnRecovery, .flag, initially: "`false`",
                 """
                 `true` has resources that someone watches by `/-/events?url=` loaded when their last load failed and \
-                their origin, or the network, works again; four at a time.
+                their origin, or the network, works again, four at a time; where no client asks, one of them finds out.
                 """),
             Setting(
                 "keyedByContent", \.keyedByContent, .flag, initially: "`false`",

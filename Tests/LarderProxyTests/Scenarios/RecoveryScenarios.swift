@@ -34,12 +34,6 @@ struct RecoveryScenarios {
         #expect(try await scene.get("/held").status == 503)
     }
 
-    /// Has it be found working again.
-    static func recover(_ scene: Scenario) async throws {
-        scene.advance(.seconds(1))
-        #expect(try await scene.get("/probe").status == 200)
-    }
-
     @Test func `B-28 what is watched and in error is loaded when its origin works again`() async throws {
         try await Self.run { (scene) async throws in
             scene.origin.answer { _ in .ok("Cache-Control: max-age=600", content: "good") }
@@ -50,13 +44,14 @@ struct RecoveryScenarios {
             for stream in [quiet, good, events] { _ = try await stream.next() }
             try await Self.fail(scene, ["/quiet/a", "/unwatched", "/watched"])
             scene.origin.answer { .ok("Cache-Control: max-age=600", content: "back: \($0.target)") }
-            try await Self.recover(scene)
-            while true {
-                let event = try await events.next()
-                guard event.name == "newData" else { continue }
-                #expect(event.state["latestError"] == .null)
-                break
+            // Nobody asks: that the origin works again is found out by what is watched.
+            let back = try await scene.lettingTimePass(.milliseconds(200)) {
+                while true {
+                    let event = try await events.next()
+                    if event.name == "newData" { return event }
+                }
             }
+            #expect(back.state["latestError"] == .null)
             #expect(try await scene.get("/watched")["Cache-Status"]?.hasPrefix("Larder; hit") == true)
             for path in ["/quiet/a", "/unwatched", "/good"] { #expect(scene.origin.count(of: path) == 1) }
             #expect(scene.origin.count(of: "/watched") == 2)
@@ -69,12 +64,15 @@ struct RecoveryScenarios {
             var streams: [EventReader] = []
             for path in paths { streams.append(try await scene.events(about: path)) }
             try await Self.fail(scene, paths)
-            scene.origin.answer { $0.target == "/probe" ? .ok(content: "good") : nil }
-            try await Self.recover(scene)
+            scene.origin.answer { _ in nil }
+            let probe = try await scene.lettingTimePass(.milliseconds(200)) { try await scene.origin.request() }
+            func asked() -> Int { paths.reduce(0) { $0 + scene.origin.count(of: $1) } - paths.count }
+            // However much time passes, it is one that finds out.
+            #expect(asked() == 1)
+            try await probe.reply("Cache-Control: max-age=600", content: "good")
             var pending: [OriginRequest] = []
             for _ in 0..<4 { pending.append(try await scene.origin.request()) }
-            func asked() -> Int { paths.reduce(0) { $0 + scene.origin.count(of: $1) } - paths.count }
-            for number in 5...12 {
+            for number in 6...12 {
                 // One goes, one comes.
                 #expect(asked() == number - 1)
                 try await pending.removeFirst().reply("Cache-Control: max-age=600", content: "good")
@@ -89,6 +87,22 @@ struct RecoveryScenarios {
                 }
             }
             #expect(asked() == 12)
+        }
+    }
+
+    @Test func `B-28 an origin that goes on failing is asked as often as clients would ask it`() async throws {
+        try await Self.run { (scene) async throws in
+            let events = try await scene.events(about: "/watched")
+            _ = try await events.next()
+            try await Self.fail(scene, ["/watched"])
+            let before = scene.origin.seen.count
+            // It is left alone for 1 s, 2 s, 4 s, 8 s and then for 10 s each time.
+            try await scene.lettingTimePass(.milliseconds(100)) {
+                try await eventually("it was asked again") { scene.origin.seen.count >= before + 3 }
+            }
+            let paths = Set(scene.origin.seen.dropFirst(before).map(\.target))
+            #expect(paths == ["/watched"])
+            #expect(try await scene.get("/held").status == 503)
         }
     }
 }
