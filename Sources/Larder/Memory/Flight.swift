@@ -24,7 +24,8 @@ package final class Flight: Sendable {
         var isSpoolEnding = false
         var trailers: Fields?
         var error: (any Error)?
-        var readers: [Int: ReaderState] = [:]
+        var readers = Readers()
+        var unstoredReason: UnstoredReason?
         var nextReader = 0
         /// Clients on their way to becoming readers, which count as interest.
         var expected = 0
@@ -35,16 +36,7 @@ package final class Flight: Sendable {
         var isOver: Bool { trailers != nil || error != nil }
     }
 
-    private struct ReaderState {
-        var offset: Int64 = 0
-        /// How many interim responses it has heard.
-        var interims = 0
-        var waiting: UnsafeContinuation<Void, Never>?
-        var isInterrupted = false
-    }
-
     private let state: Lock<State>
-    private let refusal = Lock<UnstoredReason?>(nil)
     /// The request as it goes upstream, and whose `Vary` fields decide who may share the answer.
     package let request: RequestHead
     package let startedAt: Timestamp
@@ -78,10 +70,10 @@ package final class Flight: Sendable {
     }
 
     /// Why the response is not stored; known when it is announced.
-    package var unstoredReason: UnstoredReason? { refusal.withLock { $0 } }
+    package var unstoredReason: UnstoredReason? { state.withLock { $0.unstoredReason } }
 
     /// Says why the response that is about to be announced is not stored.
-    package func isNotStored(because reason: UnstoredReason) { refusal.withLock { $0 = reason } }
+    package func isNotStored(because reason: UnstoredReason) { state.withLock { $0.unstoredReason = reason } }
 
     deinit { registry?.release(state.withLock { $0.reserved }) }
 
@@ -132,7 +124,7 @@ package final class Flight: Sendable {
     package func interrupt(_ reader: Int) {
         let waiting = state.withLock { state -> UnsafeContinuation<Void, Never>? in
             state.readers[reader]?.isInterrupted = true
-            return take(reader, &state)
+            return state.readers[reader]?.waiting.take()
         }
         waiting?.resume()
     }
@@ -362,23 +354,16 @@ package final class Flight: Sendable {
     private func wakeAll(_ body: (inout State) -> Void) {
         let waiting = change { state in
             body(&state)
-            return state.readers.keys.compactMap { take($0, &state) }
+            return state.readers.takeWaiting()
         }
         for continuation in waiting { continuation.resume() }
-    }
-
-    private func take(_ reader: Int, _ state: inout State) -> UnsafeContinuation<Void, Never>? {
-        guard let waiting = state.readers[reader]?.waiting else { return nil }
-        state.readers[reader]!.waiting = nil
-        return waiting
     }
 
     /// Drops what nobody needs from the window, and returns the producer if there is room for it again.
     private func trim(_ state: inout State) -> UnsafeContinuation<Void, Never>? {
         guard !state.retains else { return nil }
         // Who is about to read begins at the beginning.
-        let slowest =
-            state.expected > 0 ? state.content.start : state.readers.values.map(\.offset).min() ?? state.content.end
+        let slowest = state.expected > 0 ? state.content.start : state.readers.slowest ?? state.content.end
         state.content.drop(before: slowest)
         if state.spool != nil { state.content.shrink(to: window) }
         guard !isFull(state), let producer = state.producer else { return nil }
@@ -388,7 +373,7 @@ package final class Flight: Sendable {
 
     private func isFull(_ state: State) -> Bool {
         if state.retains || state.isOver || state.readers.isEmpty && state.expected == 0 { return false }
-        if state.isSpoolEnding { return state.readers.values.contains { $0.offset < state.content.start } }
+        if state.isSpoolEnding { return state.readers.slowest ?? .max < state.content.start }
         return state.spool == nil && state.content.fills(window)
     }
 }

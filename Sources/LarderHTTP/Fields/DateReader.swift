@@ -5,6 +5,10 @@ struct DateReader {
     static let weekdays = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
     static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
+    /// The first three letters of each, in lower case, as one number: every response's `Date` is read by them.
+    private static let weekdayKeys = weekdays.map { key(of: $0.utf8.prefix(3)) }
+    private static let monthKeys = months.map { key(of: $0.utf8) }
+
     enum WeekdayForm { case short, long }
 
     private let bytes: UnsafeRawBufferPointer
@@ -15,22 +19,33 @@ struct DateReader {
     var isAtEnd: Bool { position == bytes.count }
 
     /// Takes `text` when it is next, octet by octet.
-    mutating func skip(_ text: String) -> Bool {
-        guard bytes[position...].starts(with: text.utf8) else { return false }
-        position += text.utf8.count
+    mutating func skip(_ text: StaticString) -> Bool {
+        let count = text.utf8CodeUnitCount
+        guard position + count <= bytes.count else { return false }
+        for offset in 0..<count where bytes[position + offset] != text.utf8Start[offset] { return false }
+        position += count
         return true
     }
 
     /// Takes the name of a weekday; a long one is a sign of RFC 850.
     mutating func weekday() -> WeekdayForm? {
-        for name in DateReader.weekdays where take(name) { return .long }
-        for name in DateReader.weekdays where take(name.prefix(3)) { return .short }
-        return nil
+        guard let day = abbreviation(in: DateReader.weekdayKeys) else { return nil }
+        return take(DateReader.weekdays[day].dropFirst(3)) ? .long : .short
     }
 
-    mutating func month() -> Int? {
-        for (index, name) in DateReader.months.enumerated() where take(name) { return index + 1 }
-        return nil
+    mutating func month() -> Int? { abbreviation(in: DateReader.monthKeys).map { $0 + 1 } }
+
+    /// Takes three letters; which of `keys` they are.
+    private mutating func abbreviation(in keys: [UInt32]) -> Int? {
+        guard position + 3 <= bytes.count else { return nil }
+        let key = DateReader.key(of: bytes[position..<(position + 3)])
+        guard let index = keys.firstIndex(of: key) else { return nil }
+        position += 3
+        return index
+    }
+
+    private static func key(of octets: some Sequence<UInt8>) -> UInt32 {
+        octets.reduce(0) { $0 << 8 | UInt32(ASCII.lowercased($1)) }
     }
 
     mutating func zone() -> Bool { take("GMT") }

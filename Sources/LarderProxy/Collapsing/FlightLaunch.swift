@@ -5,8 +5,9 @@ import LarderHTTP
 import LarderIO
 import LarderRules
 
-/// Everything a load needs that its first client knows, so that it can go on without that client.
-struct FlightLaunch {
+/// Everything a load needs that its first client knows, so that it can go on without that client. Confined to the loop
+/// that runs it; it changes only before it runs.
+final class FlightLaunch {
     let context: LoopContext
     let service: RoutedService
     let resource: Resource
@@ -33,15 +34,34 @@ struct FlightLaunch {
     /// Which addresses the client may reach.
     let allowsAddress: (SocketAddress) -> Bool
 
-    init(
+    /// - Parameter clientHead: what the client sent, which asks for the whole where only that can be used.
+    private init(
+        _ context: LoopContext, _ service: RoutedService, _ resource: Resource, _ uri: TargetURI,
+        _ configuration: EffectiveConfiguration, clientHead: RequestHead, request: RequestHead,
+        content: ContentChunk?, validating: Variant?, completing parts: Variant?, isBackground: Bool,
+        isJoinable: Bool, from reach: Reach
+    ) {
+        self.context = context
+        self.service = service
+        self.resource = resource
+        self.uri = uri
+        self.configuration = configuration
+        self.clientHead = clientHead
+        self.request = request
+        self.content = content
+        self.validating = validating
+        self.isBackground = isBackground
+        self.isJoinable = isJoinable
+        allowsAddress = service.allowedAddresses(for: uri, from: reach)
+        completion = parts.flatMap { Completion(of: $0, for: clientHead, sentAs: request) }
+    }
+
+    /// The load that a client's request makes necessary.
+    convenience init(
         exchange: Exchange, _ retrieval: Retrieval, validating variant: Variant?, completing parts: Variant? = nil,
         isBackground: Bool
     ) {
-        context = exchange.context
-        service = retrieval.service
-        resource = retrieval.resource
-        uri = exchange.uri
-        configuration = retrieval.configuration
+        let configuration = retrieval.configuration
         var client = exchange.head
         if isBackground, variant?.stored.isPartial == false {
             // What is to be replaced is the whole, whatever this client wants of it.
@@ -52,34 +72,48 @@ struct FlightLaunch {
             // Other codings have other validators.
             client.fields[.acceptEncoding] = accepted.value.map { String(decoding: $0, as: UTF8.self) }
         }
-        clientHead = client
-        content = retrieval.content
-        validating = variant
-        self.isBackground = isBackground
-        allowsAddress = service.allowedAddresses(for: uri, from: exchange.reach)
-        insists = !isBackground && CacheControl.Request(exchange.head.fields).insists
         let isConditional = exchange.traits.has(.conditional) && !configuration.mayTransform
-        isJoinable =
+        let isJoinable =
             !isConditional && exchange.traits.presence.isDisjoint(with: [.authorization, .range])
             && !retrieval.asksAlone
         var head = ForwardedRequest(
-            uri: uri, way: retrieval.way, via: context.configuration.via, configuration: retrieval.configuration,
-            spelling: exchange.spelling, forwarded: exchange.forwardedElement
+            uri: exchange.uri, way: retrieval.way, via: exchange.context.configuration.via,
+            configuration: configuration, spelling: exchange.spelling, forwarded: exchange.forwardedElement
         ).head(for: client)
         if configuration.mayTransform { FlightLaunch.removeConditions(from: &head.fields) }
         // All of the content is here.
-        if content != nil { head.fields.remove(.expect) }
+        if retrieval.content != nil { head.fields.remove(.expect) }
         if let variant, head.method == .get {
             let ifRange = head.fields.contains(.range) ? head.fields[.ifRange] : nil
             Validation.makeConditional(&head.fields, for: variant.stored)
             // If there is something new, the client may not want a part of it.
             head.fields[.ifRange] = ifRange
         }
-        request = head
-        // Parts of what the origin sent are no parts of what a pipeline makes of it.
-        completion = (configuration.mayTransform ? nil : parts).flatMap { [client, head] in
-            Completion(of: $0, for: client, sentAs: head)
-        }
+        self.init(
+            exchange.context, retrieval.service, retrieval.resource, exchange.uri, configuration,
+            clientHead: client, request: head, content: retrieval.content, validating: variant,
+            // Parts of what the origin sent are no parts of what a pipeline makes of it.
+            completing: configuration.mayTransform ? nil : parts, isBackground: isBackground,
+            isJoinable: isJoinable, from: exchange.reach)
+        insists = !isBackground && CacheControl.Request(exchange.head.fields).insists
+    }
+
+    /// The load that an operator asks for.
+    convenience init(
+        _ subject: ResourceSubject, resource: Resource, head: RequestHead, configuration: EffectiveConfiguration,
+        validating variant: Variant?, completing parts: Variant?, context: LoopContext, reach: Reach
+    ) {
+        var request = ForwardedRequest(
+            uri: subject.uri, way: subject.way, via: context.configuration.via, configuration: configuration,
+            spelling: subject.spelling
+        ).head(for: head)
+        if configuration.mayTransform { FlightLaunch.removeConditions(from: &request.fields) }
+        if let variant { Validation.makeConditional(&request.fields, for: variant.stored) }
+        self.init(
+            context, subject.service, resource, subject.uri, configuration, clientHead: head, request: request,
+            content: nil, validating: variant, completing: parts, isBackground: false,
+            isJoinable: RequestTraits(of: head).presence.isDisjoint(with: [.conditional, .authorization, .range]),
+            from: reach)
     }
 
     /// What asks the origin, as the resource's decorators say.

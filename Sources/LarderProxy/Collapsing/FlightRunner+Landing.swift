@@ -46,8 +46,6 @@ extension FlightRunner {
 
     /// Nil when the service is there no more.
     private var configurationNow: EffectiveConfiguration? {
-        let table = context.proxy.configuration.router.table
-        let service = (table.services + [table.unclaimed]).first { $0.number == launch.service.number }
-        return service?.configuration(for: launch.resource)
+        context.proxy.configuration.router.table.numbered(launch.service.number)?.configuration(for: launch.resource)
     }
 }

@@ -91,10 +91,11 @@ extension FlightRunner {
             return
         }
         guard let policy else { return finish(trailers) }
+        let judged = policy == launch.policy ? stored : stored.marked(stored.standing, policy: policy)
         let chunks = ContentChunk.coalesced(whole)
         let length = chunks.reduce(0) { $0 + $1.count }
         let variant = Variant(
-            stored: stored.complete(length: Int64(length), policy: policy).marked(stored.standing, policy: policy),
+            stored: judged.complete(length: Int64(length), policy: policy),
             content: .memory(chunks, length: length),
             storedAt: stored.responseTime, via: context.configuration.via,
             fingerprint: launch.configuration.fingerprint)

@@ -73,7 +73,7 @@ private struct OperatorLoad {
         let selected = Reuse.select(head, snapshot.candidates, policy: configuration.policy).map {
             snapshot.variants[$0]
         }
-        var launch = FlightLaunch(
+        let launch = FlightLaunch(
             subject, resource: resource, head: head, configuration: configuration,
             validating: selected.flatMap { $0.stored.facts.hasValidator && !$0.stored.isPartial ? $0 : nil },
             completing: selected, context: context,
@@ -116,33 +116,6 @@ private struct OperatorLoad {
             case .interrupted: throw FlightError.cancelled
             }
         }
-    }
-}
-
-extension FlightLaunch {
-    fileprivate init(
-        _ subject: ResourceSubject, resource: Resource, head: RequestHead, configuration: EffectiveConfiguration,
-        validating variant: Variant?, completing parts: Variant?, context: LoopContext, reach: Reach
-    ) {
-        self.context = context
-        service = subject.service
-        self.resource = resource
-        uri = subject.uri
-        self.configuration = configuration
-        clientHead = head
-        content = nil
-        validating = variant
-        isBackground = false
-        isJoinable = RequestTraits(of: head).presence.isDisjoint(with: [.conditional, .authorization, .range])
-        allowsAddress = subject.service.allowedAddresses(for: subject.uri, from: reach)
-        var request = ForwardedRequest(
-            uri: subject.uri, way: subject.way, via: context.configuration.via, configuration: configuration,
-            spelling: subject.spelling
-        ).head(for: head)
-        if configuration.mayTransform { FlightLaunch.removeConditions(from: &request.fields) }
-        if let variant { Validation.makeConditional(&request.fields, for: variant.stored) }
-        self.request = request
-        completion = parts.flatMap { [request] in Completion(of: $0, for: head, sentAs: request) }
     }
 }
 

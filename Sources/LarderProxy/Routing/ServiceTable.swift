@@ -24,6 +24,11 @@ package struct ServiceTable: Sendable {
 
     package func named(_ name: String) -> RoutedService? { byName[name.lowercased()] }
 
+    /// The service with that number, whatever it is called now.
+    package func numbered(_ number: UInt32) -> RoutedService? {
+        unclaimed.number == number ? unclaimed : services.first { $0.number == number }
+    }
+
     /// The service whose base URL covers `uri`, the longest winning.
     package func claiming(_ uri: TargetURI) -> RoutedService? { byBase.first { $0.covers(uri) } }
 

@@ -96,11 +96,13 @@ extension Settings {
     /// What `service` says wins over `upstream.parent`; `noProxy` and loopback hosts are exempt from both, unless
     /// the service itself names a proxy.
     package func parentProxy(for service: ServiceSettings?, origin: TargetURI) -> ProxyAddress? {
-        let (host, port) = (origin.host, origin.port)
         if case .proxy(let address)? = service?.parent { return address }
+        let chosen = service?.parent ?? upstream.parent
+        if case .none = chosen { return nil }
+        let (host, port) = (origin.host, origin.port)
         if HostPattern.isLoopbackName(host) { return nil }
         if upstream.noProxy.contains(where: { $0.matches(host: host, port: port) }) { return nil }
-        switch service?.parent ?? upstream.parent {
+        switch chosen {
         case .none: return nil
         case .proxy(let address): return address
         case .environment:

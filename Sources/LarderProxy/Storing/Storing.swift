@@ -65,12 +65,13 @@ package final class Storing: Sendable {
     func begin(
         _ stored: StoredResponse, of resource: Resource, service: RoutedService, length: Int64?, policy: CachePolicy
     ) -> EntityWriter {
-        store.beginWrite(
-            key(of: resource, service), variant: StoredResponseCoding.variantKey(stored.variance),
+        let key = key(of: resource, service)
+        return store.beginWrite(
+            key, variant: StoredResponseCoding.variantKey(stored.variance),
             head: StoredResponseCoding.encode(stored, normalises: policy.normalisedVary),
             requestTime: stored.requestTime,
             responseTime: stored.responseTime, storedAt: stored.responseTime, expires: stored.facts.freshUntil,
-            expectedLength: length, labels: labels(of: stored, key(of: resource, service)))
+            expectedLength: length, labels: labels(of: stored, key))
     }
 
     /// By what a stored response is found besides its key: its URL where that is in partitions or content is part of
@@ -89,12 +90,13 @@ package final class Storing: Sendable {
         let stored =
             variant.rendition.map { variant.stored.counting(as: $0.originStatus, policy: policy) }
             ?? variant.stored
+        let key = key(of: resource, service)
         store.updateHead(
-            key(of: resource, service), variant: StoredResponseCoding.variantKey(stored.variance),
+            key, variant: StoredResponseCoding.variantKey(stored.variance),
             head: StoredResponseCoding.encode(stored, normalises: policy.normalisedVary),
             requestTime: stored.requestTime,
             responseTime: stored.responseTime, expires: stored.facts.freshUntil, ifStoredAt: variant.storedAt,
-            labels: labels(of: stored, key(of: resource, service)))
+            labels: labels(of: stored, key))
     }
 
     // MARK: Removing

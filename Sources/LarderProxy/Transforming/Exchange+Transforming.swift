@@ -38,7 +38,7 @@ extension Exchange {
         if let failure = memory.snapshot.failure, failure.error is PipelineFailure, context.now() < failure.retryAt {
             throw Problem(upstream: failure.error, place: uri.authority)
         }
-        var launch = FlightLaunch(exchange: self, retrieval, validating: nil, isBackground: false)
+        let launch = FlightLaunch(exchange: self, retrieval, validating: nil, isBackground: false)
         launch.remaking = variant
         let flight: Flight
         switch memory.join(where: { $0.isRemaking }, orStart: { launch.makeFlight() }) {
