@@ -18,6 +18,7 @@ final class LoopContext {
     /// Where input is read to that is answered at once.
     let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: BufferPool.size, alignment: 16)
     private var clientKinds: [Router.Client: ClientKind] = [:]
+    private var lastClient: (isLoopback: Bool, isAdminOnly: Bool, local: SocketAddress, client: Router.Client)?
     /// The streams of events on this loop.
     private(set) var events: LoopEvents!
     private(set) var isDraining = false
@@ -33,7 +34,7 @@ final class LoopContext {
         self.proxy = proxy
         self.configuration = configuration
         self.counters = counters
-        front = LoopFront(limit: proxy.registry.limit / 64 / max(1, proxy.counters.count))
+        front = LoopFront(limit: proxy.registry.limit / 8 / max(1, proxy.counters.count))
         upstream = UpstreamPool(
             loop: loop, connector: loop.makeConnectorHere(), settings: configuration.upstreamSettings)
         events = LoopEvents(loop: loop, proxy: proxy)
@@ -44,6 +45,20 @@ final class LoopContext {
     var connectionCount: Int { connections.count }
 
     func now() -> Timestamp { Timestamp(nanoseconds: loop.wallClockHere()) }
+
+    /// What requests over `stream` are judged by. Most clients come the same way as the one before.
+    func client(on stream: ByteStream, isAdminOnly: Bool) -> Router.Client {
+        let local = stream.localAddress
+        let isLoopback = stream.peerAddress.isLoopback
+        if let last = lastClient, last.isLoopback == isLoopback, last.isAdminOnly == isAdminOnly, last.local == local {
+            return last.client
+        }
+        let client = Router.Client(
+            isLoopback: isLoopback, isAdminOnly: isAdminOnly, localHost: local.isIPv6 ? "[\(local.host)]" : local.host,
+            localPort: local.port)
+        lastClient = (isLoopback, isAdminOnly, local, client)
+        return client
+    }
 
     /// The kind that clients like `client` have in common; nil when there are too many kinds to know them all.
     func kind(of client: Router.Client) -> ClientKind? {

@@ -21,6 +21,8 @@ package final class Listener {
     private let executor: LoopExecutor
     private let socket: ListeningSocket
     private let accepted: (ByteStream) -> Void
+    /// The address of our end of every connection, if it is the same.
+    private let local: SocketAddress?
     private var socketEvent: OpaquePointer?
     private var pauseTimer: Timer?
     private var isPausedByOwner = false
@@ -35,6 +37,8 @@ package final class Listener {
         executor = loop.executor
         self.accepted = accepted
         address = socket.address
+        // Where clients reach all addresses, each connection has to be asked for its own.
+        local = socket.address.isUnspecified ? nil : socket.address
         pauseTimer = loop.makeTimer { [unowned self] in updateEvent() }
         // Level-triggered: what a batch leaves over is reported again.
         socketEvent = event_new(
@@ -116,7 +120,7 @@ package final class Listener {
 
     private func hand(over descriptor: Int32, _ peer: SocketAddress?) {
         // Without memory for the event the descriptor is closed, and the peer finds out.
-        let stream = try? ByteStream(adopting: descriptor, on: executor, peer: peer, isNonBlocking: true)
+        let stream = try? ByteStream(adopting: descriptor, on: executor, peer: peer, local: local, isNonBlocking: true)
         if let stream { accepted(stream) }
     }
 

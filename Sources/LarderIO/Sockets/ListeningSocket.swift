@@ -45,6 +45,7 @@ package final class ListeningSocket: Sendable {
             guard descriptor >= 0 else { throw IOError(errno: errno, operation: operation) }
             set(descriptor, SOL_SOCKET, SO_REUSEADDR, 1)
             setNoDelay(descriptor)
+            if address.isLoopback { set(descriptor, SOL_SOCKET, SO_SNDBUF, loopbackSendBuffer) }
             if address.isIPv6 { set(descriptor, SocketKind.ipv6, IPV6_V6ONLY, address.isUnspecified ? 0 : 1) }
             // The first is bound as the only one, so that a second process is refused; after that the address is
             // opened to our own other sockets.
@@ -140,6 +141,10 @@ package final class ListeningSocket: Sendable {
         guard copy >= 0 else { throw IOError(errno: errno, operation: "duplicate the socket at \(address)") }
         return ListeningSocket(descriptor: copy)
     }
+
+    /// Octets that the kernel takes from us for one client of this machine. More of them would only be in the way: what
+    /// is under way then no longer fits into the processor's cache, and a slow client holds more memory.
+    private static let loopbackSendBuffer: Int32 = 512 << 10
 
     private static let streamSocket = SocketKind.stream | SocketKind.ownAndNonBlocking
 

@@ -55,6 +55,7 @@ package final class ByteStream {
     package var onInputWhileWaiting: (() -> Bool)?
 
     private var knownPeer: SocketAddress?
+    private let knownLocal: SocketAddress?
 
     /// Takes over a connected socket: from here on the stream closes it.
     ///
@@ -67,11 +68,13 @@ package final class ByteStream {
 
     /// The same for callers on the loop that the compiler does not know to be there.
     init(
-        adopting descriptor: Int32, on executor: LoopExecutor, peer: SocketAddress?, isNonBlocking: Bool
+        adopting descriptor: Int32, on executor: LoopExecutor, peer: SocketAddress?, local: SocketAddress? = nil,
+        isNonBlocking: Bool
     ) throws(IOError) {
         self.descriptor = descriptor
         self.executor = executor
         knownPeer = peer
+        knownLocal = local
         if !isNonBlocking { setNonBlocking(descriptor) }
         if peer?.isUnix != true { setNoDelay(descriptor) }
         let this = Unmanaged.passUnretained(self).toOpaque()
@@ -171,7 +174,7 @@ package final class ByteStream {
     }
 
     /// Our own end.
-    package var localAddress: SocketAddress { SocketAddress.of(descriptor, ask: getsockname) }
+    package var localAddress: SocketAddress { knownLocal ?? SocketAddress.of(descriptor, ask: getsockname) }
 
     // MARK: Waiting
 

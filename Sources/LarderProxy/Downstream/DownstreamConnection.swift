@@ -21,6 +21,8 @@ final class DownstreamConnection {
     private var isWaiting = false
     /// What the kernel did not take of an answer given at once.
     private var unsent: [UInt8] = []
+    /// Whether the answer given at once was the connection's last.
+    private var isAnswered = false
 
     /// Whether the connection is between two requests, and may be closed without anybody losing an answer.
     private(set) var isIdle = true
@@ -28,22 +30,13 @@ final class DownstreamConnection {
     init(stream: ByteStream, context: LoopContext, isAdminOnly: Bool) {
         self.stream = stream
         self.context = context
-        let peer = stream.peerAddress
-        let local = stream.localAddress
-        isOverSocket = peer.isUnix
-        client = Router.Client(
-            isLoopback: peer.isLoopback, isAdminOnly: isAdminOnly || peer.isUnix, localHost: Self.uriHost(of: local),
-            localPort: local.port)
+        isOverSocket = stream.peerAddress.isUnix
+        client = context.client(on: stream, isAdminOnly: isAdminOnly || isOverSocket)
         kind = isOverSocket || isAdminOnly ? nil : context.kind(of: client)
         buffer = ReadBuffer(pool: context.buffers)
         parser = RequestHeadParser(limits: context.configuration.parseLimits)
         exchange = Exchange(connection: self)
         if kind != nil { stream.onInputWhileWaiting = { [unowned self] in isWaiting && answerAtOnce() } }
-    }
-
-    /// An address as the host of a URI.
-    private static func uriHost(of address: SocketAddress) -> String {
-        address.isIPv6 ? "[\(address.host)]" : address.host
     }
 
     func serve() async {
@@ -124,8 +117,9 @@ final class DownstreamConnection {
                 isWaiting = true
                 defer { isWaiting = false }
                 try await stream.waitReadable()
-            } while !unsent.isEmpty
-            return true
+            } while !unsent.isEmpty && !isAnswered
+            if !unsent.isEmpty { try await sendRest() }
+            return !isAnswered
         } catch {
             // Idle for too long, or told to end while idle: an ordinary end.
             return false
@@ -168,7 +162,8 @@ final class DownstreamConnection {
         context.counters.add(.saved, answer.contentLength)
         context.counters.add(.sent, answer.contentLength)
         context.counters.count(.hit, latency: context.loop.time.monotonic() - began)
-        return unsent.isEmpty
+        isAnswered = answer.closes
+        return unsent.isEmpty && !isAnswered
     }
 
     private func sendRest() async throws(IOError) {

@@ -19,6 +19,7 @@ final class LoopFront {
     private var sightings: [UInt32] = Array(repeating: 0, count: 4 * LoopFront.placeCount)
     private var hand = 0
     private var sweptAt = Int64.min
+    private var sweeper = 0
     /// Octets that the answers keep in memory.
     private(set) var bytes = 0
     /// Counts how often everything was let go, so that what was decided before is not kept after.
@@ -27,7 +28,9 @@ final class LoopFront {
     /// Differs in every process, so that nobody can choose heads that collide.
     private let seed = UInt64.random(in: .min ... .max)
 
-    private static let placeCount = 2048
+    private static let placeCount = 16_384
+    /// How many pieces the places are swept in, one each sixteenth of a second.
+    private static let sweepPieces = 16
     /// Longer heads and contents take the ordinary way: what could be saved is nothing to what they cost.
     static let headLimit = 2048
     static let contentLimit = 64 << 10
@@ -38,7 +41,8 @@ final class LoopFront {
     /// The answer to `request`, which holds one head and nothing else, if it may be given at `now`.
     func answer(to request: UnsafeRawBufferPointer, from client: ClientKind, at now: Timestamp) -> FrontAnswer? {
         guard LoopFront.isOneHead(request) else { return nil }
-        if now.seconds != sweptAt { sweep(at: now) }
+        let turn = now.nanoseconds / (1_000_000_000 / Int64(LoopFront.sweepPieces))
+        if turn != sweptAt { sweep(at: turn) }
         guard let answer = places[place(of: hash(request))], answer.isFor(request, client) else { return nil }
         return answer.isGood(at: now) ? answer : nil
     }
@@ -69,11 +73,13 @@ final class LoopFront {
         bytes += answer.cost
     }
 
-    /// Lets go, once a second, of answers that cannot be given any more, so that what the registry evicted does not
-    /// stay here.
-    private func sweep(at now: Timestamp) {
-        sweptAt = now.seconds
-        for place in places.indices where places[place]?.isCurrent == false { drop(place) }
+    /// Lets go, within a second, of answers that cannot be given any more, so that what the registry evicted does not
+    /// stay here. It is done piece by piece: the loop has others to serve.
+    private func sweep(at turn: Int64) {
+        sweptAt = turn
+        sweeper = (sweeper + 1) % LoopFront.sweepPieces
+        let size = LoopFront.placeCount / LoopFront.sweepPieces
+        for place in (sweeper * size)..<((sweeper + 1) * size) where places[place]?.isCurrent == false { drop(place) }
     }
 
     func removeAll() {
@@ -127,6 +133,8 @@ final class FrontAnswer {
     let contentLength: Int
     /// What this keeps in memory.
     let cost: Int
+    /// Whether the client was told that nothing follows on its connection.
+    let closes: Bool
     /// Head and content, or the head alone where the content is sent from its own memory.
     private(set) var octets: [UInt8] = []
     /// What follows `octets`.
@@ -148,13 +156,14 @@ final class FrontAnswer {
     private var mark: UInt64 = 0
 
     /// One copy of a short content costs less than another part of a gathered write.
-    private static let inlineLimit = 16 << 10
+    private static let inlineLimit = 2 << 10
 
     init(
         to request: [UInt8], from client: ClientKind, with variant: Variant, head: [UInt8], content: [ContentChunk],
-        of retrieval: Retrieval, snapshot: ResourceMemory.Snapshot, version: UInt64
+        of retrieval: Retrieval, snapshot: ResourceMemory.Snapshot, version: UInt64, closes: Bool
     ) {
         self.request = request
+        self.closes = closes
         self.client = client
         self.variant = variant
         self.snapshot = snapshot
@@ -166,7 +175,7 @@ final class FrontAnswer {
         let isShort = contentLength <= FrontAnswer.inlineLimit
         inlined = isShort ? content : []
         chunks = isShort ? [] : content
-        cost = request.count + 2 * head.count + contentLength * (isShort ? 2 : 1) + 1024
+        cost = request.count + 2 * head.count + contentLength * (isShort ? 2 : 1) + 512
     }
 
     /// Whether the Resource and the configuration are as they were.

@@ -12,8 +12,7 @@ struct Repeatable {
 
     /// Nil when another request with the same head may have to be answered differently.
     init?(_ snapshot: ResourceMemory.Snapshot, of exchange: Exchange) {
-        guard !exchange.received.isEmpty, let client = exchange.connection.kind, exchange.isPersistent,
-            exchange.traits.version == .http11, Reuse.isPlain(exchange.head)
+        guard !exchange.received.isEmpty, let client = exchange.connection.kind, exchange.traits.version == .http11, Reuse.isPlain(exchange.head)
         else { return nil }
         self.snapshot = snapshot
         self.client = client
@@ -24,13 +23,14 @@ struct Repeatable {
 extension Exchange {
     /// Has the loop answer the same request at once the next time. To be called when `out` holds the whole head.
     func keepInFront(_ variant: Variant, _ content: [ContentChunk], _ retrieval: Retrieval) {
-        guard let repeatable, isPersistent, record.cacheStatus?.outcome == .hit,
+        guard let repeatable, isPersistent == traits.isPersistent, record.cacheStatus?.outcome == .hit,
             repeatable.generation == context.front.generation,
             variant.content.bytesInMemory <= LoopFront.contentLimit, !variant.isOverride
         else { return }
         context.front.keep(
             FrontAnswer(
                 to: received, from: repeatable.client, with: variant, head: Array(out[..<momentStart]),
-                content: content, of: retrieval, snapshot: repeatable.snapshot, version: retrieval.version))
+                content: content, of: retrieval, snapshot: repeatable.snapshot, version: retrieval.version,
+                closes: !isPersistent))
     }
 }

@@ -25,6 +25,7 @@ struct FrontScenarios {
         ("no-cache", ["Cache-Control: no-cache"], false),
         ("credentials", ["Authorization: Basic YTpi"], false),
         ("a connection that is kept", ["Connection: keep-alive"], true),
+        ("a connection that closes", ["Connection: close"], true),
         ("an expectation", ["Expect: 100-continue"], true),
     ]
 
@@ -42,13 +43,18 @@ struct FrontScenarios {
                     Self.fresh, "ETag: \"1\"", "Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT", "Vary: Accept-Language",
                     "Content-Language: \(request["Accept-Language"] ?? "-")", content: "apples")
             }
-            let client = try await scene.client()
+            let closes = lines.contains("Connection: close")
+            var client = try await scene.client()
             for round in 0..<6 {
                 try await client.get(scene.url("/a"), lines)
                 let head = try await client.head()
                 let content = head.status == 304 ? "" : try await client.message(head, isResponse: true).text
                 // Each daemon has a name of its own.
                 received.append(head.text.replacing(scene.proxy.configuration.pseudonym, with: "-") + content)
+                if closes {
+                    #expect(try await client.end() == .closed)
+                    client = try await scene.client()
+                }
                 scene.advance(.milliseconds(round.isMultiple(of: 2) ? 300 : 900))
             }
             atOnce = scene.count(.answeredAtOnce)
