@@ -21,6 +21,8 @@ final class LoopContext {
     private var lastClient: (isLoopback: Bool, isAdminOnly: Bool, local: SocketAddress, client: Router.Client)?
     /// The streams of events on this loop.
     private(set) var events: LoopEvents!
+    /// The loads on this loop.
+    let ticker: LoadTicker
     private(set) var isDraining = false
     private var connections: [ObjectIdentifier: DownstreamConnection] = [:]
     private var listeners: [Listener] = []
@@ -37,6 +39,7 @@ final class LoopContext {
         front = LoopFront(limit: proxy.registry.limit / 8 / max(1, proxy.counters.count))
         upstream = UpstreamPool(
             loop: loop, connector: loop.makeConnectorHere(), settings: configuration.upstreamSettings)
+        ticker = LoadTicker(loop: loop, feed: proxy.registry.feed)
         events = LoopEvents(loop: loop, proxy: proxy)
     }
 

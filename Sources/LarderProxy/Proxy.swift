@@ -138,6 +138,11 @@ package final class Proxy: Sendable {
         return context
     }
 
+    /// Has every loop tell how far its loads have come: somebody has begun to listen.
+    func tellProgress() {
+        for context in state.withLock({ $0.contexts }) { context.execute { $0.ticker.wake() } }
+    }
+
     // MARK: Life
 
     /// Starts the loops and listens. Returns the addresses on which clients are accepted, in the order of the

@@ -68,7 +68,13 @@ package final class ChangeFeed: Sendable {
 
 /// Something that happened to a Resource, and how it was right after (model: 3.7).
 package struct ResourceChange: Sendable {
-    package let event: ResourceEvent
+    package enum Happening: Sendable {
+        case event(ResourceEvent)
+        /// How far a load has come, 0…1. It counts as no event: what it says is not part of the state.
+        case progress(Double, of: Flight)
+    }
+
+    package let what: Happening
     package let key: ResourceKey
     /// The name of the Resource's service.
     package let service: String

@@ -21,6 +21,15 @@ extension Flight {
         case answer(Answer)
     }
 
+    /// What is known of how far the load has come, in the model's terms: the request is on its way until there is an
+    /// answer, which counts as its first octet.
+    package var transferred: TransferProgress.Counters {
+        guard let answer = currentAnswer else { return TransferProgress.Counters() }
+        var counters = TransferProgress.Counters(received: Int(clamping: max(1, received)))
+        if case .response(_, let length?, _) = answer { counters.toReceive = Int(clamping: max(1, length)) }
+        return counters
+    }
+
     /// A piece of content for one reader.
     package enum Piece: Sendable {
         case chunks([ContentChunk])

@@ -37,6 +37,7 @@ package final class Flight: Sendable {
     }
 
     private let state: Lock<State>
+    private let told = Atomic<Bool>(false)
     /// The request as it goes upstream, and whose `Vary` fields decide who may share the answer.
     package let request: RequestHead
     package let startedAt: Timestamp
@@ -68,6 +69,10 @@ package final class Flight: Sendable {
         state.expected = expecting
         self.state = Lock(state)
     }
+
+    /// Whether anybody was told how far the load has come.
+    var isProgressTold: Bool { told.load(ordering: .relaxed) }
+    func noteProgressTold() { told.store(true, ordering: .relaxed) }
 
     /// Why the response is not stored; known when it is announced.
     package var unstoredReason: UnstoredReason? { state.withLock { $0.unstoredReason } }

@@ -11,6 +11,7 @@ extension ResourceMemory {
             state.epoch += 1
             state.unstored = nil
             let superseded = state.flights.count
+            endProgress(of: state.flights, &state)
             state.flights.removeAll()
             // What a store has is not to come back beside it.
             state.snapshot = Snapshot(variants: [variant], isStoreRead: true)

@@ -141,6 +141,7 @@ package final class ResourceMemory: Sendable {
         state.epoch += 1
         state.unstored = nil
         let cancelled = state.flights.count
+        endProgress(of: state.flights, &state)
         state.flights.removeAll()
         // Of what was in some partitions only, the others have nothing to tell.
         if !wasBlank || cancelled > 0 { tell(.newData(.wipe), &state) }
@@ -226,6 +227,7 @@ package final class ResourceMemory: Sendable {
             catchUp(&state)
             if let mark, isInvalid(variant.stored, since: mark) { return .superseded }
             if let epoch, epoch != state.epoch { return .superseded }
+            if let flight { endProgress(of: [flight], &state) }
             state.flights.removeAll { $0 === flight }
             var kept: [Variant] = []
             var replaced: [Variant] = []
@@ -339,6 +341,7 @@ package final class ResourceMemory: Sendable {
     package func retire(_ flight: Flight, as end: LoadEnd = .passed) {
         state.withLock { state in
             guard let index = state.flights.firstIndex(where: { $0 === flight }) else { return }
+            endProgress(of: [flight], &state)
             state.flights.remove(at: index)
             let snapshot = state.snapshot
             switch end {
@@ -359,40 +362,4 @@ package final class ResourceMemory: Sendable {
     }
 
     package var flights: [Flight] { state.withLock { $0.flights } }
-
-    // MARK: Being watched
-
-    /// Tells changes to `teller`'s feed from now on.
-    func attach(_ teller: ChangeTeller) { state.withLock { $0.teller = teller } }
-
-    func tell(_ event: ResourceEvent, _ state: inout State) {
-        state.sequence += 1
-        guard let teller = state.teller, teller.feed.isHeard else { return }
-        teller.feed.append(change(event, state, teller))
-    }
-
-    private func change(_ event: ResourceEvent, _ state: State, _ teller: ChangeTeller) -> ResourceChange {
-        ResourceChange(
-            event: event, key: teller.key, service: teller.service.name, sequence: state.sequence,
-            snapshot: state.snapshot, flights: state.flights, unstored: state.unstored)
-    }
-
-    /// The state as an observer is told it when it comes; nil for a Resource that no registry holds.
-    package var moment: ResourceChange? {
-        state.withLock { state in state.teller.map { change(.observerAdded, state, $0) } }
-    }
-
-    /// Whether anybody watches this very Resource.
-    package var isObserved: Bool { state.withLock { $0.observers > 0 } }
-
-    package func addObserver() { state.withLock { $0.observers += 1 } }
-
-    /// The last observer leaves loads behind that nobody waits for; they are then like those that clients left.
-    package func removeObserver() {
-        let left = state.withLock { state in
-            state.observers -= 1
-            return state.observers == 0 ? state.flights : []
-        }
-        for flight in left { flight.reconsider() }
-    }
 }

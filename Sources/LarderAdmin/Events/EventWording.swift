@@ -28,10 +28,25 @@ struct EventWording: EventText {
     static let limit = 1_000
 
     func event(_ change: ResourceChange, withContent: Bool, now: Timestamp) -> [UInt8] {
-        var data: JSONObject = ["event": .string(change.event.name)]
-        if case .newData(let source) = change.event { data["source"] = .string(source.rawValue) }
+        let event: ResourceEvent
+        switch change.what {
+        case .event(let happened): event = happened
+        case .progress(let fraction, let flight): return EventWording.progress(fraction, of: flight, change)
+        }
+        var data: JSONObject = ["event": .string(event.name)]
+        if case .newData(let source) = event { data["source"] = .string(source.rawValue) }
         EventWording.describe(change, withContent: withContent, now: now, in: &data)
         return EventWording.octets(id: change.sequence, data)
+    }
+
+    /// It has no `id`, as nothing is missed by who missed it.
+    private static func progress(_ fraction: Double, of flight: Flight, _ change: ResourceChange) -> [UInt8] {
+        var data: JSONObject = ["event": "progress", "url": .string(change.key.url), "service": .string(change.service)]
+        if !change.key.partitionName.isEmpty { data["partition"] = .string(change.key.partitionName) }
+        data["progress"] = .decimal(fraction, places: 3)
+        data["bytes"] = .integer(flight.received)
+        data["started"] = .time(flight.startedAt)
+        return octets(id: nil, data)
     }
 
     var farewell: [UInt8] { EventWording.octets(id: nil, ["event": "stoppedObserving"]) }

@@ -30,6 +30,10 @@ final class FlightRunner {
     }
 
     func run() async {
+        context.ticker.begin(
+            flight, of: launch.resource.memory,
+            every: launch.configuration.frozen.configuration.progressReportingInterval)
+        defer { context.ticker.end(flight) }
         if launch.isBackground { flight.leave(flight.read()) } else { watchInterest() }
         obeyCancelling()
         do {

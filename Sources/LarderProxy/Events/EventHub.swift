@@ -127,7 +127,8 @@ package final class EventHub: Sendable {
                     worded[subject.hasContent]
                     ?? ContentChunk(subject.text.event(change, withContent: subject.hasContent, now: now))
                 worded[subject.hasContent] = octets
-                let item = EventItem(number: number, key: change.key, sequence: change.sequence, octets: octets)
+                var item = EventItem(number: number, key: change.key, sequence: change.sequence, octets: octets)
+                if case .progress(_, let flight) = change.what { item.progressOf = ObjectIdentifier(flight) }
                 for mailbox in topic.mailboxes.withLock({ $0 }) { mailbox.put(item, for: topic.number) }
             }
         }

@@ -96,4 +96,10 @@ struct EventItem: Sendable {
     let key: ResourceKey
     let sequence: UInt64
     let octets: ContentChunk
+    /// The load whose progress this is: what it said before need not be sent any more.
+    var progressOf: ObjectIdentifier?
+
+    /// The same without anything to send, to keep its place.
+    var silent: EventItem { EventItem(number: number, key: key, sequence: sequence, octets: ContentChunk([])) }
+    var isSilent: Bool { octets.count == 0 }
 }

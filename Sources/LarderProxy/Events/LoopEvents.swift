@@ -65,6 +65,7 @@ final class LoopEvents {
         topic.resource?.memory.addObserver()
         topics[subject.name] = topic
         byNumber[hubTopic.number] = topic
+        proxy.tellProgress()
         return topic
     }
 
@@ -193,6 +194,7 @@ final class LoopTopic {
     /// Adds an event; returns by how many octets the list has grown.
     func append(_ item: EventItem, isTight: Bool) -> Int {
         let before = bytes
+        supersede(by: item)
         items.append(item)
         bytes += item.octets.count
         var dropped = 0
@@ -205,6 +207,13 @@ final class LoopTopic {
         items.removeFirst(dropped)
         first += dropped
         return bytes - before
+    }
+
+    /// Has nothing sent of what a load said of its progress before, by streams that have not sent it yet.
+    private func supersede(by item: EventItem) {
+        guard let load = item.progressOf, let index = items.lastIndex(where: { $0.progressOf == load }) else { return }
+        bytes -= items[index].octets.count
+        items[index] = items[index].silent
     }
 
     /// Forgets events that every stream has sent; returns how many octets they were.
@@ -231,7 +240,7 @@ final class LoopTopic {
         var place = place
         while place < end, chunks.count < limit {
             let item = items[place - first]
-            if start?.contains(item) != true { chunks.append(item.octets) }
+            if !item.isSilent, start?.contains(item) != true { chunks.append(item.octets) }
             place += 1
         }
         return (chunks, place)

@@ -271,14 +271,15 @@ final class EventReader: Sendable {
         }
     }
 
-    /// The next event; comments are passed over.
-    func next() async throws -> ReceivedEvent {
+    /// The next event; comments are passed over, and progress too unless it is asked for.
+    func next(orProgress: Bool = false) async throws -> ReceivedEvent {
         while true {
             let lines = try await block().split(separator: "\n").filter { !$0.hasPrefix(":") }
             if lines.isEmpty { continue }
             let id = lines.first { $0.hasPrefix("id: ") }.map { String($0.dropFirst(4)) }
             let data = try #require(lines.first { $0.hasPrefix("data: ") })
-            return ReceivedEvent(id: id, json: try JSONValue(parsing: Array(data.dropFirst(6).utf8)))
+            let event = ReceivedEvent(id: id, json: try JSONValue(parsing: Array(data.dropFirst(6).utf8)))
+            if event.name != "progress" || orProgress { return event }
         }
     }
 }

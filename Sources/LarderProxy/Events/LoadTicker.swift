@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderIO
+
+/// Tells how far the loads of one loop have come, as long as anybody listens (model: PG-03). Confined to its loop.
+///
+/// A load that ends before its first interval is over tells nothing; one that lasts tells what has changed, and at the
+/// end 1, which its Resource sees to. While nobody listens there is no timer and a load costs a place in a list.
+final class LoadTicker {
+    private struct Load {
+        let flight: Flight
+        let memory: ResourceMemory
+        let interval: Int64
+        var estimate = ProgressEstimate(isGet: true)
+        var dueAt: Int64
+        var told = 0.0
+    }
+
+    private let loop: EventLoop
+    private let feed: ChangeFeed
+    private var loads: [ObjectIdentifier: Load] = [:]
+    private var timer: Timer?
+
+    /// How often it is looked, and so the shortest interval.
+    static let interval = Duration.milliseconds(500)
+    /// How many loads tell something each time; those that have waited longest come first.
+    static let limit = 64
+    /// A smaller change is not worth telling.
+    private static let threshold = 0.005
+
+    init(loop: EventLoop, feed: ChangeFeed) {
+        self.loop = loop
+        self.feed = feed
+    }
+
+    /// A load begins; `end` must follow.
+    ///
+    /// - Parameter interval: how often its progress is to be told, at most.
+    func begin(_ flight: Flight, of memory: ResourceMemory, every interval: Duration) {
+        let interval = max(LoadTicker.interval, interval).wholeNanoseconds
+        let now = loop.time.monotonic()
+        var load = Load(flight: flight, memory: memory, interval: interval, dueAt: now + interval)
+        _ = load.estimate.update(TransferProgress.Counters(), at: Double(now) / 1e9)
+        loads[ObjectIdentifier(flight)] = load
+        wake()
+    }
+
+    func end(_ flight: Flight) { loads[ObjectIdentifier(flight)] = nil }
+
+    /// Begins to look, if there is anything to look at and anybody to tell.
+    func wake() {
+        guard timer == nil, !loads.isEmpty, feed.isHeard else { return }
+        timer = loop.timerHere(after: LoadTicker.interval) { [unowned self] in
+            timer = nil
+            tick()
+            wake()
+        }
+    }
+
+    private func tick() {
+        guard feed.isHeard else { return }
+        let now = loop.time.monotonic()
+        var due = loads.values.filter { $0.dueAt <= now }
+        if due.count > LoadTicker.limit {
+            due.sort { $0.dueAt < $1.dueAt }
+            due.removeLast(due.count - LoadTicker.limit)
+        }
+        for var load in due {
+            // 1 is told when it is over.
+            let fraction = min(load.estimate.update(load.flight.transferred, at: Double(now) / 1e9), 0.999)
+            load.dueAt = now + load.interval
+            if fraction - load.told >= LoadTicker.threshold {
+                load.told = fraction
+                load.memory.tellProgress(of: load.flight, fraction)
+            }
+            loads[ObjectIdentifier(load.flight)] = load
+        }
+    }
+}
