@@ -30,6 +30,7 @@ package final class Daemon: Sendable {
             pages: AdminPages(), logger: logger, time: time)
         lasting.transport.attach(proxy)
         state = Lock(lasting)
+        lasting.host.attach(self)
         lasting.variables.onChange { [weak self] names in await self?.apply(changed: names) }
     }
 
@@ -73,6 +74,18 @@ package final class Daemon: Sendable {
         await forgetServices(using: names)
     }
 
+    /// Has a service's configuration said again and computed anew; the others stay as they are.
+    func configureAgain(_ name: String) async {
+        state.withLock { lasting in
+            let current = proxy.configuration
+            proxy.apply(
+                Daemon.configuration(current.settings, &lasting) { other in
+                    other.lowercased() == name.lowercased() ? nil : current.router.table.named(other)
+                })
+        }
+        await proxy.settle()
+    }
+
     /// Loads under way do not land behind it: they began with the old values, or see that they did.
     private func forgetServices(using names: [String]) async {
         let wiping = names.filter { lastingVariables.wipes([$0]) }
@@ -87,6 +100,7 @@ package final class Daemon: Sendable {
     /// What outlives a reload, and what configurations are made with.
     private struct Lasting: Sendable {
         let transport = ProxyTransport()
+        let host = DaemonHost()
         let variables = VariableStore()
         /// Random, so that several Larders in a chain tell each other apart.
         let pseudonym = "larder-" + String(UInt32.random(in: .min ... .max), radix: 36)
@@ -123,6 +137,7 @@ package final class Daemon: Sendable {
                     name, baseURL: base, standardTransformers: [], transport: transport, defaults: defaults),
                 number: nextNumber
             )
+            made.service.attach(host)
             nextNumber += 1
             services[name] = made
             return made
@@ -153,7 +168,8 @@ package final class Daemon: Sendable {
             service.offline = service.offline ?? settings.offline
             let (model, number) = lasting.service(
                 service.name, base: isUnclaimed ? nil : service.baseURL.target.string)
-            model.replaceConfiguration(with: service.entries(variables, settings.limits, lasting.transport))
+            model.replaceConfiguration(
+                with: service.entries(variables, settings.limits, lasting.transport, lasting.host))
             let named = isUnclaimed ? nil : service
             return RoutedService(
                 model, number: number, settings: service,
@@ -192,7 +208,7 @@ package final class Daemon: Sendable {
 extension ServiceSettings {
     /// The service's own words, those of the program that declares it, then its blocks: later ones override earlier ones.
     fileprivate func entries(
-        _ variables: VariableValues, _ limits: Settings.Limits, _ transport: ProxyTransport
+        _ variables: VariableValues, _ limits: Settings.Limits, _ transport: ProxyTransport, _ host: DaemonHost
     ) -> [ConfigurationEntry] {
         let offline = offline ?? .off
         let transformedContent = limits.transformedContent.bytes
@@ -203,18 +219,19 @@ extension ServiceSettings {
             offline.apply(to: &$0)
             $0.privacy = privacy
         }
-        return [own] + declared(transport)
+        return [own] + declared(transport, host)
             + configure.map {
                 ConfigurationEntry($0, relativeTo: baseURL.target, variables: variables)
             }
     }
 
     /// What the program says of its own service. It is said to a service that nobody is served from, so that the
-    /// configuration in force changes in one step.
-    private func declared(_ transport: ProxyTransport) -> [ConfigurationEntry] {
+    /// configuration in force changes in one step. What the program says to it afterwards reaches the daemon.
+    private func declared(_ transport: ProxyTransport, _ host: DaemonHost) -> [ConfigurationEntry] {
         guard let declare else { return [] }
         let draft = Service(name, baseURL: baseURL.target.string, standardTransformers: [], transport: transport)
         declare(draft)
+        draft.attach(host)
         return draft.configurationSet.entries
     }
 }

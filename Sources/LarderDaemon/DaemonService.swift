@@ -18,6 +18,10 @@ public protocol DaemonService: Sendable {
     ///
     /// What comes out of the last stage is what clients get: octets, text, `JSONValue`, or a type of your own that is
     /// `WireEncodable`. No standard transformer is there unless you add it, as in `$0.pipeline.add(.json)`.
+    ///
+    /// Keep `service` to say something about all of its resources later: `wipeResources`, `invalidateResources`,
+    /// `invalidateConfiguration` and `reloadAfterRecovery` reach what the daemon serves. When this is called again, the
+    /// service it was given before goes on to mean the same one.
     func configure(_ service: Service)
 }
 

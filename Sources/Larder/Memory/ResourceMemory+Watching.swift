@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderIO
+import LarderRules
 
 /// Telling what happens to a Resource.
 extension ResourceMemory {
@@ -36,6 +37,14 @@ extension ResourceMemory {
             return state.observers == 0 ? state.flights : []
         }
         for flight in left { flight.reconsider() }
+    }
+
+    /// Whether the last load came to no answer, or to one that says so.
+    package var hasFailed: Bool {
+        state.withLock { state in
+            state.snapshot.failure != nil || state.unstored?.status.isError == true
+                || state.snapshot.variants.first?.stored.status.isError == true
+        }
     }
 
     // MARK: Progress

@@ -11,6 +11,8 @@ final class CacheWork: Sendable {
 
     private struct State {
         var tails: [CacheEntry.ID: Tail] = [:]
+        /// What concerns more than one place.
+        var others: [UInt64: Task<Void, Never>] = [:]
         var lastNumber: UInt64 = 0
     }
 
@@ -64,7 +66,21 @@ final class CacheWork: Sendable {
 
     /// Waits until everything asked for so far is done.
     func finish() async {
-        for tail in state.withLock({ Array($0.tails.values) }) { await tail.task.value }
+        let (tails, others) = state.withLock { (Array($0.tails.values), Array($0.others.values)) }
+        for tail in tails { await tail.task.value }
+        for other in others { await other.value }
+    }
+
+    /// Does something that concerns more than one place, beside everything else.
+    func perform(_ work: @escaping @Sendable () async -> Void) {
+        state.withLock { state in
+            state.lastNumber += 1
+            let number = state.lastNumber
+            state.others[number] = Task {
+                await work()
+                self.state.withLock { $0.others[number] = nil }
+            }
+        }
     }
 
     @discardableResult

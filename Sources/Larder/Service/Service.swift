@@ -19,6 +19,7 @@ public final class Service: Sendable {
     public let log: ModelLog
     let transport: any UpstreamTransport
     let cacheWork = CacheWork()
+    let host = Lock<(any ServiceHost)?>(nil)
     private let table = ResourceTable()
     private let configurations: Lock<ConfigurationSet>
     private let version = Atomic<UInt64>(1)
@@ -109,9 +110,16 @@ public final class Service: Sendable {
     // MARK: Wiping
 
     /// Wipes the resources for which `isMatch` is true; others are left alone.
-    public func wipeResources(_ scope: Resource.WipeScope = .memory, where isMatch: (Resource) -> Bool = { _ in true })
-    {
+    ///
+    /// In a daemon that serves the service, what it has for its clients is wiped as well: what is in memory at once,
+    /// what is on disk, for `memoryAndCaches`, soon after (`finishCacheWork` waits for it). `isMatch` is asked about
+    /// that too.
+    public func wipeResources(
+        _ scope: Resource.WipeScope = .memory,
+        where isMatch: @escaping @Sendable (Resource) -> Bool = { _ in true }
+    ) {
         for resource in table.all where isMatch(resource) { resource.wipe(scope) }
+        tellHost { $0.wipe(self, scope, where: isMatch) }
     }
 
     /// Wipes the resources that a pattern matches.
@@ -126,15 +134,18 @@ public final class Service: Sendable {
         wipeResources(scope) { isMatch($0.url) }
     }
 
-    /// Declares the data of the resources that a glob matches out of date.
+    /// Declares the data of the resources that a glob matches out of date; in a daemon, what its clients get too.
     public func invalidateResources(matching pattern: GlobPattern) {
         let isMatch = pattern.predicate(relativeTo: baseURL)
         for resource in table.all where isMatch(resource.url) { resource.invalidate() }
+        tellHost { $0.invalidate(self, matching: pattern) }
     }
 
-    /// Loads what is observed and in error, unless an error is too recent: for when the network has come back.
+    /// Loads what is observed and in error, unless an error is too recent: for when the network has come back. In a
+    /// daemon, what its clients watch too.
     public func reloadAfterRecovery() {
         for resource in table.all where resource.hasInterest && resource.latestError != nil { resource.loadIfNeeded() }
+        tellHost { $0.reloadAfterRecovery(self) }
     }
 
     // MARK: Configuration
@@ -218,8 +229,12 @@ public final class Service: Sendable {
     }
 
     /// Has all configuration computed anew when next used: for entries whose closures read values that change.
-    /// Data, running requests and caches are not touched.
-    public func invalidateConfiguration() { change { $0.replacing($0.entries) } }
+    /// Data, running requests and caches are not touched. A daemon that serves the service has it say its
+    /// configuration again, soon after (`finishCacheWork` waits for it).
+    public func invalidateConfiguration() {
+        change { $0.replacing($0.entries) }
+        tellHost { $0.configurationIsInvalid(of: self) }
+    }
 
     /// Puts other entries in the place of all there are, in one step.
     package func replaceConfiguration(with entries: [ConfigurationEntry]) { change { $0.replacing(entries) } }
@@ -233,6 +248,6 @@ public final class Service: Sendable {
         }
     }
 
-    /// Waits until all that caches have been asked to do so far is done.
+    /// Waits until all that caches, and a daemon that serves the service, have been asked to do so far is done.
     public func finishCacheWork() async { await cacheWork.finish() }
 }

@@ -41,7 +41,9 @@ struct EventWording: EventText {
 
     /// It has no `id`, as nothing is missed by who missed it.
     private static func progress(_ fraction: Double, of flight: Flight, _ change: ResourceChange) -> [UInt8] {
-        var data: JSONObject = ["event": "progress", "url": .string(change.key.url), "service": .string(change.service)]
+        var data: JSONObject = [
+            "event": "progress", "url": .string(change.key.url), "service": .string(change.service),
+        ]
         if !change.key.partitionName.isEmpty { data["partition"] = .string(change.key.partitionName) }
         data["progress"] = .decimal(fraction, places: 3)
         data["bytes"] = .integer(flight.received)

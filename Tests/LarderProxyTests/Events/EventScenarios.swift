@@ -161,7 +161,8 @@ struct EventScenarios {
             try await eventually("nobody waits") { scene.interest(in: "/a") == 0 }
             scene.advance(.seconds(20))
             #expect(try await events.next().name == "requested")
-            #expect(try await events.block() == ": ")
+            // The heartbeat; the load's progress may come before it.
+            while try await events.block() != ": " {}
             #expect(!request.wire.isEnded)
             await events.wire.close()
             try await scene.lettingTimePass(.seconds(1)) { _ = try await request.wire.end() }

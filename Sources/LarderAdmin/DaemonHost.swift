@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderIO
+import LarderProxy
+import Logging
+
+/// Carries what a program says about its services to what the daemon holds of them.
+///
+/// A program knows a service by the value it configures, of which there is a new one each time the configuration is
+/// read; all of them mean the service of that name as it is served now.
+final class DaemonHost: ServiceHost {
+    private struct Served: Sendable {
+        weak var daemon: Daemon?
+    }
+
+    private let served = Lock(Served())
+    private let walkers = Lock<WorkerPool?>(nil)
+
+    /// Services are made before the daemon that serves them; until then there is nothing to tell it.
+    func attach(_ daemon: Daemon) { served.withLock { $0.daemon = daemon } }
+
+    func wipe(
+        _ service: Service, _ scope: Resource.WipeScope, where isMatch: @escaping @Sendable (Resource) -> Bool
+    ) -> Rest? {
+        guard let (proxy, routed) = place(of: service) else { return nil }
+        proxy.wipeInMemory(routed, where: isMatch)
+        guard scope == .memoryAndCaches else { return nil }
+        return { await proxy.wipeStored(routed, where: isMatch) }
+    }
+
+    func invalidate(_ service: Service, matching pattern: GlobPattern) -> Rest? {
+        guard let (proxy, routed) = place(of: service) else { return nil }
+        proxy.markStaleInMemory(routed, matching: pattern)
+        let filter = ResourceFilter(pattern, service: routed.name, table: proxy.configuration.router.table)
+        let many = ManyResources(proxy: proxy, selection: .matching(filter), walkers: walker())
+        return {
+            do {
+                _ = try await many.invalidate()
+            } catch {
+                proxy.logger.warning(
+                    "too many walks through memory; some on disk stays up to date",
+                    metadata: ["service": "\(routed.name)"])
+            }
+        }
+    }
+
+    func reloadAfterRecovery(_ service: Service) -> Rest? {
+        guard let (proxy, routed) = place(of: service) else { return nil }
+        return { await proxy.reloadFailed(of: routed) }
+    }
+
+    /// Later, as it may be said while the configuration is being made.
+    func configurationIsInvalid(of service: Service) -> Rest? {
+        guard let daemon = served.withLock({ $0.daemon }) else { return nil }
+        let name = service.name
+        return { await daemon.configureAgain(name) }
+    }
+
+    private func place(of service: Service) -> (proxy: Proxy, service: RoutedService)? {
+        guard let proxy = served.withLock({ $0.daemon })?.proxy,
+            let routed = proxy.configuration.router.table.named(service.name)
+        else { return nil }
+        return (proxy, routed)
+    }
+
+    private func walker() -> WorkerPool {
+        walkers.withLock { pool in
+            if let pool { return pool }
+            let made = WorkerPool(name: "larder-host", threads: 1, queueLimit: 32)
+            pool = made
+            return made
+        }
+    }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Larder
+import LarderHTTP
+import LarderRules
+import LarderStores
+import Logging
+
+/// What a program does to all resources of a service of its own.
+extension Proxy {
+    /// Empties the memory of those for which `isMatch` is true; loads under way do not land in them.
+    package func wipeInMemory(_ service: RoutedService, where isMatch: (Resource) -> Bool) {
+        registry.forEach { resource in
+            if resource.key.serviceNumber == service.number, isMatch(resource) { wipe(resource) }
+        }
+    }
+
+    /// Removes what is on disk, and then from memory what was read from there meanwhile.
+    package func wipeStored(_ service: RoutedService, where isMatch: @escaping @Sendable (Resource) -> Bool) async {
+        guard let storing else { return }
+        let model = service.service
+        for stage in Storing.stages {
+            _ = await storing.store.removeAll(
+                where: EntityMatch(
+                    service: service.name, stage: stage,
+                    predicate: { key in
+                        let (url, _) = ContentMark.split(key.url)
+                        return isMatch(
+                            Resource(
+                                service: model, url: ResourceURL(url), partition: Larder.Partition(key.partition)))
+                    }))
+        }
+        wipeInMemory(service, where: isMatch)
+    }
+
+    /// Marks those that `pattern` matches out of date, as far as they are in memory.
+    package func markStaleInMemory(_ service: RoutedService, matching pattern: GlobPattern) {
+        let isMatch = pattern.predicate(relativeTo: service.base)
+        registry.forEach { resource in
+            if resource.key.serviceNumber == service.number, isMatch(resource.url) {
+                _ = markStale(resource, service: service)
+            }
+        }
+    }
+
+    /// Loads what is watched and whose last load failed, one after the other, unless that was too recently.
+    package func reloadFailed(of service: RoutedService) async {
+        var failed: [Resource] = []
+        registry.forEach { resource in
+            guard resource.key.serviceNumber == service.number, resource.partition == .shared,
+                resource.memory.isObserved, resource.memory.hasFailed
+            else { return }
+            failed.append(resource)
+        }
+        for resource in failed {
+            guard let uri = resource.url.target else { continue }
+            let subject = ResourceSubject(service: service, way: .forward, uri: uri, spelling: [])
+            let fields: Fields = ["Accept": "*/*", "User-Agent": "larder/\(LarderVersion.current)"]
+            do {
+                _ = try await load(subject, fields: fields, onlyIfNeeded: true, from: .machine)
+            } catch {
+                logger.debug(
+                    "a resource could not be loaded after a recovery",
+                    metadata: ["url": "\(uri)", "error": "\(error)"])
+            }
+        }
+    }
+}

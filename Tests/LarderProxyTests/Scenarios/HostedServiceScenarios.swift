@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderProxy
+import LarderTesting
+import Testing
+
+/// What a program says to a service of its own about all of its resources, while a daemon serves it.
+@Suite("Scenarios: services of a program's own")
+struct HostedServiceScenarios {
+    static let fresh = "Cache-Control: max-age=600"
+
+    /// What the program holds: the service it was given to configure, and a value that its configuration reads.
+    private final class Program: Sendable {
+        private let given = Lock<Service?>(nil)
+        let word = Lock("one")
+        let configured = Lock(0)
+
+        func configure(_ service: Service) {
+            given.withLock { $0 = service }
+            configured.withLock { $0 += 1 }
+            service.configure("**") { configuration in
+                configuration.fields["X-Word"] = self.word.withLock { $0 }
+            }
+        }
+
+        var service: Service {
+            get throws { try #require(given.withLock { $0 }) }
+        }
+    }
+
+    private func run(answering: Bool = true, _ body: (Scenario, Program) async throws -> Void) async throws {
+        let program = Program()
+        try await Scenario.run(onDisk: true) { settings, origin in
+            settings.add("shop", at: origin.url("/")) { $0.declare = { program.configure($0) } }
+            settings.add("other", at: "http://other.example/") { _ in }
+        } _: { (scene) async throws in
+            let answer: ScriptedOrigin.Script = { request in
+                request["If-None-Match"] != nil
+                    ? .response(304, Self.fresh, "ETag: \"1\"")
+                    : .ok(Self.fresh, "ETag: \"1\"", content: request["X-Word"] ?? "none")
+            }
+            if answering { scene.origin.answer(answer) }
+            try await body(scene, program)
+        }
+    }
+
+    @Test(arguments: [Resource.WipeScope.memory, .memoryAndCaches])
+    func `wiping a service's resources reaches what its clients get`(scope: Resource.WipeScope) async throws {
+        try await run { scene, program in
+            for path in ["/a", "/b"] { _ = try await scene.get(path) }
+            let service = try program.service
+            service.wipeResources(scope) { $0.url.string.hasSuffix("/a") }
+            await service.finishCacheWork()
+            let before = scene.origin.seen.count
+            for path in ["/a", "/b"] { _ = try await scene.get(path) }
+            // What only memory forgot is read from the disk again.
+            #expect(scene.origin.seen.count - before == (scope == .memory ? 0 : 1))
+            try await scene.restart()
+            _ = try await scene.get("/b")
+            #expect(scene.origin.seen.count - before == (scope == .memory ? 0 : 1))
+        }
+    }
+
+    @Test func `what is loaded while it is wiped is not kept`() async throws {
+        try await run(answering: false) { scene, program in
+            let client = try await scene.client()
+            try await client.get(scene.url("/a"))
+            let load = try await scene.origin.request()
+            let service = try program.service
+            service.wipeResources(matching: "/a", .memoryAndCaches)
+            await service.finishCacheWork()
+            try await load.reply(Self.fresh, content: "old")
+            #expect(try await client.response().text == "old")
+            scene.origin.answer { _ in .ok(content: "new") }
+            #expect(try await scene.get("/a").text == "new")
+        }
+    }
+
+    @Test func `invalidating a service's resources has what its clients get validated, from the disk too`()
+        async throws
+    {
+        try await run { scene, program in
+            for path in ["/a", "/b", "/c"] { _ = try await scene.get(path) }
+            try await scene.restart()
+            _ = try await scene.get("/a")
+            let service = try program.service
+            service.invalidateResources(matching: "/a")
+            service.invalidateResources(matching: "/b")
+            await service.finishCacheWork()
+            for (path, isAsked) in [("/a", true), ("/b", true), ("/c", false)] {
+                let answer = try await scene.get(path)
+                #expect(answer["Cache-Status"]?.contains("fwd-status=304") == isAsked, "\(path)")
+            }
+        }
+    }
+
+    @Test func `invalidating its configuration has it said again, and counts at once`() async throws {
+        try await run { scene, program in
+            #expect(try await scene.get("/a").text == "one")
+            program.word.withLock { $0 = "two" }
+            let service = try program.service
+            let before = program.configured.withLock { $0 }
+            service.invalidateConfiguration()
+            await service.finishCacheWork()
+            #expect(program.configured.withLock { $0 } == before + 1)
+            // What is stored stays.
+            #expect(try await scene.get("/a").text == "one")
+            #expect(try await scene.get("/c").text == "two")
+            // The service it was given before means the same one.
+            service.wipeResources(.memoryAndCaches)
+            await service.finishCacheWork()
+            #expect(try await scene.get("/a").text == "two")
+        }
+    }
+
+    @Test func `after a recovery what is watched and failed is loaded again`() async throws {
+        try await run { scene, program in
+            scene.origin.answer { _ in .response(503, "Cache-Control: no-store") }
+            let events = try await scene.events(about: "/a")
+            _ = try await events.next()
+            _ = try await scene.get("/a")
+            _ = try await scene.get("/b")
+            #expect(try await events.next().name == "requested")
+            #expect(try await events.next().name == "error")
+            scene.origin.answer { _ in .ok(Self.fresh, content: "apples") }
+            scene.advance(.seconds(60))
+            let service = try program.service
+            service.reloadAfterRecovery()
+            await service.finishCacheWork()
+            #expect(try await events.next().name == "requested")
+            #expect(try await events.next().name == "newData")
+            #expect(scene.origin.count(of: "/a") == 2)
+            #expect(scene.origin.count(of: "/b") == 1)
+        }
+    }
+}
