@@ -68,6 +68,10 @@ enum DashboardMarkup {
             <th class="number">Age</th><th class="number">Fresh for</th><th>Where</th><th>URL</th></tr></thead><tbody></tbody></table></div>
         </section>
         <section class="card wide">
+          <h2>Live <span id="live-note" class="quiet"></span></h2>
+          <div class="scroll"><table id="live"><thead><tr><th>Time</th><th>Event</th><th>Now</th><th>URL</th></tr></thead><tbody></tbody></table></div>
+        </section>
+        <section class="card wide">
           <h2>Origins</h2>
           <div class="scroll"><table id="origins"><thead><tr><th>Origin</th><th class="number">Requests</th><th class="number">Failures</th>
             <th class="number">Connections</th><th class="number">Waiting</th><th>Last error</th></tr></thead><tbody></tbody></table></div>

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the dashboard does: asks for the status each second while it is looked at, and for one URL when told to.
+/// What the dashboard does: asks for the status each second while it is looked at, and for one URL when told to. What
+/// happens to resources it is told as it happens (`DashboardLiveScript`).
 ///
 /// Everything that comes from elsewhere is put in as text, never as markup.
 enum DashboardScript {
-    static let text = #"""
+    static let text = base + DashboardLiveScript.text + start
+
+    private static let base = #"""
         "use strict";
         const $ = id => document.getElementById(id);
         const history = [];
@@ -147,6 +150,7 @@ enum DashboardScript {
 
         async function refresh() {
           if (!document.hidden) {
+            age();
             try {
               show(JSON.parse(await ask("/-/status")));
               $("trouble").hidden = true;
@@ -161,10 +165,26 @@ enum DashboardScript {
           setTimeout(refresh, 1000);
         }
 
+        // Ages and lifetimes go on by themselves; nobody has to be asked about them.
+        let clocks = [];
+        function age() {
+          for (const { line, at, state, age, ttl } of clocks) {
+            const passed = Math.floor((performance.now() - at) / 1000);
+            if (line.age !== undefined) age.textContent = span(line.age + passed);
+            if (line.ttl === undefined || line.ttl === null) continue;
+            ttl.textContent = span(line.ttl - passed);
+            if (state.textContent === "fresh" && line.ttl - passed < 0) {
+              state.textContent = "stale";
+              state.className = "warn-text";
+            }
+          }
+        }
+
         async function list() {
           const match = $("match").value.trim();
           try {
             const page = JSON.parse(await ask("/-/resources?limit=50" + (match ? "&match=" + encodeURIComponent(match) : "")));
+            clocks = [];
             rows("resources", page.resources.map(line => {
               const style = { fresh: "good-text", failed: "bad-text" }[line.state] || "warn-text";
               const link = element("button", line.url, "link");
@@ -172,14 +192,16 @@ enum DashboardScript {
               link.addEventListener("click", () => { $("url").value = line.url; explain(); $("explain").scrollIntoView({ block: "center" }); });
               const cell = element("td", null, "long");
               cell.append(link);
+              const clock = { line, at: performance.now(), state: element("td", line.state, style),
+                age: element("td", null, "number"), ttl: element("td", null, "number") };
+              clocks.push(clock);
               return [
-                element("td", line.state, style), element("td", line.status, "number"),
+                clock.state, element("td", line.status, "number"),
                 element("td", line.bytes === undefined ? "" : bytes(line.bytes), "number"),
-                element("td", line.age === undefined ? "" : span(line.age), "number"),
-                element("td", line.ttl === undefined || line.ttl === null ? "" : span(line.ttl), "number"),
-                element("td", line.where), cell,
+                clock.age, clock.ttl, element("td", line.where), cell,
               ];
             }), match ? "Nothing matches." : "Nothing is stored yet.");
+            age();
           } catch (error) {
             rows("resources", [], error.message);
           }
@@ -199,13 +221,17 @@ enum DashboardScript {
         }
         const explain = () => look("/-/explain?url=", "text/plain");
 
+        """#
+
+    private static let start = #"""
         $("explain").addEventListener("submit", event => { event.preventDefault(); explain(); });
         $("show").addEventListener("click", () => { if ($("url").value.trim()) look("/-/resources?url="); });
-        $("filter").addEventListener("submit", event => { event.preventDefault(); list(); });
+        $("filter").addEventListener("submit", event => { event.preventDefault(); list(); listen(); });
         $("any-host").textContent = location.origin + "/https/example.com/";
         refresh();
         list();
-        setInterval(() => { if (!document.hidden && !$("match").value) list(); }, 5000);
+        listen();
+        document.addEventListener("visibilitychange", () => { if (!document.hidden) list(); listen(); });
 
         """#
 }

@@ -3,6 +3,7 @@
 import Foundation
 import Larder
 import LarderHTTP
+import LarderTesting
 import Testing
 
 @testable import LarderAdmin
@@ -58,6 +59,28 @@ struct AdminFirstPageTests {
             String($0.prefix { $0 != "\"" })
         }
         for name in Set(asked) { #expect(DashboardMarkup.text.contains("id=\"\(name)\""), "\(name)") }
+    }
+
+    @Test func `what the dashboard reads is in the events`() async throws {
+        let script = DashboardScript.text
+        #expect(script.contains("new EventSource(\"/-/events\""))
+        // What an event tells is not asked for again and again.
+        #expect(!script.contains("setInterval"))
+        try await Scenario.run { (scene) async throws in
+            let events = try await scene.stream("match=**")
+            #expect(try await events.next().name == "observerAdded")
+            scene.origin.answer { _ in .ok("Cache-Control: max-age=60", content: "apples") }
+            _ = try await scene.get("/a")
+            #expect(try await events.next().name == "requested")
+            let landed = try await events.next().json
+            for path in [
+                ["event"], ["source"], ["url"], ["state", "isUpToDate"], ["state", "isLoading"],
+                ["state", "latestData", "status"], ["state", "latestData", "bytes"], ["state", "latestError"],
+            ] {
+                #expect(path.reduce(landed as JSONValue?) { $0?[$1] } != nil, "\(path)")
+                #expect(script.contains(path.last ?? "?"))
+            }
+        }
     }
 
     @Test func `what the dashboard reads is in the status`() async throws {

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A page in a headless Chromium that stays open, as the browser's own debugging protocol shows it."""
+
+import base64
+import http.client
+import json
+import os
+import socket
+import struct
+import subprocess
+import time
+import urllib.parse
+
+
+class OpenPage:
+    def __init__(self, browser, directory, url, *options):
+        self.browser = subprocess.Popen(
+            [browser, "--headless=new", "--disable-gpu", "--disable-dev-shm-usage",
+             f"--user-data-dir={directory}/debugged", "--remote-debugging-port=0", *options, "about:blank"],
+            stderr=subprocess.PIPE, text=True)
+        said = next((line for line in self.browser.stderr if "DevTools listening on" in line), None)
+        if said is None:
+            raise RuntimeError("the browser has no debugging port")
+        port = urllib.parse.urlsplit(said.split()[-1]).port
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection.request("GET", "/json/list")
+        pages = [page for page in json.loads(connection.getresponse().read()) if page["type"] == "page"]
+        connection.close()
+        target = urllib.parse.urlsplit(pages[0]["webSocketDebuggerUrl"])
+        self.socket = socket.create_connection((target.hostname, target.port), timeout=30)
+        key = base64.b64encode(os.urandom(16)).decode()
+        self.socket.sendall(
+            f"GET {target.path} HTTP/1.1\r\nHost: {target.netloc}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode())
+        self.stream = self.socket.makefile("rb")
+        while self.stream.readline().strip():
+            pass
+        self.last = 0
+        self.call("Page.navigate", url=url)
+
+    def call(self, method, **parameters):
+        self.last += 1
+        content = json.dumps({"id": self.last, "method": method, "params": parameters}).encode()
+        mask = os.urandom(4)
+        masked = bytes(octet ^ mask[index % 4] for index, octet in enumerate(content))
+        short = len(content) < 126
+        length = bytes([0x80 | len(content)]) if short else b"\xfe" + struct.pack(">H", len(content))
+        self.socket.sendall(b"\x81" + length + mask + masked)
+        while True:
+            size = self.stream.read(2)[1] & 127
+            if size > 125:
+                size = struct.unpack(*((">H", self.stream.read(2)) if size == 126 else (">Q", self.stream.read(8))))[0]
+            message = json.loads(self.stream.read(size))
+            if message.get("id") == self.last:
+                return message["result"]
+
+    def document(self, expected, patience=20):
+        """The page's document as soon as it holds `expected`, or as it is when that takes too long."""
+        end = time.monotonic() + patience
+        shown = "document.documentElement ? document.documentElement.outerHTML : ''"
+        while True:
+            text = self.call("Runtime.evaluate", expression=shown)["result"].get("value", "")
+            if expected in text or time.monotonic() > end:
+                return text
+            time.sleep(0.1)
+
+    def close(self):
+        self.stream.close()
+        self.socket.close()
+        self.browser.terminate()
+        self.browser.wait(timeout=20)
+        self.browser.stderr.close()
