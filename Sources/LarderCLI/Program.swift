@@ -20,13 +20,14 @@ package struct Program: AsyncParsableCommand {
             CommandGroup(name: "Daemon", subcommands: [Serve.self, Check.self, SettingsCommand.self]),
             CommandGroup(
                 name: "Asking a running daemon",
-                subcommands: [StatusCommand.self, Explain.self, List.self, Show.self, Watch.self]),
+                subcommands: [StatusCommand.self, Explain.self, List.self, Show.self, Watch.self, Doctor.self]),
             CommandGroup(
                 name: "Changing what it stores",
                 subcommands: [
                     Load.self, Cancel.self, Invalidate.self, Wipe.self, OverrideCommand.self, OfflineCommand.self,
-                    VariableCommand.self,
+                    VariableCommand.self, Warm.self,
                 ]),
+            CommandGroup(name: "Having programs use it", subcommands: [Run.self, Env.self]),
         ])
 
     package init() {}

@@ -2,6 +2,7 @@
 """The command line against a running daemon."""
 
 import json
+import subprocess
 
 from harness.case import case, expect, expect_equal, expect_in
 from harness.origin import fresh
@@ -47,6 +48,52 @@ def commands(context):
     expect_equal(after, ["/users/b"], "what the origin was asked after larder wipe")
 
 
+@case("commands", "override, watch, load, cancel, warm, env, run and doctor do what they say")
+def operations(context):
+    origin = context.origin({"/a": fresh("theirs\n"), "/b": fresh("b\n"), "/none": fresh("c\n", seconds=0)})
+    daemon = context.daemon(f"services:\n  api:\n    baseURL: {origin.url}\n")
+    shell = Shell(context, daemon)
+    url = f"{origin.url}/a"
+    content = context.directory / "ours.json"
+    content.write_text('{"ours": true}\n')
+    watch = subprocess.Popen(
+        [str(context.program), "watch", "--json", "--socket", str(daemon.socket)], stdout=subprocess.PIPE)
+    try:
+        expect_equal(json.loads(watch.stdout.readline())["event"], "observerAdded", "the first event")
+        shell.text("override", url, str(content), "--for", "1 h")
+        told = json.loads(watch.stdout.readline())
+        expect_equal((told["event"], told["source"], told["url"]), ("newData", "localOverride", url), "the event")
+    finally:
+        watch.kill()
+        watch.wait()
+    _, fields, body = daemon.get("/api/a")
+    expect_equal(body, b'{"ours": true}\n', "the content")
+    expect_equal(fields["content-type"], "application/json", "Content-Type")
+    expect_in("detail=override", fields["cache-status"], "Cache-Status")
+    expect_equal(shell.json("show", url)["latestData"]["isOverride"], True, "larder show")
+    asked = len(origin.asked)
+    shell.text("load", "--if-needed", url)
+    expect_equal(len(origin.asked), asked, "requests after larder load --if-needed")
+    shell.text("load", url)
+    expect_equal(daemon.get("/api/a")[2], b"theirs\n", "the content after larder load")
+    expect_equal(shell.json("cancel", url)["cancelled"], 0, "cancelled loads")
+
+    urls = context.directory / "urls"
+    urls.write_text(f"# two\n{url}\n\n{origin.url}/b\n")
+    warmed = shell.json("warm", str(urls))
+    expect_equal((warmed["loaded"], warmed["upToDate"], warmed["failures"]), (1, 1, []), "larder warm")
+    expect_equal(shell.json("env")["http_proxy"], f"http://127.0.0.1:{daemon.port}", "larder env")
+    run = [context.program, "run", "--socket", daemon.socket, "--", "sh", "-c", "echo $http_proxy; exit 3"]
+    done = context.run(run, check=False)
+    said = done.stdout.decode().strip()
+    expect_equal((done.returncode, said), (3, f"http://127.0.0.1:{daemon.port}"), "larder run")
+    expect_equal(shell.json("doctor", url)["isWell"], True, "larder doctor where nothing is wrong")
+    doctor = [context.program, "doctor", "http://127.0.0.1:1/", "--socket", daemon.socket, "--json"]
+    done = context.run(doctor, check=False)
+    expect_equal(done.returncode, 1, "larder doctor where something is wrong")
+    expect_equal(json.loads(done.stdout)["checks"][-1]["check"], "origin", "what larder doctor finds")
+
+
 @case("commands", "without a daemon, and with wrong words, a command fails with a message that helps")
 def helpless(context):
     nowhere = context.directory / "nowhere.sock"
@@ -55,6 +102,7 @@ def helpless(context):
     expect_in(str(nowhere), done.stderr.decode(), "the message")
     done = context.run([context.program, "stauts"], check=False)
     expect(done.returncode > 0, "an unknown command succeeds")
-    for command in ("serve", "check", "status", "explain", "list", "show", "invalidate", "wipe"):
+    for command in ("serve", "check", "status", "explain", "list", "show", "watch", "doctor", "load", "cancel",
+                    "invalidate", "wipe", "override", "warm", "run", "env"):
         help_text = context.run([context.program, command, "--help"]).stdout.decode()
         expect_in("USAGE", help_text, f"larder {command} --help")

@@ -27,6 +27,14 @@ struct AdminClient {
         _ method: Method, _ target: String, accept: String = "application/json", content: [UInt8] = [],
         type: MediaType? = nil
     ) throws -> [UInt8] {
+        try ask(method, target, accept: accept, content: content, type: type).successfulContent()
+    }
+
+    /// Sends a request and gives the answer, whatever it says.
+    func ask(
+        _ method: Method, _ target: String, accept: String = "application/json", content: [UInt8] = [],
+        type: MediaType? = nil
+    ) throws -> AdminAnswer {
         let request =
             "\(method) \(target) HTTP/1.0\r\nHost: localhost\r\nAccept: \(accept)\r\n"
             + (type.map { "Content-Type: \($0)\r\n" } ?? "")
@@ -39,7 +47,7 @@ struct AdminClient {
         } catch {
             throw failure(error)
         }
-        return try AdminAnswer(answer).successfulContent()
+        return try AdminAnswer(answer)
     }
 
     func failure(_ failure: UnixStream.Failure) -> CommandFailure {

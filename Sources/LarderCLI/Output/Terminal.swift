@@ -9,6 +9,9 @@ enum Terminal {
     /// Writes a line to standard error.
     static func writeError(_ line: String) { write(line + "\n", to: STDERR_FILENO) }
 
+    /// Puts a line that replaces itself on standard error, which must be a terminal; nil takes it away.
+    static func writeProgress(_ line: String?) { write("\r\u{1B}[K" + (line ?? ""), to: STDERR_FILENO) }
+
     /// The styles for standard output: none when it is not a terminal or `NO_COLOR` is set.
     static func style(environment: [String: String]) -> TextStyle {
         let wantsColour = environment["NO_COLOR"]?.isEmpty ?? true && environment["TERM"] != "dumb"

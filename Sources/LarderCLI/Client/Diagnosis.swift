@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+
+/// Looks for what keeps a URL from being answered from the cache: one thing after the other, in the order in which a
+/// request meets them, up to the first that fails.
+struct Diagnosis {
+    /// One thing that was looked at.
+    struct Check: Equatable {
+        let name: String
+        let isGood: Bool
+        /// What was found.
+        let found: String
+        /// What helps, where it is not good.
+        let cure: String?
+    }
+
+    private(set) var checks: [Check] = []
+    var isWell: Bool { checks.allSatisfy(\.isGood) }
+
+    /// - Parameter ask: asks the daemon; throws when there is none.
+    init(of url: String, ask: (LarderHTTP.Method, String) throws -> AdminAnswer) throws {
+        do {
+            try examine(url, ask)
+        } catch let failure as CommandFailure {
+            fail("daemon", failure.problem, cure: failure.advice)
+        } catch is Ill {
+            // It has been noted.
+        }
+    }
+
+    private struct Ill: Error {}
+
+    private mutating func examine(_ url: String, _ ask: (LarderHTTP.Method, String) throws -> AdminAnswer) throws {
+        func target(_ path: String) -> String { AdminClient.target(path, [("url", url)]) }
+        try examineDaemon(try answer(of: try ask(.get, "/-/status"), as: "daemon"))
+
+        let before = try answer(of: try ask(.get, target("/-/explain")), as: "service")
+        let name = before["service"]?[0]?["value"]?.string ?? "-"
+        try check(
+            "service", before["decision"]?.string != "refuse" || before["reason"]?.string == "offline",
+            name == "-" ? "none claims it: RFC 9111 alone decides" : name, before)
+        try check("configuration", before["reason"]?.string != "bypass", "its responses are kept", before)
+        let isHeld = ["wait", "refuse"].contains(before["decision"]?.string)
+        try check("permission", !isHeld, "the origin may be asked", before)
+
+        // As a client would, with everything the daemon knows of names, ways and certificates.
+        let loaded = try answer(of: try ask(.post, target("/-/resource/load")), as: "origin")
+        let status = loaded["status"]?.int ?? 200
+        guard status < 400 else {
+            try fail(
+                "origin", "it answered \(status)", cure: "see whether it says so without Larder: curl -i '\(url)'"
+            ).stop()
+        }
+        pass("origin", loaded["result"]?.string ?? "it answered")
+
+        let after = try answer(of: try ask(.get, target("/-/explain")), as: "storage")
+        let unmet = (after["storage"]?["conditions"]?.array ?? []).filter { $0["met"]?.bool == false }
+        let isStored = !(after["stored"]?.array ?? []).isEmpty
+        let why = unmet.compactMap { condition in
+            condition["meaning"]?.string.map { $0 + (condition["field"]?.string.map { ": \($0)" } ?? "") }
+        }
+        guard isStored else {
+            try fail(
+                "storage",
+                "not kept; it must hold that " + (why.isEmpty ? "there is room" : why.joined(separator: "; ")),
+                cure: after["toChangeThat"]?[0]?.string
+            ).stop()
+        }
+        pass("storage", after["stored"]?[0]?["response"]?.string ?? "kept")
+        try check("answer", after["decision"]?.string == "answer", after["outcome"]?.string ?? "from the cache", after)
+    }
+
+    private mutating func examineDaemon(_ status: JSONValue) throws {
+        let state = status["state"]?.string ?? "?"
+        guard state == "serving" else {
+            try fail("daemon", "it is \(state)", cure: "ask again in a moment; its log says why").stop()
+        }
+        let addresses = status["addresses"]?.array?.compactMap(\.string).joined(separator: ", ") ?? "?"
+        pass("daemon", "\(status["version"]?.string ?? "?"), serving on \(addresses)")
+        guard let store = status["store"]?["state"]?.string else { return }
+        if store.hasPrefix("reading only") {
+            try fail("store", store, cure: "make room on its disk, or see the daemon's log; then restart it").stop()
+        }
+        pass("store", store)
+    }
+
+    /// The content of a good answer, as JSON.
+    private mutating func answer(of answer: AdminAnswer, as name: String) throws -> JSONValue {
+        let value = try? JSONValue(parsing: answer.content)
+        guard (200...299).contains(answer.status) else {
+            let title = value?["title"]?.string ?? "the daemon answered \(answer.status)"
+            try fail(
+                name, title + (value?["detail"]?.string.map { ": \($0)" } ?? ""), cure: value?["advice"]?.string
+            ).stop()
+        }
+        guard let value else {
+            throw CommandFailure(
+                "the daemon's answer is not JSON", advice: "are the daemon and this command one version?")
+        }
+        return value
+    }
+
+    /// Notes what `explanation` says about why not.
+    private mutating func check(_ name: String, _ isGood: Bool, _ found: String, _ explanation: JSONValue) throws {
+        if isGood { return pass(name, found) }
+        try fail(name, explanation["outcome"]?.string ?? "?", cure: explanation["toChangeThat"]?[0]?.string).stop()
+    }
+
+    private mutating func pass(_ name: String, _ found: String) {
+        checks.append(Check(name: name, isGood: true, found: found, cure: nil))
+    }
+
+    @discardableResult
+    private mutating func fail(_ name: String, _ found: String, cure: String?) -> Ill {
+        checks.append(Check(name: name, isGood: false, found: found, cure: cure))
+        return Ill()
+    }
+
+    // MARK: Words
+
+    func text(_ style: TextStyle) -> String {
+        checks.map { check in
+            let name = check.name + String(repeating: " ", count: max(1, 15 - check.name.count))
+            let line =
+                "\(check.isGood ? style.good("ok  ") : style.bad("FAIL"))  \(name)\(Outline.printable(check.found))\n"
+            return line + (check.cure.map { "      \(style.bold("cure"))           \(Outline.printable($0))\n" } ?? "")
+        }.joined()
+    }
+
+    func json(of url: String) -> JSONValue {
+        [
+            "url": .string(url), "isWell": .bool(isWell),
+            "checks": .array(
+                checks.map { check in
+                    [
+                        "check": .string(check.name), "ok": .bool(check.isGood), "found": .string(check.found),
+                        "cure": check.cure.map { .string($0) } ?? .null,
+                    ]
+                }),
+        ]
+    }
+}
+
+extension Error {
+    /// Ends what is being done with this error.
+    fileprivate func stop() throws -> Never { throw self }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+
+/// The variables of the environment by which programs find a proxy.
+struct ProxyVariables: Equatable {
+    /// In the order they are printed.
+    let values: [Value]
+
+    struct Value: Equatable {
+        let name: String
+        let value: String
+    }
+
+    /// - Parameters:
+    ///   - addresses: where the daemon accepts clients, as its status says.
+    ///   - environment: hosts that are reached without a proxy already stay so.
+    init(addresses: [String], environment: [String: String]) throws(CommandFailure) {
+        guard let address = addresses.lazy.compactMap(ProxyVariables.reachable).first else {
+            throw CommandFailure(
+                "the daemon has no TCP address that clients could use", advice: "add one to `listen`")
+        }
+        let url = "http://\(address)"
+        var direct = (environment["no_proxy"] ?? environment["NO_PROXY"] ?? "").split(separator: ",").map {
+            String($0.drop { $0 == " " })
+        }
+        for host in ["localhost", "127.0.0.1", "::1"] where !direct.contains(host) { direct.append(host) }
+        let without = direct.joined(separator: ",")
+        // Programs differ in which they read; some disregard HTTP_PROXY, which a web server may set from a request.
+        values = [
+            ("http_proxy", url), ("https_proxy", url), ("no_proxy", without), ("HTTP_PROXY", url), ("HTTPS_PROXY", url),
+            ("NO_PROXY", without),
+        ].map { Value(name: $0, value: $1) }
+    }
+
+    /// The address as a client on this machine writes it; nil for a Unix socket.
+    private static func reachable(_ address: String) -> String? {
+        guard !address.hasPrefix("unix:"), let colon = address.lastIndex(of: ":") else { return nil }
+        let port = address[colon...]
+        switch address[..<colon] {
+        case "0.0.0.0": return "127.0.0.1" + port
+        case "[::]": return "[::1]" + port
+        default: return address
+        }
+    }
+
+    /// For `eval` in a shell.
+    func text(for shell: Shell) -> String {
+        values.map { variable in
+            let quoted = "'" + variable.value.replacing("'", with: shell == .fish ? "\\'" : "'\\''") + "'"
+            return shell == .fish
+                ? "set -gx \(variable.name) \(quoted);\n" : "export \(variable.name)=\(quoted)\n"
+        }.joined()
+    }
+
+    var json: JSONValue {
+        var object = JSONObject()
+        for variable in values { object[variable.name] = .string(variable.value) }
+        return .object(object)
+    }
+
+    enum Shell: String, CaseIterable { case sh, fish }
+}
+
+extension ClientOptions {
+    /// What programs need to use the daemon that answers.
+    func proxyVariables(_ environment: [String: String]) throws -> ProxyVariables {
+        let status = try adminClient().send(.get, "/-/status")
+        let addresses = (try? JSONValue(parsing: status))?["addresses"]?.array?.compactMap(\.string) ?? []
+        return try ProxyVariables(addresses: addresses, environment: environment)
+    }
+}

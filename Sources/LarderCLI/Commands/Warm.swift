@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Foundation
+import Glibc
+import Larder
+import LarderHTTP
+
+/// `larder warm`
+struct Warm: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Load many resources, so that they are there when they are asked for.",
+        discussion: """
+            The file has one URL on a line; empty lines and those that begin with # do not count. What is up to date is \
+            not asked for again. Exit status 1 when one of them failed.
+            """)
+
+    @Argument(help: ArgumentHelp("The URLs; `-` is standard input.", valueName: "file"))
+    var file: String
+
+    @Option(help: ArgumentHelp("How many are loaded at a time, 1 to 64.", valueName: "number"))
+    var parallel = 8
+
+    @Flag(help: "Ask the origin for all of them, up to date or not.")
+    var reload = false
+
+    @OptionGroup var client: ClientOptions
+
+    private static let limit = 64 << 20
+
+    func validate() throws {
+        guard (1...64).contains(parallel) else {
+            throw ValidationError("found --parallel \(parallel); expected a number from 1 to 64")
+        }
+    }
+
+    func run() throws {
+        let content: [UInt8]
+        do {
+            content = try BoundedFile.read(file == "-" ? "/dev/stdin" : file, limit: Warm.limit)
+        } catch {
+            throw CommandFailure("cannot read \(file): \(error)")
+        }
+        let admin = try client.adminClient()
+        // Told once if there is no daemon, and not for each URL.
+        _ = try admin.send(.get, "/-/ready")
+        let path = reload ? "/-/resource/load" : "/-/resource/load-if-needed"
+        let warming = Warming { url in
+            try JSONValue(parsing: try admin.send(.post, AdminClient.target(path, [("url", url)])))
+        }
+        let urls = Warming.urls(in: content)
+        let isShown = isatty(STDERR_FILENO) == 1
+        let summary = warming.run(urls, parallel: parallel) { summary in
+            if isShown { Terminal.writeProgress("\(summary.total) of \(urls.count), \(summary.failures.count) failed") }
+        }
+        if isShown { Terminal.writeProgress(nil) }
+        Terminal.write(client.json ? summary.json.description + "\n" : summary.text(client.style))
+        if !summary.failures.isEmpty { throw ExitCode.failure }
+    }
+}

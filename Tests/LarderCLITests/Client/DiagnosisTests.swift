@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import Testing
+
+@testable import LarderCLI
+
+@Suite("Finding what is wrong")
+struct DiagnosisTests {
+    /// What a daemon says to a URL with which nothing is wrong.
+    private static let well: [String: String] = [
+        "status": #"{"state": "serving", "version": "1", "addresses": ["127.0.0.1:1"], "store": {"state": "working"}}"#,
+        "before": #"{"decision": "forward", "reason": "uri-miss", "service": [{"name": "name", "value": "api"}]}"#,
+        "load": #"{"result": "loaded and stored", "status": 200}"#,
+        "after": #"""
+        {"decision": "answer", "outcome": "It would be answered from the cache.", "stored": [{"response": "200, fresh"}],
+         "storage": {"conditions": [{"met": true, "meaning": "so"}]}}
+        """#,
+    ]
+
+    /// A diagnosis where the daemon says something else to one question.
+    private func diagnosis(_ question: String = "", _ status: Int = 200, _ answer: String = "") throws -> Diagnosis {
+        var isLoaded = false
+        return try Diagnosis(of: "https://a/b") { method, target in
+            let asked: String
+            switch (method, target.prefix { $0 != "?" }) {
+            case (.get, "/-/status"): asked = "status"
+            case (.get, "/-/explain"): asked = isLoaded ? "after" : "before"
+            case (.post, "/-/resource/load"):
+                asked = "load"
+                isLoaded = true
+            default: throw CommandFailure("what is \(target)?")
+            }
+            let isOther = asked == question
+            let content = isOther ? answer : DiagnosisTests.well[asked] ?? ""
+            return try AdminAnswer(Array("HTTP/1.1 \(isOther ? status : 200) X\r\n\r\n\(content)".utf8))
+        }
+    }
+
+    @Test func `where nothing is wrong everything was looked at`() throws {
+        let found = try diagnosis()
+        #expect(found.isWell)
+        #expect(
+            found.checks.map(\.name) == [
+                "daemon", "store", "service", "configuration", "permission", "origin", "storage", "answer",
+            ])
+        #expect(found.text(.plain).hasPrefix("ok    daemon         1, serving on 127.0.0.1:1\nok    store"))
+        #expect(found.json(of: "https://a/b")["isWell"]?.bool == true)
+    }
+
+    @Test(arguments: [
+        ("status", 200, #"{"state": "stopping"}"#, "daemon", "it is stopping", "ask again"),
+        (
+            "status", 200, #"{"state": "serving", "store": {"state": "reading only: disk full"}}"#, "store",
+            "disk full", "room"
+        ),
+        (
+            "before", 400, #"{"title": "Not a resource", "detail": "D", "advice": "A"}"#, "service",
+            "Not a resource: D", "A"
+        ),
+        (
+            "before", 200,
+            #"{"decision": "refuse", "reason": "host-not-allowed", "outcome": "403", "toChangeThat": ["allowHosts"]}"#,
+            "service", "403", "allowHosts"
+        ),
+        (
+            "before", 200,
+            #"{"decision": "forward", "reason": "bypass", "outcome": "cache: none", "toChangeThat": ["out"]}"#,
+            "configuration", "cache: none", "out"
+        ),
+        (
+            "before", 200, #"{"decision": "refuse", "reason": "offline", "outcome": "504", "toChangeThat": ["off"]}"#,
+            "permission", "504", "off"
+        ),
+        (
+            "before", 200,
+            #"{"decision": "wait", "reason": "circuit-open", "outcome": "left alone", "toChangeThat": []}"#,
+            "permission", "left alone", ""
+        ),
+        (
+            "load", 502, #"{"title": "Origin not found", "detail": "no address", "advice": "see DNS"}"#, "origin",
+            "Origin not found: no address", "see DNS"
+        ),
+        ("load", 200, #"{"result": "loaded, but", "status": 404}"#, "origin", "it answered 404", "curl -i"),
+        (
+            "after", 200,
+            #"""
+            {"stored": [], "toChangeThat": ["ask the origin"], "storage": {"conditions": [
+             {"met": false, "meaning": "no no-store", "field": "cache-control: no-store"}, {"met": true, "meaning": "x"}]}}
+            """#, "storage", "no no-store: cache-control: no-store", "ask the origin"
+        ),
+        (
+            "after", 200,
+            #"{"decision": "validate", "outcome": "asked each time", "stored": [{}], "toChangeThat": ["override"]}"#,
+            "answer", "asked each time", "override"
+        ),
+        ("load", 500, "nonsense", "origin", "the daemon answered 500", ""),
+        ("before", 200, "nonsense", "daemon", "not JSON", "one version"),
+    ]) func `the first thing that fails is told with its cure, and nothing after it`(
+        question: String, status: Int, answer: String, check: String, found: String, cure: String
+    ) throws {
+        let diagnosis = try diagnosis(question, status, answer)
+        let last = try #require(diagnosis.checks.last)
+        #expect(diagnosis.checks.count { !$0.isGood } == 1)
+        #expect(!last.isGood && last.name == check)
+        #expect(last.found.contains(found), "\(last.found)")
+        #expect(cure.isEmpty ? last.cure == nil : last.cure?.contains(cure) == true, "\(last.cure ?? "")")
+    }
+
+    @Test func `without a daemon that is what is wrong`() throws {
+        let found = try Diagnosis(of: "https://a/b") { method, target in
+            try AdminClient(socket: "/nowhere/larder.sock").ask(method, target)
+        }
+        #expect(found.checks.count == 1)
+        #expect(found.checks[0].found.hasPrefix("no daemon is running"))
+        #expect(found.checks[0].cure?.contains("larder serve") == true)
+        #expect(found.text(.plain).contains("\n      cure           start it with"))
+    }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Foundation
+import Larder
+import LarderIO
+import Testing
+
+@testable import LarderCLI
+
+@Suite("Having programs use a daemon")
+struct RunningTests {
+    @Test(arguments: [
+        (["127.0.0.1:3128", "[::1]:3128"], "http://127.0.0.1:3128"),
+        (["unix:/run/x", "[::1]:3128"], "http://[::1]:3128"),
+        (["0.0.0.0:80"], "http://127.0.0.1:80"), (["[::]:80"], "http://[::1]:80"),
+        (["192.0.2.1:3128"], "http://192.0.2.1:3128"),
+    ]) func `programs are told an address that leads to the daemon`(addresses: [String], url: String) throws {
+        let variables = try ProxyVariables(addresses: addresses, environment: [:])
+        #expect(Set(variables.values.filter { !$0.name.lowercased().hasPrefix("no") }.map(\.value)) == [url])
+        #expect(variables.values.first { $0.name == "no_proxy" }?.value == "localhost,127.0.0.1,::1")
+    }
+
+    @Test func `hosts that need no proxy still need none`() throws {
+        let variables = try ProxyVariables(
+            addresses: ["127.0.0.1:1"], environment: ["NO_PROXY": ".corp.example, localhost"])
+        #expect(variables.values.first { $0.name == "NO_PROXY" }?.value == ".corp.example,localhost,127.0.0.1,::1")
+    }
+
+    @Test(arguments: [[], ["unix:/run/larder/larder.sock"]]) func `without an address there is nothing to tell`(
+        addresses: [String]
+    ) {
+        #expect(throws: CommandFailure.self) { try ProxyVariables(addresses: addresses, environment: [:]) }
+    }
+
+    @Test func `shells are told in their own words`() throws {
+        let variables = try ProxyVariables(addresses: ["127.0.0.1:1"], environment: ["no_proxy": "it's"])
+        let sh = variables.text(for: .sh)
+        #expect(sh.hasPrefix("export http_proxy='http://127.0.0.1:1'\nexport https_proxy="))
+        #expect(sh.contains("export no_proxy='it'\\''s,localhost,127.0.0.1,::1'\n"))
+        let fish = variables.text(for: .fish)
+        #expect(fish.hasPrefix("set -gx http_proxy 'http://127.0.0.1:1';\n"))
+        #expect(fish.contains("'it\\'s,localhost"))
+        #expect(variables.json["https_proxy"]?.string == "http://127.0.0.1:1")
+    }
+
+    @Test func `a shell takes the variables over as they are`() throws {
+        let variables = try ProxyVariables(addresses: ["127.0.0.1:1"], environment: ["no_proxy": "it's $HOME `x`"])
+        let shell = Process()
+        shell.executableURL = URL(fileURLWithPath: "/bin/sh")
+        shell.arguments = ["-c", variables.text(for: .sh) + "printf %s \"$NO_PROXY\""]
+        let pipe = Pipe()
+        shell.standardOutput = pipe
+        try shell.run()
+        let said = String(decoding: try pipe.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+        shell.waitUntilExit()
+        #expect(said == "it's $HOME `x`,localhost,127.0.0.1,::1")
+    }
+
+    @Test(arguments: [
+        (["run"], "name a command"), (["run", "--"], "name a command"), (["warm", "x", "--parallel", "0"], "1 to 64"),
+    ])
+    func `what makes no sense is refused`(arguments: [String], words: String) {
+        #expect {
+            _ = try Program.parseAsRoot(arguments)
+        } throws: { error in
+            Program.message(for: error).contains(words)
+        }
+    }
+
+    // MARK: Warming
+
+    @Test func `a file has a URL on each line`() {
+        let text = "# these\nhttps://a/1\n\n  https://a/2\t\r\n#https://a/3\n/api/4"
+        #expect(Warming.urls(in: Array(text.utf8)) == ["https://a/1", "https://a/2", "/api/4"])
+    }
+
+    @Test func `all are loaded, no more than so many at a time, and failures are told`() {
+        let busy = Lock((now: 0, most: 0))
+        let warming = Warming { url in
+            busy.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
+            defer { busy.withLock { $0.now -= 1 } }
+            let number = Int(url.dropFirst()) ?? 0
+            switch number % 5 {
+            case 0: throw CommandFailure("no \(number)")
+            case 1: return ["result": "up to date; the origin was not asked"]
+            case 2: return ["result": "loaded, but not stored: `larder explain` says why", "status": 200]
+            case 3: return ["result": "loaded, but not stored: `larder explain` says why", "status": 404]
+            default: return ["result": "loaded and stored", "status": 200]
+            }
+        }
+        let told = Lock<[Int]>([])
+        let summary = warming.run((0..<100).map { "/\($0)" }, parallel: 4) { summary in
+            told.withLock { $0.append(summary.total) }
+        }
+        #expect(summary.loaded == 20 && summary.upToDate == 20 && summary.notStored == 20)
+        #expect(summary.failures.count == 40)
+        #expect(Set(summary.failures.map(\.why)).contains("the origin answered 404"))
+        #expect(summary.failures.contains(.init(url: "/5", why: "no 5")))
+        #expect(told.withLock { $0 } == Array(1...100))
+        #expect((1...4).contains(busy.withLock { $0.most }))
+    }
+
+    @Test func `the summary is for people and for programs`() throws {
+        var summary = Warming.Summary()
+        summary.loaded = 12
+        #expect(summary.text(.plain) == "12 loaded, 0 up to date already\n")
+        summary.failures = [.init(url: "https://a/\u{1B}", why: "no")]
+        #expect(summary.text(.plain).hasSuffix(", 1 failed\n  https://a/\\u{1b}: no\n"))
+        #expect(summary.json["failures"]?[0]?["error"]?.string == "no")
+        #expect(summary.json["total"]?.int == 13)
+    }
+
+    @Test func `nothing to load is nothing to do`() {
+        let summary = Warming { _ in .null }.run([], parallel: 8) { _ in }
+        #expect(summary == Warming.Summary())
+    }
+}
