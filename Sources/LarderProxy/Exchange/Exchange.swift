@@ -169,7 +169,8 @@ final class Exchange {
         case let error as Problem: problem = error
         case let error as ParseError: problem = .malformed(error)
         case is ClientGone:
-            record.kind = .aborted
+            // Leaving is how a stream of events ends.
+            if record.kind != .own { record.kind = .aborted }
             isPersistent = false
             throw error
         case let error as IOError: throw error

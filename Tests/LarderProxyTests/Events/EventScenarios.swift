@@ -97,6 +97,8 @@ struct EventScenarios {
             #expect(scene.proxy.events.topicCount == 1)
             await events.wire.close()
             try await eventually("the stream is forgotten") { scene.proxy.events.topicCount == 0 }
+            try await eventually("it is counted") { scene.count(.own) == 1 }
+            #expect(scene.count(.aborted) == 0)
             let told = scene.proxy.registry.feed.last
             _ = try await scene.get("/a")
             #expect(scene.proxy.registry.feed.last == told)
