@@ -128,6 +128,8 @@ public struct Configuration: Sendable {
     package var isOfflineWhenUnreachable = false
     /// Whether the daemon takes the content of POST and QUERY for a part of what is asked for.
     package var isKeyedByContent = false
+    /// The methods that blocks of the daemon's configuration have a pipeline for by name.
+    package var transformedMethods: Set<Method> = []
     /// The longest content of a request, in octets, that the daemon takes for a part of what is asked for.
     package var keyedContentLimit = 1 << 20
     /// Whether the daemon loads what is watched and in error when its origin works again (B-28).

@@ -35,7 +35,15 @@ extension Exchange {
         // Before the client hears of it: who has seen a write succeed must not be answered from before it.
         let promotion =
             onlyReads ? nil : await settleWrite(response.head, configuration, repeatable, service)
-        try await relay(response, service, way, reason, retrieval, promotion)
+        var received = response.head
+        HopByHop.strip(&received.fields, for: .forwardResponse)
+        if !received.fields.contains(.date) { received.fields[.date] = context.dateText() }
+        let status = CacheStatus(.forward(reason)).answered(received.status)
+        switch try await answerOfPipeline(to: response, received, service, configuration, promotion) {
+        case .made(let made): try await send(made, trailers: response.trailers, service, way, status)
+        case .asItCame(let early):
+            try await relay(response, received, after: early, service, way, status, retrieval, promotion)
+        }
     }
 
     /// The request's content, read ahead, where the configuration may need it more than once.
@@ -96,18 +104,16 @@ extension Exchange {
         try await stream.write(out)
     }
 
+    /// - Parameter early: what was read of the content already.
     private func relay(
-        _ response: UpstreamResponse, _ service: RoutedService, _ way: Way, _ reason: ForwardReason,
-        _ retrieval: Retrieval?, _ promotion: Promotion?
+        _ response: UpstreamResponse, _ received: ResponseHead, after early: [ContentChunk], _ service: RoutedService,
+        _ way: Way, _ status: CacheStatus, _ retrieval: Retrieval?, _ promotion: Promotion?
     ) async throws {
-        var received = response.head
-        HopByHop.strip(&received.fields, for: .forwardResponse)
-        if !received.fields.contains(.date) { received.fields[.date] = context.dateText() }
+        var received = received
         if let retrieval, traits.method == .head {
             freshen(retrieval, with: received)
             hideOriginalOctets(of: &received, retrieval)
         }
-        let status = CacheStatus(.forward(reason)).answered(received.status)
         var fields = way.isGateway ? mapped(received.fields, service: service, way: way) : received.fields
         if let retrieval { noteForms(in: &fields, of: received, retrieval.policy) }
         startHead(status: received.status, fields: fields)
@@ -119,8 +125,13 @@ extension Exchange {
             proxyStatus: ProxyStatus(receivedStatus: received.status))
         if traits.method != .head, !traits.isPersistent { isPersistent = false }
         // With the content in one write if it is there; but a stream of events may not begin for long.
-        var isHeadPending = response.isContentAtHand
+        var isHeadPending = response.isContentAtHand || !early.isEmpty
         if !isHeadPending { try await sendHead() }
+        for chunk in early {
+            promotion?.append(chunk)
+            if isHeadPending { try await sendHead(with: [chunk]) } else { try await sendContent([chunk]) }
+            isHeadPending = false
+        }
         while let chunk = try await response.nextChunk() {
             context.counters.add(.received, chunk.count)
             promotion?.append(chunk)

@@ -76,6 +76,7 @@ extension ConfigureBlock {
         if let transformTimeout { configuration.transformTimeout = transformTimeout }
         if let transformedSizeLimit { configuration.transformedSizeLimit = transformedSizeLimit.bytes }
         pipeline?.apply(to: &configuration)
+        if pipeline != nil, let methods { configuration.transformedMethods.formUnion(methods) }
         if let serve { configuration.serving = serve }
         if let reloadOnRecovery { configuration.reloadsOnRecovery = reloadOnRecovery }
         if let codings { configuration.codings = codings.map(\.coding) }

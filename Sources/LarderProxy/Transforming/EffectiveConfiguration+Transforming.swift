@@ -9,6 +9,12 @@ extension EffectiveConfiguration {
     /// Whether clients may get something else than what the origin sent.
     package var mayTransform: Bool { fingerprint != 0 }
 
+    /// Whether that goes for a method that does not read as well: where a block that names it has something to say of
+    /// the pipeline. (A method that nobody names is configured like GET, but need not bring what GET does.)
+    func transforms(_ method: LarderHTTP.Method) -> Bool {
+        mayTransform && frozen.configuration.transformedMethods.contains(method)
+    }
+
     /// Whether what the origin sent goes to the store.
     var storesReceived: Bool { frozen.configuration.pipeline[.rawData].isCached != false }
 

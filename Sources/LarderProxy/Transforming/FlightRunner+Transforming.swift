@@ -6,7 +6,6 @@ import LarderIO
 import LarderRules
 import LarderStores
 import LarderUpstream
-import Logging
 
 /// Responses that go through the pipeline: collected, transformed once, given to everyone who waits, and kept with
 /// what they were made of.
@@ -17,7 +16,7 @@ extension FlightRunner {
         case .none: return false
         case .transformed: return true
         case .tooLarge:
-            logTooLarge(arrival.length)
+            context.proxy.logTooLargeToTransform(launch.uri, arrival.length)
             return false
         }
     }
@@ -48,7 +47,7 @@ extension FlightRunner {
                 try append(chunk, to: content)
                 writer?.append(chunk)
                 guard content.count > context.proxy.transformedContentLimit else { continue }
-                logTooLarge(nil)
+                context.proxy.logTooLargeToTransform(launch.uri, nil)
                 return try await goOn(response, arrival, stored, writer, after: content)
             }
             let made = try await make(of: arrival.head, arrival.times, content)
@@ -77,15 +76,6 @@ extension FlightRunner {
             return try await pass(response, arrival, after: content.chunks)
         }
         try await keep(response, arrival, stored, writer, after: content.chunks)
-    }
-
-    private func logTooLarge(_ length: Int64?) {
-        context.proxy.logger.notice(
-            "too large to be transformed; passed on as it came",
-            metadata: [
-                "url": "\(launch.uri.string)", "octets": "\(length.map(String.init) ?? "more than the limit")",
-                "limit": "\(context.proxy.transformedContentLimit)",
-            ])
     }
 
     /// Tells the readers what was made, and keeps it if it is data that may be kept.
@@ -149,6 +139,8 @@ extension FlightRunner {
     /// Puts what is stored through the pipeline again, because the configuration is another now. Nobody is asked.
     func remake(_ variant: Variant) async throws {
         let memory = launch.resource.memory
+        // Others may have done it between the look at what is stored and the start of this.
+        guard memory.snapshot.variants.contains(where: { $0 === variant }) else { return settle(by: variant) }
         guard variant.rendition == nil else {
             // What it was made of is in the store, if anywhere.
             memory.forgetStoreRead(variance: variant.stored.variance, epoch: epoch)

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Larder
+import LarderHTTP
 import LarderIO
+import Logging
 import Synchronization
 
 /// What transformers have to themselves: threads, and room for the content they work on.
@@ -97,5 +99,17 @@ final class CollectedContent: Sendable {
                 initialised += chunk.count
             }
         }
+    }
+}
+
+extension Proxy {
+    /// Says that what `uri` brought goes on untransformed; its length is nil while it is not known.
+    func logTooLargeToTransform(_ uri: TargetURI, _ length: Int64?) {
+        logger.notice(
+            "too large to be transformed; passed on as it came",
+            metadata: [
+                "url": "\(uri.string)", "octets": "\(length.map(String.init) ?? "more than the limit")",
+                "limit": "\(transformedContentLimit)",
+            ])
     }
 }

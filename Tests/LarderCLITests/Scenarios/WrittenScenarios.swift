@@ -17,11 +17,13 @@ struct WrittenScenarios {
 
     /// A scenario by what a file says about services, variables and whom to forward to.
     static func run(
-        onDisk: Bool = false, _ yaml: String, _ body: (Scenario) async throws -> Void
+        onDisk: Bool = false, _ yaml: String, _ change: (inout Settings) -> Void = { _ in },
+        _ body: (Scenario) async throws -> Void
     ) async throws {
         var problem: (any Error)?
         try await Scenario.run(onDisk: onDisk) { settings, origin in
             do { try take(yaml, origin, into: &settings) } catch { problem = error }
+            change(&settings)
         } _: { (scene) async throws in
             if let problem { throw problem }
             try await body(scene)

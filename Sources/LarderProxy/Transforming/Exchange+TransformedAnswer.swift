@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderRules
+import LarderUpstream
+
+/// Responses to other methods than GET and HEAD, where the configuration has a pipeline for them. Each is its own client's
+/// alone: nothing of it is shared or kept.
+extension Exchange {
+    /// What becomes of a response that is passed through.
+    enum ForwardedAnswer {
+        /// What the pipeline made of it.
+        case made(MadeResponse)
+        /// It goes on as it came, behind what was read of it already.
+        case asItCame(after: [ContentChunk])
+    }
+
+    /// Collects a response for the pipeline of its method, if it has one, and lets the pipeline have it.
+    ///
+    /// - Parameter promotion: takes what the origin sent, whatever the pipeline makes of it.
+    /// - Throws: `PipelineFailure` when there is nothing that the client could get, although the origin has done what it
+    ///   was asked for.
+    func answerOfPipeline(
+        to response: UpstreamResponse, _ received: ResponseHead, _ service: RoutedService,
+        _ configuration: EffectiveConfiguration, _ promotion: Promotion?
+    ) async throws -> ForwardedAnswer {
+        guard traits.method == .other, configuration.transforms(head.method) else { return .asItCame(after: []) }
+        let resource = unregisteredResource(of: service)
+        let limit = context.proxy.transformedContentLimit
+        let length = response.contentLength
+        switch configuration.treatment(of: received, length: length, in: resource, limit: limit) {
+        case .none: return .asItCame(after: [])
+        case .tooLarge:
+            context.proxy.logTooLargeToTransform(uri, length)
+            return .asItCame(after: [])
+        case .transformed: break
+        }
+        let requestTime = context.now()
+        let content = CollectedContent(in: context.proxy.transforming)
+        while let chunk = try await response.nextChunk() {
+            context.counters.add(.received, chunk.count)
+            do throws(TransformersBusy) {
+                try content.append(chunk)
+            } catch {
+                throw PipelineFailure(cause: RequestError(cause: error, timestamp: context.now()))
+            }
+            guard content.count > limit else { continue }
+            context.proxy.logTooLargeToTransform(uri, nil)
+            return .asItCame(after: content.chunks)
+        }
+        content.chunks.forEach { promotion?.append($0) }
+        promotion?.finish()
+        let (sealed, now) = (SealedContent(), context.now())
+        let result = await resource.transform(
+            configuration.frozen.configuration, on: context.proxy.transforming.threads, clock: LoopClock(context.loop),
+            sealing: { sealed.seal(&$0) },
+            {
+                Entity(
+                    content: content.joined(), fields: received.fields, status: received.status, timestamp: now,
+                    requestTime: requestTime, responseTime: now)
+            })
+        return .made(try MadeResponse(result, of: received, content, sealed))
+    }
+
+    /// Sends what the pipeline made.
+    func send(
+        _ made: MadeResponse, trailers: Fields, _ service: RoutedService, _ way: Way, _ status: CacheStatus
+    ) async throws {
+        var fields = made.head.fields
+        // The tag of a response to a write is that of the state the origin keeps (RFC 9110 §8.8.3), not of these octets.
+        if made.isTransformed { fields.remove(.eTag) }
+        startHead(
+            status: made.head.status, fields: way.isGateway ? mapped(fields, service: service, way: way) : fields)
+        finishHead(
+            length: Int64(made.length), cacheStatus: status, proxyStatus: ProxyStatus(receivedStatus: made.head.status))
+        if !traits.isPersistent { isPersistent = false }
+        try await sendHead(with: made.chunks)
+        try await endContent(trailers: made.isTransformed ? Fields() : trailers)
+    }
+
+    /// What transformers see of the URL; nothing is remembered about it.
+    private func unregisteredResource(of service: RoutedService) -> Resource {
+        let partition = service.partition(of: head.fields, from: reach)
+        var key = ResourceKey()
+        key.set(service: service.number, partition: partition, url: uri, spelling: spelling)
+        return service.makeResource(key: key, partition: partition, url: uri)
+    }
+}
