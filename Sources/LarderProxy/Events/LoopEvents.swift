@@ -22,8 +22,9 @@ final class LoopEvents {
     static let heartbeatInterval = Duration.seconds(15)
     /// What the lists of all topics of a loop may hold together before each is cut to its newest event.
     private static let byteLimit = 8 << 20
-    /// How many streams are woken in one turn.
-    private static let slice = 128
+    /// How many streams are woken in one round of the loop's work. The kernel gets its turn after a few rounds, so others
+    /// on the loop wait for some hundred writes at most.
+    private static let slice = 16
 
     init(loop: EventLoop, proxy: Proxy) {
         self.loop = loop

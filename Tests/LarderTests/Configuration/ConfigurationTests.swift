@@ -118,6 +118,15 @@ struct ConfigurationTests {
         #expect(await sentFields(fixture.service.resource("b"))["X-One"] == "1")
     }
 
+    @Test func `B-20 fields go out in the order in which they were set`() async {
+        let names = ["X-Zulu", "X-Alpha", "X-Mike", "X-Bravo", "X-Yankee", "X-Delta"]
+        fixture.service.configure { for name in names { $0.fields[FieldName(name)!] = name } }
+        let sent = await sentFields(fixture.service.resource("a"))
+        var order: [String] = []
+        sent.forEachLine { _, spelling, _ in order.append(String(decoding: spelling, as: UTF8.self)) }
+        #expect(order.map { $0.lowercased() }.filter { $0.hasPrefix("x-") } == names.map { $0.lowercased() })
+    }
+
     @Test func `CF-12 B-33 configuration is frozen until it is invalidated`() {
         let value = Recorder<String>()
         value("old")

@@ -327,17 +327,35 @@ struct LoadTests {
     }
 
     @Test func `B-30 pages are followed by the links between them`() async {
-        fixture.reply("list", .text("1", ["X-Next": "list?page=2"]))
-        fixture.reply("list?page=2", .text("2", ["X-Next": "?page=3"]))
-        fixture.reply("list?page=3", .text("3"))
+        fixture.reply("list", .text("1", [.link: "<list?page=9>; rel=last, <list?page=2>; rel=\"next\""]))
+        fixture.reply("list?page=2", .text("2", [.link: "<?page=3>;rel=next"]))
+        fixture.reply("list?page=3", .text("3", [.link: "<list>; rel=first"]))
         var pages: [String] = []
         var next: Resource? = fixture.service.resource("list")
         while let page = next {
             await page.loadIfNeeded()?.response()
             pages.append(page.text)
-            next = page.optionalRelative(page.latestData?.field("X-Next"))
+            next = page.optionalRelative(page.latestData?.link("next"))
         }
         #expect(pages == ["1", "2", "3"])
+    }
+
+    @Test(arguments: [
+        ("</a>; rel=next", "/a"), ("</a>;REL=\"Prev NEXT\"", "/a"), ("</a,b;c>; rel=next", "/a,b;c"),
+        ("</a>; rel=prev, </b>; rel=next", "/b"), ("</a>; title=\"x, </b>; rel=next\"; rel=up", nil),
+        ("</a>; rel=next; anchor=\"#foo\", </b>; rel=next", "/b"), ("</a>; rel=up; rel=next", nil),
+        ("</a> ; x ; rel = next", "/a"), ("</a>; title=\"\\\"\"; rel=next", "/a"), (", , </a>; rel=next", "/a"),
+        ("</a; rel=next", nil), ("/a; rel=next", nil), ("</a>; rel=\"next", nil), ("</a> rel=next", nil),
+        ("<>; rel=next", ""),
+        ("", nil), ("</a>", nil), ("</a>; rel=nextpage", nil),
+    ]) func `B-30 a link is found by its relation`(line: String, target: String?) {
+        #expect(Entity(content: "", fields: [.link: line], timestamp: fixture.clock.now).link("Next") == target)
+    }
+
+    @Test func `B-30 links stand in as many lines as the origin likes`() {
+        var entity = Entity(content: "", fields: [.link: "</a>; rel=up"], timestamp: fixture.clock.now)
+        entity.fields.append(.link, "</b>; rel=next, </c>; rel=next")
+        #expect(entity.link("next") == "/b")
     }
 
     @Test func `a streamed load drives the same state`() {

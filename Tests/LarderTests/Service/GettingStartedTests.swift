@@ -40,6 +40,18 @@ struct GettingStartedTests {
         #expect(oslo.latestError?.stage == .model)
         #expect(oslo.latestError?.transformer == "transformer JSONValue → Report")
         #expect(oslo.typedContent(as: Report.self)?.wind == 7)
+
+        let list = "https://weather.example/v1/stations"
+        transport.reply(.get, list, .text("1", [.link: "<stations?page=2>; rel=\"next\""]))
+        transport.reply(.get, list + "?page=2", .text("2"))
+        var pages = ""
+        var page: Resource? = weather.resource("stations")
+        while let current = page {
+            await current.loadIfNeeded()?.response()
+            pages += current.text
+            page = current.optionalRelative(current.latestData?.link("next"))
+        }
+        #expect(pages == "12")
         #expect(oslo.child("history").configuration.expirationTime == .seconds(3_600))
     }
 }

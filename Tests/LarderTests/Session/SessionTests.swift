@@ -234,7 +234,7 @@ struct DeduplicationTests {
         }
     }
 
-    @Test func `SH-11 equal requests share work and late ones get what they missed`() async {
+    @Test func `SH-11 B-40 equal requests share work and late ones get what they missed`() async {
         let works = Works()
         let session = works.session.deduplicated()
         let (first, second) = (Recorder<Int>(), Recorder<Int>())
