@@ -177,7 +177,7 @@ struct FlightTests {
         #expect(await Self.readAll(flight, second) == "12345678.")
     }
 
-    @Test func `what has left the window is read from the spool`() async {
+    @Test func `SH-12 what has left the window is read from the spool`() async {
         let flight = flight(window: 4, expecting: 2)
         let spool = TextSpool()
         flight.announce(Self.answer(), spool: spool)

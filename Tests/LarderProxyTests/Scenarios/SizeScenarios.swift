@@ -46,7 +46,7 @@ struct SizeScenarios {
     }
 
     @Test(arguments: Way.allCases)
-    func `HT-11 B-37 32 MiB go through to a quick and to a lagging client, and are stored`(
+    func `SH-12 HT-11 B-37 32 MiB go through to a quick and to a lagging client, and are stored`(
         way: Way
     ) async throws {
         try await Scenario.run(onDisk: true) { (scene) async throws in
