@@ -147,8 +147,8 @@ final class StoreCore: Sendable {
     func failed(_ failure: SQLiteFailure, generation: Int) {
         guard state != .closed else { return }
         emit(.readFailed(failure.description))
-        if failure.kind == .corrupt {
-            queue.post(.reportCorruption(generation: generation, message: failure.message))
+        if failure.isDamage {
+            queue.post(.reportCorruption(generation: generation, failure: failure))
         }
     }
 

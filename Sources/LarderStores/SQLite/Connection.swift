@@ -57,6 +57,9 @@ final class Connection {
     /// How many rows the last insertion, update or deletion touched.
     var changes: Int { Int(sqlite3_changes64(handle)) }
 
+    /// Whether nothing can be written, for whatever reason.
+    var isReadOnly: Bool { sqlite3_db_readonly(handle, "main") != 0 }
+
     var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
     /// Whether and how far the log was written back to the database.

@@ -100,13 +100,15 @@ final class EntityDatabase {
     func transaction(_ body: () throws(SQLiteFailure) -> Void) throws(SQLiteFailure) -> Effects {
         effects = Effects()
         let evictionIDBefore = evictionID
+        // The last one may have failed so badly that not even giving it up was possible.
+        if connection.isInTransaction { try rollback.run() }
         try begin.run()
         do {
             try body()
             try commit.run()
         } catch {
             evictionID = evictionIDBefore
-            // Some failures have rolled back already. One that cannot be is noticed at the next beginning.
+            // Some failures have rolled back already.
             if connection.isInTransaction { try? rollback.run() }
             throw error
         }
@@ -316,8 +318,12 @@ final class EntityDatabase {
             if blocks != nil { effects.fileBytes += content.length }
             return (lastContentID, digest)
         } catch  where error.kind == .constraint {
-            guard let found = try findContent(digest), found.isSame, found.length == content.length else {
-                return nil
+            guard let found = try findContent(digest) else { throw .corrupt("a row of content is where none can be") }
+            guard found.isSame else { return nil }
+            guard found.length == content.length else {
+                // Damage. Those who have it find its row gone when they are read; without it this goes its usual way.
+                try deleteContentRow(id: found.id, length: found.length, file: found.isFile ? digest : nil)
+                return try storeContent(content, blocks: blocks)
             }
             try set(users: found.users + 1, of: found.id)
             if blocks != nil, !found.isFile { effects.freedFiles.insert(digest) }

@@ -7,6 +7,8 @@ struct SQLiteFailure: Error, Sendable {
     enum Kind: Sendable {
         /// The file is not a sound database.
         case corrupt
+        /// The file does not know what our statements are about. They are right, so its schema is not.
+        case schema
         /// The disk, a quota or a limit is full.
         case full
         /// Reading, writing or opening failed for a reason outside the database.
@@ -29,12 +31,18 @@ struct SQLiteFailure: Error, Sendable {
     var kind: Kind {
         switch code & 0xff {
         case SQLITE_CORRUPT, SQLITE_NOTADB: .corrupt
+        case SQLITE_ERROR, SQLITE_SCHEMA, SQLITE_MISMATCH, SQLITE_FORMAT: .schema
         case SQLITE_FULL: .full
         case SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH: .disk
         case SQLITE_CONSTRAINT: .constraint
         default: .other
         }
     }
+}
+
+extension SQLiteFailure {
+    /// Whether nothing can be done with the file but to set it aside.
+    var isDamage: Bool { kind == .corrupt || kind == .schema }
 }
 
 extension SQLiteFailure: CustomStringConvertible {

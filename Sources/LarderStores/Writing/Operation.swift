@@ -110,7 +110,7 @@ enum Command: Sendable {
     /// A file that no row seemed to refer to.
     case checkOrphan(ContentDigest)
     /// A reader found the database damaged; `generation` says which.
-    case reportCorruption(generation: Int, message: String)
+    case reportCorruption(generation: Int, failure: SQLiteFailure)
     case removeAll(Removal)
     case wipe(Removal)
     case flush(UnsafeContinuation<Void, Never>)

@@ -22,7 +22,7 @@ extension StoreWriter {
         try createFile(core.databasePath)
         do {
             try openExisting()
-        } catch  where error.kind == .corrupt {
+        } catch  where error.isDamage {
             // Still closed: nobody else has it open either.
             putAside(reason: error.message)
             try createFile(core.databasePath)
@@ -39,6 +39,7 @@ extension StoreWriter {
             if case .foreign(let reason) = finding { throw .useless(reason) }
             return
         }
+        try checkMayBeWritten(connection)
         try connection.execute(
             """
             PRAGMA synchronous = NORMAL;
@@ -67,13 +68,19 @@ extension StoreWriter {
         do {
             // Pages that are only in the log are no loss; with all of it written back, the length must be right.
             guard try connection.checkpoint(.passive) == 0 else { return }
-        } catch  where error.kind != .corrupt {
+        } catch  where !error.isDamage {
             // The disk may be full, and reading can go on all the same.
             return
         }
         let pages = try connection.integer("PRAGMA page_count")
         guard fileLength(core.databasePath) < pages * Schema.pageSize else { return }
         throw .corrupt("the file is shorter than it says")
+    }
+
+    /// SQLite takes a file for read-only when the system says so, or when a damaged octet of its header does.
+    private func checkMayBeWritten(_ connection: Connection) throws(SQLiteFailure) {
+        guard connection.isReadOnly, (try? createFile(core.databasePath)) != nil else { return }
+        throw .corrupt("its header says that it may only be read")
     }
 
     private func createFile(_ path: String) throws(DiskFailure) {
@@ -91,6 +98,19 @@ extension StoreWriter {
     /// The database is damaged: keeps it for whoever wants to know why, and begins another.
     func setAside(reason: String) {
         replaceDatabase { putAside(reason: reason) }
+    }
+
+    /// A reader found the database of no use. It may have come while a new one was not complete yet.
+    func examine(_ failure: SQLiteFailure) {
+        if failure.kind == .schema {
+            do {
+                _ = try EntityReader(path: core.databasePath, generation: core.generation, mappedBytes: 0)
+                return
+            } catch {
+                guard error.isDamage else { return }
+            }
+        }
+        setAside(reason: failure.message)
     }
 
     func wipe(_ removal: Removal) {

@@ -75,7 +75,7 @@ final class StoreWriter {
         checkIdentity()
         do {
             try write(batch)
-        } catch  where error.kind == .corrupt {
+        } catch  where error.isDamage {
             // What was to be written is sound; it goes into the database that takes the place of this one.
             setAside(reason: error.message)
             do {
@@ -94,7 +94,7 @@ final class StoreWriter {
         var begun: [Removal] = []
         var ended: [(removal: Removal, removed: Int)] = []
         var flushes: [UnsafeContinuation<Void, Never>] = []
-        var corruption: (generation: Int, message: String)?
+        var corruption: (generation: Int, failure: SQLiteFailure)?
         let effects = try database.transaction { () throws(SQLiteFailure) in
             for entry in batch.entries {
                 switch entry {
@@ -113,7 +113,7 @@ final class StoreWriter {
                     ended.append((removal, slice.removed))
                     if slice.mayBeMore { begun.append(removal) }
                 case .command(.flush(let continuation)): flushes.append(continuation)
-                case .command(.reportCorruption(let generation, let message)): corruption = (generation, message)
+                case .command(.reportCorruption(let generation, let failure)): corruption = (generation, failure)
                 case .command(.checkOrphan), .command(.wipe): break
                 }
             }
@@ -125,7 +125,7 @@ final class StoreWriter {
             if !begun.contains(where: { $0 === removal }) { core.queue.end(removal) }
         }
         for flush in flushes { flush.resume() }
-        if let corruption, corruption.generation == core.generation { setAside(reason: corruption.message) }
+        if let corruption, corruption.generation == core.generation { examine(corruption.failure) }
     }
 
     private func perform(
@@ -287,7 +287,7 @@ final class StoreWriter {
                 try database.connection.checkpoint(.truncate)
             }
             return mayVacuum || !removals.isEmpty
-        } catch  where error.kind == .corrupt {
+        } catch  where error.isDamage {
             setAside(reason: error.message)
             return true
         } catch {
@@ -339,21 +339,28 @@ final class StoreWriter {
     /// After a failure: makes sure that everything needed is there and can be written. Returns whether it is.
     private func tryAgain() -> Bool {
         do {
-            checkIdentity()
-            try core.files.prepare()
-            if database == nil { try open() }
-            if let database {
-                _ = try makeRoom(for: 0)
-                try probe(database)
+            do {
+                try makeUsable()
+            } catch let failure as SQLiteFailure where failure.isDamage {
+                setAside(reason: failure.message)
+                try makeUsable()
             }
             core.recovered()
             return true
         } catch {
-            if let failure = error as? SQLiteFailure, failure.kind == .corrupt { setAside(reason: failure.message) }
             core.postponeRetry()
             core.queue.letGoOfWaiting()
             return false
         }
+    }
+
+    private func makeUsable() throws {
+        checkIdentity()
+        try core.files.prepare()
+        if database == nil { try open() }
+        guard let database else { throw SQLiteFailure.missing("there is no database") }
+        _ = try makeRoom(for: 0)
+        try probe(database)
     }
 
     /// The rows that removals were about are gone with their database.
