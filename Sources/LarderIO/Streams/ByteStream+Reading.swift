@@ -25,13 +25,16 @@ extension ByteStream {
         guard isOpen else { throw closedError("read") }
         precondition(buffer.count > 0, "reading needs room")
         if let tls { return try tls.read(into: buffer, of: self) }
-        guard isReadable else { return nil }
+        guard isReadable || breakWasMissed() else { return nil }
         while true {
             let count = Glibc.recv(descriptor, buffer.baseAddress, buffer.count, 0)
             if count >= 0 {
                 // Less than there was room for: the socket is drained, and the kernel will report what comes
                 // next. Not so once the peer has closed: there is no further report, so read on to the end.
-                if count < buffer.count, count > 0, !isPeerClosed { isReadable = false }
+                if count < buffer.count, count > 0, !isPeerClosed {
+                    isReadable = false
+                    isEmptyUnlessBroken = true
+                }
                 return count
             }
             switch errno {
@@ -44,12 +47,27 @@ extension ByteStream {
         }
     }
 
+    /// Whether the connection broke together with the octets that were read last. Costs a system call, once.
+    private func breakWasMissed() -> Bool {
+        guard isEmptyUnlessBroken else { return false }
+        isEmptyUnlessBroken = false
+        guard hasBroken else { return false }
+        isReadable = true
+        return true
+    }
+
+    /// Whether an error waits on the socket, which is left in place for whoever reads.
+    var hasBroken: Bool {
+        var query = pollfd(fd: descriptor, events: 0, revents: 0)
+        return poll(&query, 1, 0) > 0 && Int32(query.revents) & (POLLERR | POLLHUP) != 0
+    }
+
     /// Whether something is there to be read: octets, the end or an error. Reads nothing, but asks the kernel if it
     /// is not known, and lets TLS take in what is only its own. A connection that has it is not fit to be used again.
     package var hasPendingInput: Bool {
         guard isOpen else { return true }
         if let tls { return tls.hasInput(of: self) }
-        guard isReadable else { return false }
+        guard isReadable || breakWasMissed() else { return false }
         var octet: UInt8 = 0
         guard recv(descriptor, &octet, 1, SocketKind.peek) < 0, errno == EAGAIN else { return true }
         isReadable = false

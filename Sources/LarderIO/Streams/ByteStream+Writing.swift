@@ -59,6 +59,7 @@ extension ByteStream {
             guard isWritable else { return false }
             let sent = send(&parts)
             if sent >= 0 {
+                isEmptyUnlessBroken = false
                 parts.advance(by: sent)
                 continue
             }

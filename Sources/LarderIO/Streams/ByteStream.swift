@@ -19,6 +19,9 @@ package final class ByteStream {
 
     /// The kernel has reported input and has not been found empty since.
     var isReadable = false
+    /// The socket counts as empty because a receive did not fill its buffer. A reset that came in one event with those
+    /// octets looks like octets alone and is not reported again; a send that succeeds afterwards rules it out.
+    var isEmptyUnlessBroken = false
     /// The kernel has room for output as far as is known. True until it refuses some.
     package internal(set) var isWritable = true
     /// The peer has ended its side or the connection broke; there may still be octets to read.
@@ -282,12 +285,9 @@ package final class ByteStream {
         }
     }
 
-    /// Whether the connection broke. libevent reports a reset as readable and writable, without EV_CLOSED;
-    /// asking by `poll` leaves the error in place for whoever reads.
+    /// Whether the connection broke. libevent reports a reset as readable and writable, without EV_CLOSED.
     private func isBroken(_ kinds: Int32) -> Bool {
-        guard kinds & EV_WRITE != 0 else { return false }
-        var query = pollfd(fd: descriptor, events: 0, revents: 0)
-        return poll(&query, 1, 0) > 0 && Int32(query.revents) & (POLLERR | POLLHUP) != 0
+        kinds & EV_WRITE != 0 && hasBroken
     }
 }
 

@@ -43,6 +43,43 @@ struct ByteStreamTests {
         #expect(ends == (0..<200).map { $0 % 2 == 0 ? "last words" : "" })
     }
 
+    @Test(arguments: [AF_UNIX, AF_INET])
+    func `data and a reset in one edge are both noticed`(family: Int32) async throws {
+        let ends = try await onLoop { loop in
+            var ends: [String] = []
+            // A reset that goes unnoticed makes the first wait as long as its deadline.
+            while ends.count < 40, ends.last != "timedOut" {
+                let (stream, peer) = try streamAndPeer(on: loop, family)
+                defer { stream.close() }
+                stream.setDeadline(after: .seconds(10))
+                // A Unix socket that is closed with something unread is a broken one.
+                try await stream.write(Array("unread".utf8))
+                peer.send("last words")
+                peer.reset()
+                ends.append(try await stream.readSome().text)
+                do throws(IOError) {
+                    ends.append("\(try await stream.readSome().count)")
+                } catch {
+                    ends.append("\(error.code)")
+                }
+            }
+            return ends
+        }
+        #expect(ends == (0..<40).map { $0 % 2 == 0 ? "last words" : "connectionReset" })
+    }
+
+    @Test func `a stream that broke after its last octets has input`() async throws {
+        let hasInput = try await onLoop { loop in
+            let (stream, peer) = try streamAndPeer(on: loop, AF_INET)
+            defer { stream.close() }
+            peer.send("whole answer")
+            peer.reset()
+            _ = try await stream.readSome()
+            return stream.hasPendingInput
+        }
+        #expect(hasInput)
+    }
+
     @Test func `parts of a write arrive in order, whatever their number`() async throws {
         for count in [0, 1, 2, 4, 5, 63, 64] {
             let heard = try await onLoop { loop in
