@@ -11,7 +11,9 @@ extension WriteQueue {
                 if state.isHurried || state.isClosing || state.bytes >= groupBytes || now >= due {
                     return .done(take(from: &state))
                 }
-                return .wait(until: min(due, idleDeadline))
+                // A group that is not due leaves time to look after the house, which nothing else does while
+                // there is always something waiting.
+                return now >= idleDeadline ? .done(.idle) : .wait(until: min(due, idleDeadline))
             }
             if state.isClosing { return .done(.close) }
             if now >= idleDeadline || state.isHurried {

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderHTTP
+import Testing
+
+@testable import LarderStores
+
+@Suite("What the writing thread is to do next", .timeLimit(.minutes(1)))
+struct WriteQueueTests {
+    private func queue(interval: Duration) -> WriteQueue {
+        var settings = StoreSettings(path: "", diskLimit: 256 << 20, now: { Timestamp(seconds: 0) })
+        settings.commitInterval = interval
+        return WriteQueue(settings: settings, index: KeyIndex())
+    }
+
+    private func isIdle(_ work: WriteQueue.Work) -> Bool { if case .idle = work { true } else { false } }
+
+    @Test func `a group that is not due leaves time to look after the house`() {
+        let queue = queue(interval: .seconds(3600))
+        #expect(queue.post(.checkOrphan(ContentDigest(of: [1]))))
+        // Due at once; this once kept the thread turning until the group was due.
+        #expect(isIdle(queue.next(idleDeadline: 0)))
+        #expect(isIdle(queue.next(idleDeadline: monotonicNow() + 1_000_000)))
+    }
+
+    @Test func `a group that is due comes before anything else`() {
+        let queue = queue(interval: .zero)
+        #expect(queue.post(.checkOrphan(ContentDigest(of: [1]))))
+        guard case .batch(let batch) = queue.next(idleDeadline: 0) else {
+            Issue.record("there was something to commit")
+            return
+        }
+        #expect(batch.entries.count == 1)
+        #expect(isIdle(queue.next(idleDeadline: 0)))
+    }
+}
