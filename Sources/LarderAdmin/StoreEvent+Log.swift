@@ -21,6 +21,8 @@ extension StoreEvent {
             logger.error(
                 "the database was damaged and is kept under another name; a new one was begun",
                 metadata: ["path": "\(path)", "reason": "\(reason)"])
+        case .databaseLost:
+            logger.error("the database was deleted or replaced while it was used; a new one was begun")
         case .damagedEntity(let url, let reason):
             logger.warning(
                 "a damaged entity was removed",

@@ -34,6 +34,8 @@ package enum StoreEvent: Hashable, Sendable {
     case recovered
     /// The database is beyond repair, is kept under another name, and was replaced by an empty one.
     case setAside(path: String, reason: String)
+    /// Someone deleted or replaced the database while it was used; an empty one was begun.
+    case databaseLost
     /// A stored entity was not what had been written; it has been removed.
     case damagedEntity(url: String, reason: String)
     /// Stored content was not what had been written; it has been removed.
@@ -54,6 +56,7 @@ extension StoreEvent: CustomStringConvertible {
         case .degraded(let reason): "Writing fails: \(reason)"
         case .recovered: "Writing works again."
         case .setAside(let path, let reason): "The database was set aside as \(path): \(reason)"
+        case .databaseLost: "The database was deleted or replaced by someone else; another was begun."
         case .damagedEntity(let url, let reason):
             "The entity of \(StoreEvent.shown(url)) was damaged and was removed: \(reason)"
         case .damagedContent(let digest, let reason): "The content \(digest) was damaged and was removed: \(reason)"

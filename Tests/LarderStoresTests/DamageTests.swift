@@ -103,7 +103,9 @@ struct DamageTests {
         let database = source.contents(of: "larder.db")
         let schema = try #require(database.firstRange(of: Array("CREATE TABLE entity".utf8))).lowerBound
         let state = try #require(database.firstRange(of: Array("CREATE TABLE state".utf8))).lowerBound
-        let header = [0, 16, 18, 19, 20, 21, 24, 28, 31, 35, 39, 40, 47, 52, 59, 63, 67, 71, 92, 96, 100, 103, 105, 108]
+        let header = [
+            0, 16, 18, 19, 20, 21, 24, 28, 31, 35, 39, 40, 47, 52, 59, 63, 67, 71, 92, 96, 100, 103, 105, 108,
+        ]
         for offset in header + [schema + 3, schema + 14, schema + 30, schema + 60, schema + 200, state + 30] {
             for bits: UInt8 in [0x01, 0x80] { try await harm(database, at: offset, flipping: bits) }
         }

@@ -114,6 +114,74 @@ struct FullDiskTests {
         await second.close()
     }
 
+    /// A disk of `size` under `path`, which `body` may hide and show again.
+    private func onDisk(_ size: String, _ body: (String) async throws -> Void) async throws {
+        let directory = TemporaryDirectory()
+        let path = directory.path + "/disk"
+        mkdir(path, 0o700)
+        try #require(mount("tmpfs", path, "tmpfs", 0, "size=\(size)") == 0, "errno \(errno)")
+        defer { umount2(path, Int32(MNT_DETACH)) }
+        try await body(path)
+    }
+
+    @Test(.enabled(if: getuid() == 0, "only root can mount a disk"), arguments: [3000, 90_000])
+    func `a disk that turns read-only is read from, and written to when it may be`(size: Int) async throws {
+        try await onDisk("32m") { path in
+            let log = EventLog()
+            var settings = StoreSettings(path: path + "/cache", diskLimit: 256 << 20, now: { Timestamp(seconds: 0) })
+            settings.coolDown = .milliseconds(1)
+            let store = try SQLiteStore.open(settings) { log.record($0) }
+            for number in 0..<20 { store.put(key("\(number)"), content("\(number)", size)) }
+            await store.flush()
+            // Whatever is opened by its name from now on lies on a disk that may only be read.
+            try #require(mount(path, path, nil, UInt(MS_BIND), nil) == 0)
+            let readOnly = UInt(MS_REMOUNT | MS_BIND | MS_RDONLY)
+            try #require(mount(nil, path, nil, readOnly, nil) == 0)
+            store.put(key("large"), content("large", 90_000))
+            await store.flush()
+            await log.first { $0.isDegraded }
+            guard case .degraded(let reason) = store.statistics.state else {
+                Issue.record("the store works: \(store.statistics.state)")
+                return
+            }
+            #expect(reason.contains("Read-only file system"))
+            for number in 0..<20 {
+                #expect(await store.contents(key("\(number)")) == [content("\(number)", size)])
+            }
+            #expect(await store.read(key("large")).isEmpty)
+            umount2(path, Int32(MNT_DETACH))
+            await log.first { $0 == .recovered }
+            store.put(key("later"), content("later", size))
+            await store.flush()
+            #expect(await store.contents(key("later")) == [content("later", size)])
+            #expect(await store.contents(key("1")) == [content("1", size)])
+            await store.close()
+        }
+    }
+
+    @Test(.enabled(if: getuid() == 0, "only root can mount a disk"))
+    func `a disk that is taken away is done without, and what takes its place is used`() async throws {
+        try await onDisk("32m") { path in
+            let log = EventLog()
+            var settings = StoreSettings(path: path + "/cache", diskLimit: 256 << 20, now: { Timestamp(seconds: 0) })
+            settings.coolDown = .milliseconds(1)
+            let store = try SQLiteStore.open(settings) { log.record($0) }
+            store.put(key("a"), content("a", 90_000))
+            await store.flush()
+            umount2(path, Int32(MNT_DETACH))
+            store.put(key("b"), content("b", 3000))
+            await log.first { $0 == .databaseLost }
+            while store.statistics.state != .open { await store.flush() }
+            for name in ["b", "c"] {
+                store.put(key(name), content(name, 90_000))
+                await store.flush()
+                #expect(await store.contents(key(name)) == [content(name, 90_000)])
+            }
+            #expect(await store.read(key("a")).isEmpty)
+            await store.close()
+        }
+    }
+
     @Test func `a directory that cannot be made is an error that says so`() throws {
         let settings = StoreSettings(path: "/proc/larder", diskLimit: 256 << 20, now: { Timestamp(seconds: 0) })
         let error = #expect(throws: StoreError.self) { try SQLiteStore.open(settings) { _ in } }

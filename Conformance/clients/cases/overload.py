@@ -98,7 +98,7 @@ def directory(context):
     await_state(daemon, "working")
 
 
-@case("overload", "a full disk: all is served, status and log say so, it recovers; a read-only one is refused")
+@case("overload", "a disk that is full, read-only or taken away: all is served, status and log say so, it recovers")
 def disks(context):
     context.command("unshare")
     if context.run(["unshare", "-rm", "mount", "-t", "tmpfs", "none", "/mnt"], check=False).returncode != 0:
@@ -141,6 +141,30 @@ def inside(context):
     await_state(daemon, "working")
     expect_equal(fetch(daemon, origin, "/after/1"), (False, True), "after there is room again")
     daemon.wait_for_log("can be written again", start)
+
+    # Read-only: what is opened by its name is; what is open stays writable, as for a system that is being repaired.
+    start = len(daemon.log())
+    mount("--bind", str(disk))
+    mount("-o", "remount,ro,bind")
+    for number in range(20):
+        expect_equal(fetch(daemon, origin, f"/unwritable/{number}")[1], True, "content on a read-only disk")
+    said = daemon.wait_for_log("cannot be written", start)
+    expect_in("Read-only file system", said, "why")
+    await_state(daemon, "reading only")
+    expect_equal(fetch(daemon, origin, "/after/1"), (True, True), "what was stored before")
+    subprocess.run(["umount", str(disk)], check=True, capture_output=True)
+    await_state(daemon, "working")
+    daemon.wait_for_log("can be written again", start)
+    expect_equal(fetch(daemon, origin, "/after/2"), (False, True), "after it may be written again")
+
+    # Taken away: what is under its name now is another disk, and empty.
+    subprocess.run(["umount", "--lazy", str(disk)], check=True, capture_output=True)
+    for number in range(40):
+        expect_equal(fetch(daemon, origin, f"/away/{number}")[1], True, "content without the disk")
+        time.sleep(0.02)
+    daemon.wait_for_log("deleted or replaced", start)
+    await_state(daemon, "working")
+    mount("-t", "tmpfs", "-o", "size=8m", "none")
 
     if problem := daemon.stop():
         raise Failed(problem)

@@ -92,7 +92,7 @@ extension StoreWriter {
     /// Notices that someone took the database away. What is written to it then would be lost.
     func checkIdentity() {
         guard database != nil, identity != FileIdentity(core.databasePath) else { return }
-        replaceDatabase { core.emit(.setAside(path: "", reason: "the database was deleted or replaced")) }
+        replaceDatabase { core.emit(.databaseLost) }
     }
 
     /// The database is damaged: keeps it for whoever wants to know why, and begins another.
@@ -153,11 +153,13 @@ extension StoreWriter {
     private func putAside(reason: String) {
         removeSetAside()
         let target = "\(core.databasePath).corrupt-\(core.settings.now().seconds)"
-        rename(core.databasePath, target)
+        // Where nothing may be renamed nothing can be begun either: opening fails again, and is tried later.
+        let isKept = rename(core.databasePath, target) == 0
+        guard isKept || errno == ENOENT else { return }
         // Without its database the log means nothing; beside the next database it would do harm.
         for suffix in ["-wal", "-shm"] { unlink(core.databasePath + suffix) }
         setAsideBytes = fileLength(target)
-        core.emit(.setAside(path: target, reason: reason))
+        core.emit(isKept ? .setAside(path: target, reason: reason) : .databaseLost)
     }
 
     /// Deletes databases that were set aside earlier.
