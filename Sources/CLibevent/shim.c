@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
+#include <malloc.h>
 #include "CLibevent.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -70,3 +71,5 @@ pid_t larder_spawn(
     }
     return process;
 }
+
+void larder_release_memory(void) { malloc_trim(0); }

@@ -37,6 +37,7 @@ enum DaemonRunner {
         if let watchdog = Watchdog(environment: loader.environment) {
             keepAlive(daemon.proxy, by: watchdog, notifier, on: control)
         }
+        releaseMemory(after: daemon.proxy, on: control)
         notifier.send(.ready, .status(serving(loaded.settings)))
 
         let reloader = Reloader(loader: loader, daemon: daemon, log: log, notifier: notifier)
@@ -97,6 +98,17 @@ enum DaemonRunner {
             throw CommandFailure(
                 "cannot make the directory of \(path): \(error)",
                 advice: "make it, or name another place in `cache.path` or `admin.socket`")
+        }
+    }
+
+    /// Gives memory back whenever there is little to do.
+    private static func releaseMemory(after proxy: Proxy, on control: EventLoop) {
+        control.spawn { loop in
+            var release = MemoryRelease()
+            while true {
+                await loop.sleep(for: MemoryRelease.interval)
+                if release.isDue(turns: proxy.loopStatistics.reduce(0) { $0 + $1.turns }) { MemoryRelease.perform() }
+            }
         }
     }
 

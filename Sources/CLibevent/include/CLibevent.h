@@ -22,6 +22,10 @@ int larder_peer_user(int fd, uid_t *user);
 /* pipe2 is a GNU extension. Answers -1 with errno like pipe; both ends are closed on exec. */
 int larder_pipe(int ends[2]);
 
+/* malloc_trim is in a header that Swift's view of glibc leaves out. Gives every whole page that holds nothing back to
+   the system, whichever thread it was freed by. */
+void larder_release_memory(void);
+
 /* pidfd_open and posix_spawn_file_actions_addclosefrom_np are extensions. Starts the program at `path` in a process
    group of its own, with `input`, `output` and `errors` as its first three descriptors and no others, signals as a
    new program expects them. Answers its process id and gives a descriptor that becomes readable when it ends; or

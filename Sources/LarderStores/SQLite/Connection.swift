@@ -54,6 +54,9 @@ final class Connection {
         return try statement.step() ? statement.text(0) : ""
     }
 
+    /// Gives up the memory for pages that nothing needs at the moment.
+    func releaseMemory() { sqlite3_db_release_memory(handle) }
+
     /// How many rows the last insertion, update or deletion touched.
     var changes: Int { Int(sqlite3_changes64(handle)) }
 

@@ -286,7 +286,10 @@ final class StoreWriter {
             if fileLength(core.databasePath + "-wal") > checkpointBytes * 3 {
                 try database.connection.checkpoint(.truncate)
             }
-            return mayVacuum || !removals.isEmpty
+            let isDone = !mayVacuum && removals.isEmpty
+            // The system keeps the pages that are read again soon, and may give their room to others.
+            if isDone { database.connection.releaseMemory() }
+            return !isDone
         } catch  where error.isDamage {
             setAside(reason: error.message)
             return true
