@@ -3,7 +3,8 @@
 /// A run of content octets that is filled once and then only read, so that any number of clients, the store and
 /// the pipeline share it without copying.
 public final class ContentChunk: Sendable {
-    /// The octets. Read-only once the chunk has left the function that made it; valid as long as the chunk lives.
+    /// The octets. Valid as long as the chunk lives.
+    // nonisolated(unsafe): only read once the chunk has left the function that made it.
     package nonisolated(unsafe) let base: UnsafeMutableRawPointer
     /// Octets.
     public let count: Int

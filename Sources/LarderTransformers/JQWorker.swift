@@ -15,11 +15,7 @@ package enum JQWorker {
         guard arguments.count == 2, let seconds = UInt32(arguments[0]), let memory = UInt(arguments[1]) else {
             return 64
         }
-        var limit = rlimit(rlim_cur: rlim_t(memory), rlim_max: rlim_t(memory))
-        var noFile = rlimit(rlim_cur: 0, rlim_max: 0)
-        guard setrlimit(__rlimit_resource_t(RLIMIT_DATA.rawValue), &limit) == 0,
-            setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &noFile) == 0
-        else { return 71 }
+        guard limit(RLIMIT_CORE, to: 0), isSanitized || limit(RLIMIT_DATA, to: memory) else { return 71 }
         guard let program = read(), program.kind == .program else { return 65 }
         do throws(JQInterpreter.Failure) {
             let interpreter = try JQInterpreter(String(decoding: program.octets, as: UTF8.self))
@@ -33,6 +29,18 @@ package enum JQWorker {
             _ = write(JQFrame(.failure, Array(error.message.utf8)))
         }
         return 0
+    }
+
+    // The sanitizers reserve more memory than any limit could allow.
+    #if SANITIZED
+        private static let isSanitized = true
+    #else
+        private static let isSanitized = false
+    #endif
+
+    private static func limit(_ resource: __rlimit_resource, to value: UInt) -> Bool {
+        var limit = rlimit(rlim_cur: rlim_t(value), rlim_max: rlim_t(value))
+        return setrlimit(__rlimit_resource_t(resource.rawValue), &limit) == 0
     }
 
     private static func answer(_ interpreter: JQInterpreter, _ value: [UInt8]) -> JQFrame {

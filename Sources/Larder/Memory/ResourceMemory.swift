@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import LarderHTTP
+import LarderHTTP
 import LarderIO
 package import LarderRules
 import Synchronization

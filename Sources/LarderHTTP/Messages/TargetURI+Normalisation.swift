@@ -198,7 +198,7 @@ extension TargetURI {
 }
 
 /// The query of a base that has none.
-private nonisolated(unsafe) let nothing = UnsafeRawBufferPointer(start: nil, count: 0)  // no octets to race for
+private var nothing: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
 private let httpPrefix = Array("http://".utf8)
 private let httpsPrefix = Array("https://".utf8)
 
