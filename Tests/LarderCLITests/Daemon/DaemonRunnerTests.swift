@@ -100,7 +100,10 @@ private final class Home {
         let process = Process()
         process.executableURL = try Home.program
         process.arguments = ["serve", "--config", directory + "/larder.yaml"]
-        process.environment = ["NOTIFY_SOCKET": manager.name, "HOME": directory].merging(environment) { $1 }
+        // Of the tests' own environment only what sanitizers are told.
+        let sanitizers = ProcessInfo.processInfo.environment.filter { $0.key.hasSuffix("SAN_OPTIONS") }
+        process.environment = ["NOTIFY_SOCKET": manager.name, "HOME": directory]
+            .merging(sanitizers) { $1 }.merging(environment) { $1 }
         process.standardError = log
         try process.run()
         return process

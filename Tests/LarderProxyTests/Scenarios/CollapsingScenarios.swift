@@ -30,7 +30,7 @@ struct CollapsingScenarios {
             }
             #expect(leaders == 1)
             #expect(scene.origin.seen.count == 1)
-            #expect(scene.count(.collapsed) == 999)
+            try await eventually("they are counted") { scene.count(.collapsed) == 999 }
         }
     }
 

@@ -398,7 +398,7 @@ struct ProtocolScenarios {
             await request.close()
             #expect(try await client.end() == .closed)
             try await eventually("the tunnel is counted out") { scene.proxy.openTunnels == 0 }
-            #expect(scene.count(.tunnel) == 1)
+            try await eventually("it is counted") { scene.count(.tunnel) == 1 }
         }
     }
 
