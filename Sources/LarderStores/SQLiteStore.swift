@@ -43,6 +43,7 @@ package final class SQLiteStore: EntityStore {
             let writer = StoreWriter(core: core)
             writer.begin()
             isOpen.change { $0 = true }
+            writer.examine()
             writer.run()
         }
         guard let writer else {
@@ -277,6 +278,7 @@ package final class SQLiteStore: EntityStore {
         return StoreStatistics(
             state: core.state, entries: counts.entries, bytesOnDisk: core.bytesOnDisk, limit: core.limit,
             pendingOperations: core.queue.pendingOperations, pendingBytes: core.queue.heldOctets,
-            evictions: counts.evictions, droppedWrites: counts.droppedWrites, damaged: counts.damaged)
+            evictions: counts.evictions, droppedWrites: counts.droppedWrites, damaged: counts.damaged,
+            longestTransaction: .nanoseconds(counts.longestTransaction))
     }
 }

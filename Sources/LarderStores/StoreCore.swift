@@ -24,6 +24,8 @@ final class StoreCore: Sendable {
         var evictions = 0
         var droppedWrites = 0
         var damaged = 0
+        /// Nanoseconds.
+        var longestTransaction: Int64 = 0
         /// The database, its log and index, and what was set aside; as of the last commit.
         var databaseBytes: Int64 = 0
         /// Files that rows refer to.

@@ -90,4 +90,7 @@ package struct StoreStatistics: Sendable {
     package var evictions: Int
     package var droppedWrites: Int
     package var damaged: Int
+    /// The longest that a transaction of the writer took since the store was opened. Readers do not wait for one,
+    /// but writes do.
+    package var longestTransaction = Duration.zero
 }

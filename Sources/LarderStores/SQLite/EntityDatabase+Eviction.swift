@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+import Larder
 import LarderHTTP
 
 /// Making room: which entities go, and what is done about the pages they leave.
 ///
-/// A hand goes round through the rows in the order of writing. A key that was read since the hand last came by is
-/// passed over, once; everything else goes. New rows lie far ahead of the hand, and a crowd of rows that nobody
-/// reads a second time only pushes out itself: what is in use outlives it. (This is the SIEVE policy, with the
-/// coarsest of marks.) An entity that has expired is not passed over, as it cannot be used without its origin.
+/// `EvictionHands` say which rows are looked at. One whose key was used since is passed over, once; everything else
+/// goes, so that a crowd of rows that nobody reads a second time only pushes out itself. An entity that has expired
+/// is not passed over, as it cannot be used without its origin.
 extension EntityDatabase {
     struct EvictionSlice {
         var examined = 0
@@ -20,17 +20,26 @@ extension EntityDatabase {
         var expires: Int64?
     }
 
-    /// Looks at up to `limit` rows.
-    func evict(atMost limit: Int, index: KeyIndex, now: Timestamp) throws(SQLiteFailure) -> EvictionSlice {
-        var candidates = try candidates(limit)
-        if candidates.count < limit {
-            evictionID = 0
-            if candidates.isEmpty { candidates = try self.candidates(limit) }
+    /// Looks at up to `limit` of `entries` rows.
+    func evict(
+        atMost limit: Int, of entries: Int, index: KeyIndex, now: Timestamp
+    ) throws(SQLiteFailure) -> EvictionSlice {
+        var range = hands.next(entries: entries, newest: lastEntityID, atMost: limit)
+        var candidates = try candidates(in: range)
+        if candidates.isEmpty {
+            // The hand has come round, or everything is on one side of the border.
+            hands.exhausted(range)
+            range = hands.next(entries: entries, newest: lastEntityID, atMost: limit)
+            candidates = try self.candidates(in: range)
+        }
+        if candidates.isEmpty {
+            range = hands.probation(newest: lastEntityID, atMost: limit)
+            candidates = try self.candidates(in: range)
         }
         var slice = EvictionSlice()
         for candidate in candidates {
             slice.examined += 1
-            evictionID = candidate.id
+            hands.passed(candidate.id, of: range)
             let hasExpired = candidate.expires.map { $0 <= now.nanoseconds } ?? false
             if index.clearMark(candidate.keyHash) {
                 removeMark.bind(1, hash: candidate.keyHash)
@@ -38,26 +47,31 @@ extension EntityDatabase {
                 if !hasExpired { continue }
             }
             try removeRow(id: candidate.id, keyHash: candidate.keyHash, content: candidate.content)
+            if range.isProbation { ghosts.insert(candidate.keyHash, among: entries) }
             countEviction()
             slice.evicted += 1
         }
-        try writeEvictionID()
+        if candidates.count < range.limit { hands.exhausted(range) }
+        try writeHands()
         return slice
     }
 
     /// Writes what need not be written, to see whether writing works.
-    func probe() throws(SQLiteFailure) { try writeEvictionID() }
+    func probe() throws(SQLiteFailure) { try writeHands() }
 
-    private func writeEvictionID() throws(SQLiteFailure) {
-        setState.bind(1, "evictionID")
-        setState.bind(2, evictionID)
-        try setState.run()
+    private func writeHands() throws(SQLiteFailure) {
+        for (name, row) in [("evictionID", hands.hand), ("probationID", hands.border)] {
+            setState.bind(1, name)
+            setState.bind(2, row)
+            try setState.run()
+        }
     }
 
-    private func candidates(_ limit: Int) throws(SQLiteFailure) -> [Candidate] {
+    private func candidates(in range: EvictionHands.Range) throws(SQLiteFailure) -> [Candidate] {
         var candidates: [Candidate] = []
-        evictionCandidates.bind(1, evictionID)
-        evictionCandidates.bind(2, Int64(limit))
+        evictionCandidates.bind(1, range.after)
+        evictionCandidates.bind(2, Int64(range.limit))
+        evictionCandidates.bind(3, range.through)
         defer { evictionCandidates.reset() }
         while try evictionCandidates.step() {
             candidates.append(

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Larder
 import LarderHTTP
 
 /// The database as its one writer sees it: rows of entities and of content, and what follows from changing them.
@@ -14,6 +15,8 @@ final class EntityDatabase {
         var shrunkKeys: Set<UInt64> = []
         /// Content in files that lost its row.
         var freedFiles: Set<ContentDigest> = []
+        /// Nanoseconds from the beginning to the end of the commit.
+        var duration: Int64 = 0
     }
 
     let connection: Connection
@@ -21,8 +24,10 @@ final class EntityDatabase {
     /// The last row that was ever written by this object; rows are numbered upward.
     private(set) var lastEntityID: Int64
     private var lastContentID: Int64
-    /// Eviction goes on behind this row.
-    var evictionID: Int64
+    /// Where eviction goes on.
+    var hands: EvictionHands
+    /// The keys of rows that were evicted from probation not long ago.
+    var ghosts = GhostTable()
     let hashing = ContentDigest.Hashing()
 
     private let begin, commit, rollback: Statement
@@ -35,7 +40,9 @@ final class EntityDatabase {
         self.connection = connection
         lastEntityID = try connection.integer("SELECT max(id) FROM entity")
         lastContentID = try connection.integer("SELECT max(id) FROM content")
-        evictionID = try connection.integer("SELECT value FROM state WHERE name = 'evictionID'")
+        hands = EvictionHands(
+            border: try connection.integer("SELECT value FROM state WHERE name = 'probationID'"),
+            hand: try connection.integer("SELECT value FROM state WHERE name = 'evictionID'"))
         begin = try connection.prepare("BEGIN IMMEDIATE")
         commit = try connection.prepare("COMMIT")
         rollback = try connection.prepare("ROLLBACK")
@@ -78,7 +85,7 @@ final class EntityDatabase {
             WHERE label.hash = ?4 AND label.entity > ?1 AND label.entity <= ?2 ORDER BY label.entity LIMIT ?3
             """)
         evictionCandidates = try connection.prepare(
-            "SELECT id, keyHash, content, expires FROM entity WHERE id > ?1 ORDER BY id LIMIT ?2")
+            "SELECT id, keyHash, content, expires FROM entity WHERE id > ?1 AND id <= ?3 ORDER BY id LIMIT ?2")
         pageCount = try connection.prepare("PRAGMA page_count")
         freePageCount = try connection.prepare("PRAGMA freelist_count")
         addMark = try connection.prepare("INSERT OR IGNORE INTO recentlyUsed (keyHash) VALUES (?1)")
@@ -99,7 +106,8 @@ final class EntityDatabase {
     /// Runs `body` so that all of its changes are made or none; returns what they brought about.
     func transaction(_ body: () throws(SQLiteFailure) -> Void) throws(SQLiteFailure) -> Effects {
         effects = Effects()
-        let evictionIDBefore = evictionID
+        let handsBefore = hands
+        let start = monotonicNow()
         // The last one may have failed so badly that not even giving it up was possible.
         if connection.isInTransaction { try rollback.run() }
         try begin.run()
@@ -107,11 +115,12 @@ final class EntityDatabase {
             try body()
             try commit.run()
         } catch {
-            evictionID = evictionIDBefore
+            hands = handsBefore
             // Some failures have rolled back already.
             if connection.isInTransaction { try? rollback.run() }
             throw error
         }
+        effects.duration = monotonicNow() - start
         return effects
     }
 

@@ -51,16 +51,24 @@ extension StoreWriter {
         loggedBytes = 0
         try fitLog(of: connection)
         if let limit = settings.pageLimit { try connection.execute("PRAGMA max_page_count = \(limit)") }
-        try checkLength(connection)
-        let opened = try EntityDatabase(connection)
-        let entries = try opened.countEntities()
-        let fileBytes = try opened.sumOfFiles()
+        // Without a log there is nothing to write back first.
+        if fileLength(core.databasePath + "-wal") == 0 { try checkLength(connection) }
+        database = try EntityDatabase(connection)
+        isExamined = false
+        if !migrated.isEmpty { core.emit(.migrated(migrated)) }
+    }
+
+    /// Counts what is there. Writing back a long log and counting a million rows take a tenth of a second or more,
+    /// which the first answer does not wait for.
+    func examine(_ database: EntityDatabase) throws(SQLiteFailure) {
+        try checkLength(database.connection)
+        let entries = try database.countEntities()
+        let fileBytes = try database.sumOfFiles()
         core.count { counts in
             counts.entries = entries
             counts.fileBytes = fileBytes
         }
-        database = opened
-        if !migrated.isEmpty { core.emit(.migrated(migrated)) }
+        isExamined = true
     }
 
     /// A file that was cut is found at once, not when someone asks for what is missing.
@@ -144,6 +152,7 @@ extension StoreWriter {
         do {
             try core.files.prepare()
             try open()
+            if let database { try examine(database) }
         } catch {
             core.degrade("\(error)")
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
+import Larder
 import LarderHTTP
 
 /// Performs what the `WriteQueue` decides: groups of operations in one transaction each, and between them whatever
@@ -8,6 +9,8 @@ final class StoreWriter {
     let core: StoreCore
     /// Nil while there is none that could be used.
     var database: EntityDatabase?
+    /// Whether it is known how much is in it, and that it is whole as far as that can be told.
+    var isExamined = false
     /// Removals of many entities that have begun and are not done.
     private var removals: [Removal] = []
     /// Which file the database is, to notice when someone takes it away.
@@ -23,7 +26,7 @@ final class StoreWriter {
     private static let idleInterval: Int64 = 5_000_000_000
     private static let marksInterval: Int64 = 30_000_000_000
     private static let removalSlice = 1000
-    private static let evictionSlice = 512
+    private static let longestEvictionSlice = 512
     private static let vacuumSlice: Int64 = 256
 
     init(core: StoreCore) { self.core = core }
@@ -37,6 +40,20 @@ final class StoreWriter {
             try open()
         } catch {
             core.degrade("\(error)")
+        }
+        publish()
+    }
+
+    /// Looks more closely at a database that was just opened, which takes as long as it is large: until then nothing
+    /// is written, but it is read.
+    func examine() {
+        guard let database, !isExamined else { return }
+        do {
+            try examine(database)
+        } catch  where error.isDamage {
+            setAside(reason: error.message)
+        } catch {
+            core.degrade(error.description)
         }
         publish()
     }
@@ -136,6 +153,9 @@ final class StoreWriter {
         case .write(let record, let blocks):
             if hasRoom {
                 try database.insert(record, for: key, blocks: blocks)
+                // What is wanted again soon after it had to go is not on probation once more.
+                let isBack = database.ghosts.take(key.hash, among: core.currentCounts.entries)
+                if isBack { core.index.restoreMark(key.hash) }
             } else {
                 try database.remove(key, variant: record.variant)
             }
@@ -165,6 +185,7 @@ final class StoreWriter {
             counts.entries += effects.entries
             counts.evictions += effects.evictions
             counts.fileBytes += effects.fileBytes
+            counts.longestTransaction = max(counts.longestTransaction, effects.duration)
         }
         for digest in effects.freedFiles { removeIfOrphan(digest) }
         guard let database else { return }
@@ -243,8 +264,10 @@ final class StoreWriter {
             }
             var slice = EntityDatabase.EvictionSlice()
             let now = core.settings.now()
+            let entries = core.currentCounts.entries
             let effects = try database.transaction { () throws(SQLiteFailure) in
-                slice = try database.evict(atMost: Self.evictionSlice, index: core.index, now: now)
+                slice = try database.evict(
+                    atMost: evictionSlice(of: entries), of: entries, index: core.index, now: now)
             }
             settle(effects)
             // Everything may be marked; one round takes all marks away, the next evicts.
@@ -253,6 +276,10 @@ final class StoreWriter {
         }
         return true
     }
+
+    /// How many rows are looked at in one transaction: few enough that a small store does not lose much more than it
+    /// must.
+    private func evictionSlice(of entries: Int) -> Int { min(max(entries / 64, 8), Self.longestEvictionSlice) }
 
     /// Gives free pages back while the files are too large for the limit, or mostly air. Returns whether there may
     /// be more to give.
@@ -362,6 +389,7 @@ final class StoreWriter {
         try core.files.prepare()
         if database == nil { try open() }
         guard let database else { throw SQLiteFailure.missing("there is no database") }
+        if !isExamined { try examine(database) }
         _ = try makeRoom(for: 0)
         try probe(database)
     }

@@ -61,10 +61,15 @@ extension WriteQueue {
         }
     }
 
-    /// Everything in the batch is in the database.
+    /// Everything in the batch is in the database. Loops ask for the lock as well, so it is held for some of it at a
+    /// time.
     func committed(_ batch: Batch) {
-        monitor.withLock { state in
-            for step in batch.steps { forget(step.operation, in: &state) }
+        for start in stride(from: 0, to: batch.entries.count, by: 128) {
+            monitor.withLock { state in
+                for case .step(let step) in batch.entries[start..<min(start + 128, batch.entries.count)] {
+                    forget(step.operation, in: &state)
+                }
+            }
         }
     }
 
@@ -151,9 +156,13 @@ extension WriteQueue {
 
     /// Nothing with this hash is in the database any more; unless something is on its way, a miss is certain.
     func forgetKeys(_ hashes: [UInt64]) {
-        guard !hashes.isEmpty else { return }
-        monitor.withLock { state in
-            for hash in hashes where state.pending[hash]?.contains(where: \.isWrite) != true { index.remove(hash) }
+        for start in stride(from: 0, to: hashes.count, by: 128) {
+            monitor.withLock { state in
+                for hash in hashes[start..<min(start + 128, hashes.count)]
+                where state.pending[hash]?.contains(where: \.isWrite) != true {
+                    index.remove(hash)
+                }
+            }
         }
     }
 
