@@ -25,6 +25,8 @@ final class LoopContext {
     let ticker: LoadTicker
     private(set) var isDraining = false
     private var connections: [ObjectIdentifier: DownstreamConnection] = [:]
+    private var resting = RestList()
+    private var looksForIdle = false
     private var listeners: [Listener] = []
     /// Connections that are being told why they are not served.
     private var turnedAway = 0
@@ -108,9 +110,44 @@ final class LoopContext {
         counters.add(.connectionsAccepted)
         let connection = DownstreamConnection(stream: stream, context: self, isAdminOnly: isAdminOnly)
         connections[ObjectIdentifier(connection)] = connection
+        serve(connection)
+    }
+
+    private func serve(_ connection: DownstreamConnection) {
         spawn {
-            await connection.serve()
+            while await !connection.serve() {
+                if self.isDraining {
+                    connection.stream.close()
+                    break
+                }
+                let rests = connection.rest { hasInput in
+                    if hasInput { return self.serve(connection) }
+                    connection.stream.close()
+                    self.closed(connection)
+                }
+                if rests { return }
+            }
             self.closed(connection)
+        }
+    }
+
+    /// Has a connection that waits for requests looked at for having nothing to do.
+    func list(_ connection: DownstreamConnection) {
+        resting.append(connection)
+        lookForIdle()
+    }
+
+    /// A connection rests when nothing came between two of these.
+    private static let restInterval = Duration.milliseconds(40)
+
+    private func lookForIdle() {
+        guard !looksForIdle, !resting.isEmpty else { return }
+        looksForIdle = true
+        loop.timerHere(after: LoopContext.restInterval) { [weak self] in
+            guard let self else { return }
+            looksForIdle = false
+            for connection in resting.takeIdle() { connection.goToRest() }
+            lookForIdle()
         }
     }
 

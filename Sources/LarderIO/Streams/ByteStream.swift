@@ -57,6 +57,9 @@ package final class ByteStream {
     /// task is to wait on; it spares the task's resumption where nothing but an answer at once follows.
     package var onInputWhileWaiting: (() -> Bool)?
 
+    /// Waits to read in place of a task.
+    private var watcher: ((Bool) -> Void)?
+
     private var knownPeer: SocketAddress?
     private let knownLocal: SocketAddress?
 
@@ -153,10 +156,29 @@ package final class ByteStream {
     package func interruptWaits() { endWaits(.interrupted) }
 
     private func endWaits(_ end: WaitEnd) {
-        reader.end(end)
+        endReading(end)
         writer.end(end)
         readerForRoom.end(end)
         writerForInput.end(end)
+    }
+
+    /// Has `body` called on the loop, once, instead of a task resumed: with true when there is something to read, with
+    /// false when a wait would have failed. False, and `body` is not kept, if a task waits or need not wait.
+    ///
+    /// Who rests for long holds no task this way, which takes more memory than everything else of a connection.
+    package func watch(_ body: @escaping (Bool) -> Void) -> Bool {
+        guard isOpen, !isReadable, !reader.isOccupied, tls?.hasBufferedInput != true, tls?.readNeedsRoom != true
+        else { return false }
+        watcher = body
+        return true
+    }
+
+    @discardableResult
+    private func endReading(_ end: WaitEnd) -> Bool {
+        guard let watcher else { return reader.end(end) }
+        self.watcher = nil
+        watcher(end == .ready)
+        return true
     }
 
     // MARK: Addresses
@@ -267,9 +289,10 @@ package final class ByteStream {
         if kinds & (EV_READ | EV_CLOSED) != 0 {
             isReadable = true
             writerForInput.end(.ready)
-            if kinds & EV_CLOSED == 0, reader.isOccupied, let onInputWhileWaiting, onInputWhileWaiting() {
+            let isAwaited = reader.isOccupied || watcher != nil
+            if kinds & EV_CLOSED == 0, isAwaited, let onInputWhileWaiting, onInputWhileWaiting() {
                 // Taken; whoever waits goes on waiting.
-            } else if !reader.end(.ready), let notify = onPeerClosed,
+            } else if !endReading(.ready), let notify = onPeerClosed,
                 isPeerClosed && !outlastsHalfClose || isBroken(kinds)
             {
                 isPeerClosed = true

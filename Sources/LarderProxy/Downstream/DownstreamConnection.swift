@@ -5,7 +5,8 @@ import LarderIO
 
 /// One client's connection from accept to close: read a head, run its exchange, again.
 ///
-/// Confined to its loop. Between requests it holds no read buffer, so that an idle client costs little.
+/// Confined to its loop. Between requests it holds no read buffer, and after a while neither exchange nor task
+/// (`+Resting`), so that an idle client costs little.
 final class DownstreamConnection {
     let context: LoopContext
     let stream: ByteStream
@@ -14,11 +15,17 @@ final class DownstreamConnection {
     let isOverSocket: Bool
     let buffer: ReadBuffer
     private var parser: RequestHeadParser
-    private var exchange: Exchange!
+    private var ownExchange: Exchange?
     /// What has to be the same for an answer of the loop's front to be this client's; nil when there is none for it.
     let kind: ClientKind?
     /// Whether the connection waits for a request and nothing else.
-    private var isWaiting = false
+    private(set) var isWaiting = false
+    /// Whether it received anything since it was last asked.
+    var wasActive = true
+    /// Whether its waiting task is to end without the connection.
+    var shallRest = false
+    /// Whether it is among those that are looked at for having nothing to do.
+    var isListed = false
     /// What the kernel did not take of an answer given at once.
     private var unsent: [UInt8] = []
     /// Whether the answer given at once was the connection's last.
@@ -35,11 +42,11 @@ final class DownstreamConnection {
         kind = isOverSocket || isAdminOnly ? nil : context.kind(of: client)
         buffer = ReadBuffer(pool: context.buffers)
         parser = RequestHeadParser(limits: context.configuration.parseLimits)
-        exchange = Exchange(connection: self)
         if kind != nil { stream.onInputWhileWaiting = { [unowned self] in isWaiting && answerAtOnce() } }
     }
 
-    func serve() async {
+    /// Serves until the connection is closed, or has nothing to do for a while. False if it only rests.
+    func serve() async -> Bool {
         do {
             while try await readHead() {
                 isIdle = false
@@ -50,8 +57,10 @@ final class DownstreamConnection {
         } catch {
             // The client is gone or its time is up: there is nobody left to tell.
         }
+        if shallRest { return false }
         await linger()
         stream.close()
+        return true
     }
 
     /// Ends an idle connection at once; a busy one ends after its exchange.
@@ -111,6 +120,7 @@ final class DownstreamConnection {
     }
 
     private func waitForRequest() async throws(IOError) -> Bool {
+        if !isListed { context.list(self) }
         do throws(IOError) {
             repeat {
                 if !unsent.isEmpty { try await sendRest() }
@@ -119,12 +129,28 @@ final class DownstreamConnection {
                 try await stream.waitReadable()
             } while !unsent.isEmpty && !isAnswered
             if !unsent.isEmpty { try await sendRest() }
+            wasActive = true
             return !isAnswered
         } catch {
             // Idle for too long, or told to end while idle: an ordinary end.
             return false
         }
     }
+
+    /// Made when it is needed first, and again after a rest.
+    private var exchange: Exchange {
+        if let ownExchange { return ownExchange }
+        let made = Exchange(connection: self)
+        ownExchange = made
+        return made
+    }
+
+    func startResting() {
+        isWaiting = true
+        ownExchange = nil
+    }
+
+    func stopWaiting() { isWaiting = false }
 
     // MARK: Answering at once
 
@@ -158,6 +184,7 @@ final class DownstreamConnection {
         } catch {
             return false
         }
+        wasActive = true
         context.counters.add(.answeredAtOnce)
         context.counters.add(.saved, answer.contentLength)
         context.counters.add(.sent, answer.contentLength)

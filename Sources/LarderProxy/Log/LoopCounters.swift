@@ -30,6 +30,8 @@ package final class LoopCounters: Sendable {
         case malformedRequests
         /// Hits that the loop's front answered at once.
         case answeredAtOnce
+        /// How often a connection had nothing to do and let its task go.
+        case connectionsRested
     }
 
     // Each cell is atomic; the pointer never changes.

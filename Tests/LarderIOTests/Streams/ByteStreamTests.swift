@@ -169,6 +169,33 @@ struct ByteStreamTests {
         #expect(counts == [size, size])
     }
 
+    @Test func `a closure may wait in place of a task`() async throws {
+        let time = ManualTime()
+        let heard = try await onLoop(time: time) { loop in
+            var heard: [String] = []
+            let (stream, peer) = try streamAndPeer(on: loop)
+            defer { peer.close() }
+            for step in 0..<3 {
+                await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+                    let waits = stream.watch { hasInput in
+                        heard.append(hasInput ? "input" : "no input")
+                        continuation.resume()
+                    }
+                    if !waits { continuation.resume() }
+                    switch step {
+                    case 0: peer.send("hello")
+                    case 1: stream.interruptWaits()
+                    default: stream.close()
+                    }
+                }
+                if step == 0 { heard.append(try await stream.readSome().text) }
+            }
+            heard.append("\(stream.watch { _ in })")
+            return heard
+        }
+        #expect(heard == ["input", "hello", "no input", "no input", "false"])
+    }
+
     @Test func `a read fails when its deadline passes`() async throws {
         let time = ManualTime()
         let error = try await onLoop(time: time) { loop in
