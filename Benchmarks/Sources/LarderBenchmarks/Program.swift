@@ -16,6 +16,14 @@ struct Program {
             }
             return try replay.run()
         }
+        if CommandLine.arguments.dropFirst().first == "scale" {
+            let arguments = CommandLine.arguments.dropFirst(2)
+            guard arguments.count <= 1, let entries = Int(arguments.first ?? "1000000"), entries > 0 else {
+                print("usage: LarderBenchmarks scale [ENTRIES]")
+                exit(2)
+            }
+            return try await StoreScale(entries: entries, contentSize: 1024).run()
+        }
         guard let program = Program(CommandLine.arguments.dropFirst()) else {
             print("usage: LarderBenchmarks [--filter TEXT] [--runs N] [--json] [--list]")
             exit(2)
@@ -42,7 +50,9 @@ struct Program {
     }
 
     private func run() async throws {
-        let all = try Benchmark.heads + Benchmark.memory + Benchmark.rules + Benchmark.patterns + Benchmark.store
+        let all =
+            try Benchmark.heads + Benchmark.memory + Benchmark.rules + Benchmark.patterns
+            + Benchmark.pipeline + Benchmark.store
         let chosen = all.filter { filter.isEmpty || $0.name.contains(filter) }
         if isList { return chosen.forEach { print($0.name) } }
         if isJSON { print("[") }
