@@ -2,7 +2,6 @@
 
 package import LarderHTTP
 import LarderIO
-package import LarderRules
 import Synchronization
 
 /// A load under way, shared by every client that waits for it: first its head, then its content as it arrives,
@@ -25,7 +24,6 @@ package final class Flight: Sendable {
         var trailers: Fields?
         var error: (any Error)?
         var readers = Readers()
-        var unstoredReason: UnstoredReason?
         var nextReader = 0
         /// Clients on their way to becoming readers, which count as interest.
         var expected = 0
@@ -37,6 +35,7 @@ package final class Flight: Sendable {
     }
 
     private let state: Lock<State>
+    let remarks = Lock(Remarks())
     private let told = Atomic<Bool>(false)
     /// The request as it goes upstream, and whose `Vary` fields decide who may share the answer.
     package let request: RequestHead
@@ -73,12 +72,6 @@ package final class Flight: Sendable {
     /// Whether anybody was told how far the load has come.
     var isProgressTold: Bool { told.load(ordering: .relaxed) }
     func noteProgressTold() { told.store(true, ordering: .relaxed) }
-
-    /// Why the response is not stored; known when it is announced.
-    package var unstoredReason: UnstoredReason? { state.withLock { $0.unstoredReason } }
-
-    /// Says why the response that is about to be announced is not stored.
-    package func isNotStored(because reason: UnstoredReason) { state.withLock { $0.unstoredReason = reason } }
 
     deinit { registry?.release(state.withLock { $0.reserved }) }
 

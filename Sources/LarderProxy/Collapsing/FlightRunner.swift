@@ -98,7 +98,7 @@ final class FlightRunner {
         if let content = launch.content { inbound.content = .octets(content) }
         inbound.onInterim = { [flight] in flight.announce(interim: $0) }
         let sender = launch.sender
-        let response = try await sender.send(inbound)
+        let response = try await send(inbound, by: sender)
         let times = Arrival.Times(request: requestTime, response: context.now())
         if response.head.status == 304, let variant {
             return try await settle(variant, by: response, times)
@@ -126,6 +126,11 @@ final class FlightRunner {
         } else {
             try await pass(response, arrival)
         }
+    }
+
+    private func send(_ request: UpstreamRequest, by sender: InboundSender) async throws -> UpstreamResponse {
+        defer { flight.wasSent(sender.remark) }
+        return try await sender.send(request)
     }
 
     private func remember(_ error: any Error) {

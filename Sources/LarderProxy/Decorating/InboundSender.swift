@@ -20,6 +20,18 @@ final class InboundSender {
     private let decorators: Decorators?
     /// Whether the response was got with another credential than the request set out with.
     private(set) var hasRenewed = false
+    /// How often the request was made, without those for a new credential.
+    private var attempts = 1
+
+    /// What was done, in the words of `Cache-Status`; nil for nothing.
+    var remark: String? {
+        guard let decorators, decorators.changesRequests else { return nil }
+        var words: [String] = []
+        if decorators.delay != nil { words.append("delayed") }
+        if hasRenewed { words.append("refreshed") }
+        if attempts > 1 { words.append("attempt-\(attempts)") }
+        return words.isEmpty ? nil : words.joined(separator: ", ")
+    }
 
     /// Content up to this size is read before a response is given up for another, so that its connection is free.
     static let discardLimit = 64 << 10
@@ -58,6 +70,7 @@ final class InboundSender {
             if case .success(let response) = outcome { try await discard(response) }
             try await wait(pause, request)
             attempt += 1
+            attempts = attempt
         }
     }
 

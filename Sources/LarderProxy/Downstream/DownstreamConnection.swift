@@ -124,13 +124,13 @@ final class DownstreamConnection {
         do throws(IOError) {
             repeat {
                 if !unsent.isEmpty { try await sendRest() }
+                if isAnswered { return false }
                 isWaiting = true
                 defer { isWaiting = false }
                 try await stream.waitReadable()
-            } while !unsent.isEmpty && !isAnswered
-            if !unsent.isEmpty { try await sendRest() }
+            } while !unsent.isEmpty || isAnswered
             wasActive = true
-            return !isAnswered
+            return true
         } catch {
             // Idle for too long, or told to end while idle: an ordinary end.
             return false

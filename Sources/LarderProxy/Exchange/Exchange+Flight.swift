@@ -63,6 +63,8 @@ extension Exchange {
         try watchClient { flight.interrupt(reader) }
         switch try await answer(of: flight, for: reader) {
         case .failed(let error):
+            var status = status
+            status.detail = flight.sendingRemark
             return try await serveFailure(error, fallback, status, retrieval)
         case .settled(let variant):
             guard variant.stored.variance.matches(head.fields) else {
@@ -71,7 +73,9 @@ extension Exchange {
             }
             record.kind = isLeader ? .validated : .collapsed
             let age = Age.currentAge(of: variant.stored, at: context.now())
-            return try await serve(variant, StoredUse(age: age, status: status.answered(304)), retrieval)
+            var status = status.answered(304)
+            status.detail = flight.sendingRemark
+            return try await serve(variant, StoredUse(age: age, status: status), retrieval)
         case .response(let response, let length, let stored):
             guard isLeader || stored != nil else {
                 // The response is for its own client; so this one asks for itself (T-16).
@@ -88,7 +92,7 @@ extension Exchange {
             if let fallback, try await serveStale(fallback, .status(response.status), status, retrieval) { return true }
             record.kind = isLeader ? .miss : .collapsed
             var status = status.answered(response.status).stored(isLeader && stored != nil)
-            status.detail = flight.unstoredReason?.word
+            status.detail = flight.detail
             try await relay(flight, reader, response, length, status, retrieval)
             return true
         }

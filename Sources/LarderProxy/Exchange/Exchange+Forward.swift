@@ -38,7 +38,8 @@ extension Exchange {
         var received = response.head
         HopByHop.strip(&received.fields, for: .forwardResponse)
         if !received.fields.contains(.date) { received.fields[.date] = context.dateText() }
-        let status = CacheStatus(.forward(reason)).answered(received.status)
+        var status = CacheStatus(.forward(reason)).answered(received.status)
+        status.detail = sender.remark
         switch try await answerOfPipeline(to: response, received, service, configuration, promotion) {
         case .made(let made): try await send(made, trailers: response.trailers, service, way, status)
         case .asItCame(let early):

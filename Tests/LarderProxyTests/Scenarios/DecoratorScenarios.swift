@@ -103,6 +103,8 @@ struct DecoratorScenarios {
                 return (try await first.response(), try await second.response())
             }
             #expect([a.text, b.text] == ["apples", "apples"])
+            #expect(a["Cache-Status"] == "Larder; fwd=uri-miss; fwd-status=200; stored; detail=attempt-2")
+            #expect(b["Cache-Status"]?.hasSuffix("; collapsed; detail=attempt-2") == true)
             #expect(scene.origin.seen.count == 2)
         }
     }
@@ -113,6 +115,7 @@ struct DecoratorScenarios {
             let answer = try await scene.lettingTimePass(.milliseconds(50)) { try await scene.get("/a") }
             #expect(answer.status == 502)
             #expect(answer.text == "broken")
+            #expect(answer["Cache-Status"]?.contains("attempt-3") == true)
             #expect(scene.origin.seen.count == 3)
         }
     }
@@ -137,6 +140,7 @@ struct DecoratorScenarios {
                 return try await client.response()
             }
             #expect(answer.status == (count == 2 ? 200 : 503))
+            #expect(answer["Cache-Status"]?.hasSuffix("; detail=attempt-2") == (count == 2))
             #expect(scene.origin.seen.count == count)
         }
     }

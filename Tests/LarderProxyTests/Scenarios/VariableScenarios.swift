@@ -168,7 +168,11 @@ struct VariableScenarios {
                 try await eventually("everybody was refused") { scene.origin.seen.count == 201 }
             }
             try await request.reply("Content-Type: application/json", content: "{\"access_token\":\"two\"}")
-            for client in clients { #expect(try await client.response().status == 200) }
+            for client in clients {
+                let response = try await client.response()
+                #expect(response.status == 200)
+                #expect(response["Cache-Status"]?.contains("refreshed") == true)
+            }
             #expect(scene.origin.count(of: "/token") == 1)
             #expect(scene.origin.seen.count == (isOneResource ? 3 : 401))
         }
