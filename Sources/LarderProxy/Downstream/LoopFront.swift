@@ -224,6 +224,7 @@ final class FrontAnswer {
         octets.append(contentsOf: head)
         StoredUse(age: age, status: CacheStatus(.hit, ttl: ttl, detail: variant.rendition?.form?.word)).append(
             to: &octets)
+        if closes { PreparedHead.appendField("Connection", "close", to: &octets) }
         PreparedHead.appendLineEnd(to: &octets)
         for chunk in inlined { octets.append(contentsOf: chunk.bytes) }
         validFrom = now

@@ -183,4 +183,40 @@ extension StoreWriter {
         setAsideBytes = entries(of: core.settings.path).filter { $0.hasPrefix("larder.db.corrupt-") }
             .reduce(0) { $0 + fileLength(core.settings.path + "/" + $1) }
     }
+
+    /// After a failure: makes sure that everything needed is there and can be written. Returns whether it is.
+    func tryAgain() -> Bool {
+        do {
+            do {
+                try makeUsable()
+            } catch let failure as SQLiteFailure where failure.isDamage {
+                setAside(reason: failure.message)
+                try makeUsable()
+            }
+            core.recovered()
+            return true
+        } catch {
+            core.postponeRetry()
+            core.queue.letGoOfWaiting()
+            return false
+        }
+    }
+
+    private func makeUsable() throws {
+        checkIdentity()
+        try core.files.prepare()
+        if database == nil { try open() }
+        guard let database else { throw SQLiteFailure.missing("there is no database") }
+        if !isExamined { try examine(database) }
+        _ = try makeRoom(for: 0)
+        try probe(database)
+    }
+
+    /// Writes something, to see whether that works.
+    private func probe(_ database: EntityDatabase) throws {
+        let effects = try database.transaction { () throws(SQLiteFailure) in try database.probe() }
+        settle(effects)
+        let file = try core.files.makeSpoolFile()
+        try [UInt8](repeating: 0, count: 64 << 10).withUnsafeBytes { try file.write($0, at: 0) }
+    }
 }

@@ -253,7 +253,7 @@ final class StoreWriter {
     }
 
     /// Evicts, a slice at a time, until `bytes` more have room. False if even that does not help.
-    private func makeRoom(for bytes: Int64) throws(SQLiteFailure) -> Bool {
+    func makeRoom(for bytes: Int64) throws(SQLiteFailure) -> Bool {
         guard let database else { return false }
         try fitLog(of: database.connection)
         var fruitless = 0
@@ -366,45 +366,9 @@ final class StoreWriter {
         _ = try? database?.connection.checkpoint(.truncate)
     }
 
-    /// After a failure: makes sure that everything needed is there and can be written. Returns whether it is.
-    private func tryAgain() -> Bool {
-        do {
-            do {
-                try makeUsable()
-            } catch let failure as SQLiteFailure where failure.isDamage {
-                setAside(reason: failure.message)
-                try makeUsable()
-            }
-            core.recovered()
-            return true
-        } catch {
-            core.postponeRetry()
-            core.queue.letGoOfWaiting()
-            return false
-        }
-    }
-
-    private func makeUsable() throws {
-        checkIdentity()
-        try core.files.prepare()
-        if database == nil { try open() }
-        guard let database else { throw SQLiteFailure.missing("there is no database") }
-        if !isExamined { try examine(database) }
-        _ = try makeRoom(for: 0)
-        try probe(database)
-    }
-
     /// The rows that removals were about are gone with their database.
     func endRemovals() {
         for removal in removals { core.queue.end(removal) }
         removals = []
-    }
-
-    /// Writes something, to see whether that works.
-    private func probe(_ database: EntityDatabase) throws {
-        let effects = try database.transaction { () throws(SQLiteFailure) in try database.probe() }
-        settle(effects)
-        let file = try core.files.makeSpoolFile()
-        try [UInt8](repeating: 0, count: 64 << 10).withUnsafeBytes { try file.write($0, at: 0) }
     }
 }
