@@ -99,9 +99,10 @@ struct StoreScale: Sendable {
         let loop = try EventLoop(name: "watched")
         try loop.start()
         defer { loop.stop() }
+        let count = sizes.last ?? 0
+        show("longest pause of a loop that only looks at its clock", await pauses(loop))
         let isOver = Flag()
         let start = Self.now()
-        let count = sizes.last ?? 0
         await withTaskGroup { group in
             group.addTask {
                 let watched = await watch(loop, store, count: count, isOver: isOver)
@@ -119,6 +120,21 @@ struct StoreScale: Sendable {
         print("evicted: \(store.statistics.evictions)")
         show("longest transaction while evicting", Self.nanoseconds(store.statistics.longestTransaction))
         await store.close()
+    }
+
+    /// What the machine alone keeps a loop from going on, in the same rhythm for five seconds.
+    private func pauses(_ loop: isolated EventLoop) async -> Int64 {
+        var longest: Int64 = 0
+        let end = Self.now() + 5_000_000_000
+        while Self.now() < end {
+            for _ in 0..<100 {
+                let start = Self.now()
+                keep(key(1).hash)
+                longest = max(longest, Self.now() - start)
+            }
+            await loop.sleep(for: .milliseconds(1))
+        }
+        return longest
     }
 
     private func watch(
