@@ -94,13 +94,13 @@ struct StoreScale: Sendable {
     /// Opens the store with room for nine tenths of what is in it, while a loop uses it and counts how long that
     /// kept it.
     private func evict(bytes: Int64, _ loading: KeysLoaded) async throws {
-        let store = try open(loading, limit: bytes - bytes / 10)
-        await loading.wait()
         let loop = try EventLoop(name: "watched")
         try loop.start()
         defer { loop.stop() }
-        let count = sizes.last ?? 0
         show("longest pause of a loop that only looks at its clock", await pauses(loop))
+        let store = try open(loading, limit: bytes - bytes / 10)
+        await loading.wait()
+        let count = sizes.last ?? 0
         let isOver = Flag()
         let start = Self.now()
         await withTaskGroup { group in
