@@ -93,13 +93,17 @@ extension Resource {
     /// them, and asks the origin only if they hold nothing fresh.
     @discardableResult
     public func loadIfNeeded() -> Request? {
-        let freshness = freshness
+        checkCaches()
+        let configuration = configuration
+        let now = service.clock.now
         let delegate = LoadDelegate(self)
         let request = Request(delegate, turns: turns, clock: service.clock)
         let existing = status.withLock { status -> Request?? in
             if let running = status.loadRequests.first(where: { !status.machine.isOutdated($0.id) }) {
                 return .some(running.request)
             }
+            // Not judged before: a load that has ended since must not be made again.
+            let freshness = Self.freshness(of: status.machine, by: configuration, at: now)
             if freshness.isUpToDate { return .some(nil) }
             let (id, _) = status.machine.loadStarted(isSilent: true)
             delegate.id = id

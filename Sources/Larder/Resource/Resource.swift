@@ -126,13 +126,16 @@ public final class Resource: Sendable {
         checkCaches()
         let configuration = configuration
         let now = service.clock.now
-        let freshness = status.read { status in
-            let lifetime =
-                status.machine.latestData.map { configuration.lifetime(of: $0) } ?? configuration.expirationTime
-            return status.machine.freshness(at: now, lifetime: lifetime, retryTime: configuration.retryTime)
-        }
+        let freshness = status.read { Self.freshness(of: $0.machine, by: configuration, at: now) }
         service.log(.staleness, "\(url): \(freshness)")
         return freshness
+    }
+
+    static func freshness(
+        of machine: ResourceMachine, by configuration: Configuration, at now: Timestamp
+    ) -> ResourceMachine.Freshness {
+        let lifetime = machine.latestData.map { configuration.lifetime(of: $0) } ?? configuration.expirationTime
+        return machine.freshness(at: now, lifetime: lifetime, retryTime: configuration.retryTime)
     }
 
     // MARK: Configuration
