@@ -428,12 +428,12 @@ struct EntityCacheTests {
         cache(at: .model)
         cache[key] = stored("cached")
         let (resource, recorder) = fixture.observed("a")
-        while resource.latestData == nil { await Task.yield() }
+        while !recorder.events.contains(where: { $0.hasPrefix("newData(cache)") }) { await Task.yield() }
         recorder.reset()
         resource.wipe(scope)
         await fixture.service.finishCacheWork()
         if scope == .memory {
-            while resource.latestData == nil { await Task.yield() }
+            while recorder.events.count < 2 { await Task.yield() }
             #expect(recorder.events == ["newData(wipe)", "newData(cache)"])
             #expect(cache[key] != nil)
         } else {
