@@ -425,9 +425,11 @@ struct EntityCacheTests {
 
     @Test(arguments: [Resource.WipeScope.memory, .memoryAndCaches])
     func `RS-29 B-10 a wipe keeps or removes what is stored`(_ scope: Resource.WipeScope) async {
-        cache(at: .model)
         cache[key] = stored("cached")
+        let held = HeldCache(cache)
+        fixture.service.configure { $0.pipeline[.model].cacheUsing(held) }
         let (resource, recorder) = fixture.observed("a")
+        await held.release()
         while !recorder.events.contains(where: { $0.hasPrefix("newData(cache)") }) { await Task.yield() }
         recorder.reset()
         resource.wipe(scope)
