@@ -439,7 +439,7 @@ struct EntityCacheTests {
             #expect(recorder.events == ["newData(wipe)", "newData(cache)"])
             #expect(cache[key] != nil)
         } else {
-            while !cache.log.suffix(1).contains("read /v1/a") { await Task.yield() }
+            while !cache.log.suffix(1).contains("read /v1/a") || recorder.events.isEmpty { await Task.yield() }
             #expect(resource.latestData == nil)
             #expect(recorder.events == ["newData(wipe)"])
             #expect(cache[key] == nil)
