@@ -254,13 +254,15 @@ struct EntityCacheTests {
 
     @Test func `B-16 what a cache holds does not clear a newer error`() async {
         cache[key] = stored("cached")
-        cache(at: .model)
+        let held = HeldCache(cache)
+        fixture.service.configure { $0.pipeline[.model].cacheUsing(held) }
         let (resource, recorder) = fixture.observed("a")
         fixture.reply("a", .failure(Disconnected()))
         let load = resource.load()
         resource.invalidate()
         _ = await load.response()
-        while resource.latestData == nil { await Task.yield() }
+        await held.release()
+        while !recorder.events.contains(where: { $0.hasPrefix("newData(cache)") }) { await Task.yield() }
         #expect(resource.latestError?.cause is Disconnected)
         #expect(!resource.isUpToDate)
         #expect(recorder.events.contains { $0.hasPrefix("newData(cache)") })
