@@ -128,11 +128,12 @@ extension Storability {
 
         private var durability: StorabilityDecision.Durability {
             guard response.status.isError else { return .durable }
+            // What an origin is ill with does not survive a restart, however long it says it will be.
+            if response.status.isServerError { return .memory }
             let lifetime = Freshness.lifetime(
                 status: response.status, fields: response.fields, directives: directives,
                 date: response.fields.date(.date, now: responseTime), responseTime: responseTime, policy: policy)
-            if lifetime.source == .retryTime { return .memory }
-            return response.status.isServerError && !hasExplicitLifetime ? .memory : .durable
+            return lifetime.source == .retryTime ? .memory : .durable
         }
 
         private func field(of condition: StorageCondition) -> FieldName? {

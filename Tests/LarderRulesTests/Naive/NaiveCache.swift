@@ -130,7 +130,7 @@ struct NaiveCache {
         if !isCacheable { return "cacheable" }
         let isTransient =
             response.status >= 400
-            && (isOverridden || (!explicit && (response.status >= 500 || isRetryTimed(response, responseTime))))
+            && (response.status >= 500 || isOverridden || (!explicit && isRetryTimed(response, responseTime)))
         return isTransient ? "store memory" : "store durable"
     }
 
