@@ -17,6 +17,7 @@ let package = Package(
     products: [
         .executable(name: "larder", targets: ["LarderProgram"]),
         .library(name: "Larder", targets: ["Larder"]),
+        .library(name: "LarderStores", targets: ["LarderStores"]),
         .library(name: "LarderDaemon", targets: ["LarderDaemon"]),
     ],
     dependencies: [

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Why a store could not be opened. Everything that goes wrong later is a `StoreEvent`.
-package struct StoreError: Error, Hashable, Sendable {
-    package enum Code: Hashable, Sendable {
+public struct StoreError: Error, Hashable, Sendable {
+    /// The kind of reason.
+    public enum Code: Hashable, Sendable {
         /// Another process, or another store of this one, has the directory.
         case inUse
         /// The directory cannot be made or written.
@@ -11,13 +12,15 @@ package struct StoreError: Error, Hashable, Sendable {
         case invalidSettings
     }
 
-    package var code: Code
+    /// The kind of reason.
+    public var code: Code
     /// What was expected, what was found, and what to do about it.
-    package var message: String
+    public var message: String
 }
 
 extension StoreError: CustomStringConvertible {
-    package var description: String { message }
+    /// The message.
+    public var description: String { message }
 }
 
 /// What happened in a store that someone may want to read in a log. Reported from the store's own threads.

@@ -45,8 +45,8 @@ def forward(context):
     expect_hit(fields, "the second response")
     expect("age" in fields, "a hit has no Age")
     expect_equal(len(origin.asked), 1, "requests at the origin")
-    counts = daemon.status()["requests"]
-    expect_equal((counts["hit"], counts["miss"]), (1, 1), "hits and misses in /-/status")
+    counts = daemon.requests("hit", "miss", expected=(1, 1))
+    expect_equal(counts, (1, 1), "hits and misses in /-/status")
 
 
 @case("curl", "the same resource is the same by every way in: one request at the origin")

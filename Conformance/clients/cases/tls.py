@@ -59,7 +59,7 @@ def tunnel(context):
         ])
         expect_equal(done.stdout, content, "content through the tunnel")
     expect_equal(len(origin.asked), 2, "requests at the origin")
-    expect_equal(daemon.status()["requests"]["tunnel"], 2, "tunnels in /-/status")
+    expect_equal(daemon.requests("tunnel", expected=(2,)), (2,), "tunnels in /-/status")
 
 
 @case("tunnel", "a CONNECT to a port nobody listens on is refused with its reason")

@@ -140,6 +140,17 @@ class Daemon:
         crash = [line for line in lines if "Fatal error" in line or " in larder at " in line]
         return "\n".join(crash[:15] or lines[-20:])
 
+    def requests(self, *outcomes, expected, patience=10):
+        """The counts of `outcomes` in /-/status, as soon as they are `expected`: an exchange is counted when it is over,
+        which its client may see earlier."""
+        deadline = time.monotonic() + patience
+        while True:
+            counts = self.status()["requests"]
+            found = tuple(counts[outcome] for outcome in outcomes)
+            if found == expected or time.monotonic() > deadline:
+                return found
+            time.sleep(0.01)
+
     def wait_for_log(self, text, start=0, patience=10):
         """Waits until the log holds `text` after the character at `start`; returns the log from there on."""
         deadline = time.monotonic() + patience

@@ -2,6 +2,7 @@
 
 package import LarderHTTP
 package import LarderRules
+import LarderStores
 
 /// Stored responses as octets for the store, and back.
 ///
@@ -46,11 +47,7 @@ package enum StoredResponseCoding {
             out.append(optional: selector.value)
         }
         out.append(stored.status.rawValue)
-        out.append(count: stored.fields.count)
-        stored.fields.forEachLine { _, spelling, value in
-            out.append(run: Array(spelling))
-            out.append(optional: Array(value))
-        }
+        out.append(stored.fields)
         if let (held, completeLength) = parts {
             out.append(count: held.count)
             for range in held {
@@ -86,7 +83,7 @@ package enum StoredResponseCoding {
             case .some(let range) = reader.optional(),
             let variance = variance(&reader, normalises: flags.contains(.normalised)),
             let status = reader.number(), (100...599).contains(status),
-            let fields = fields(&reader)
+            let fields = reader.fields()
         else { return nil }
         var extent: StoredResponse.Extent?
         if flags.contains(.parts) {
@@ -128,91 +125,5 @@ package enum StoredResponseCoding {
             parts.reduce(0, { $0 + $1.count }) == contentLength, contentLength < end
         else { return nil }
         return .parts(parts, completeLength: end == .max ? nil : end)
-    }
-
-    private static func fields(_ reader: inout OctetReader) -> Fields? {
-        guard let count = reader.count() else { return nil }
-        var fields = Fields()
-        for _ in 0..<count {
-            guard let spelling = reader.run(), case .some(.some(let value)) = reader.optional() else { return nil }
-            let isValid =
-                spelling.withUnsafeBytes { Token.isToken($0) }
-                && !value.contains { $0 == 0 || $0 == 0x0D || $0 == 0x0A }
-            guard isValid else { return nil }
-            spelling.withUnsafeBytes { name in
-                value.withUnsafeBytes { fields.appendReceived(spelling: name, value: $0) }
-            }
-        }
-        return fields
-    }
-}
-
-/// Octets with lengths in front, big-endian.
-private struct OctetWriter {
-    var octets: [UInt8] = []
-
-    mutating func append(_ byte: UInt8) { octets.append(byte) }
-    mutating func append(_ number: UInt16) { withUnsafeBytes(of: number.bigEndian) { octets.append(contentsOf: $0) } }
-
-    /// A count in 32 bits: no message head comes near, whatever its limit.
-    mutating func append(count: Int) { append(UInt32(count)) }
-
-    private mutating func append(_ number: UInt32) {
-        withUnsafeBytes(of: number.bigEndian) { octets.append(contentsOf: $0) }
-    }
-
-    /// A position in content.
-    mutating func append(place: Int64) {
-        withUnsafeBytes(of: place.bigEndian) { octets.append(contentsOf: $0) }
-    }
-
-    mutating func append(run: [UInt8]) {
-        append(count: run.count)
-        octets += run
-    }
-
-    /// A run, or its absence.
-    mutating func append(optional run: [UInt8]?) {
-        if let run { append(run: run) } else { append(UInt32.max) }
-    }
-}
-
-/// Reads what `OctetWriter` wrote; every step is nil when the octets do not hold what it asks for.
-private struct OctetReader {
-    private let octets: [UInt8]
-    private var position = 0
-
-    init(_ octets: [UInt8]) { self.octets = octets }
-
-    var isAtEnd: Bool { position == octets.count }
-
-    mutating func byte() -> UInt8? { take(1)?.first }
-
-    mutating func number() -> UInt16? { take(2).map { $0.reduce(0) { $0 << 8 | UInt16($1) } } }
-
-    /// Not negative.
-    mutating func place() -> Int64? {
-        take(8).map { $0.reduce(0) { $0 << 8 | Int64($1) } }.flatMap { $0 < 0 ? nil : $0 }
-    }
-
-    mutating func count() -> UInt32? { take(4).map { $0.reduce(0) { $0 << 8 | UInt32($1) } } }
-
-    mutating func run() -> [UInt8]? {
-        guard let count = count() else { return nil }
-        return take(Int(count)).map(Array.init)
-    }
-
-    /// Nil when malformed; `.some(nil)` for an absent run.
-    mutating func optional() -> [UInt8]?? {
-        guard let count = count() else { return nil }
-        if count == .max { return .some(nil) }
-        guard let run = take(Int(count)) else { return nil }
-        return .some(Array(run))
-    }
-
-    private mutating func take(_ count: Int) -> ArraySlice<UInt8>? {
-        guard octets.count - position >= count else { return nil }
-        defer { position += count }
-        return octets[position..<position + count]
     }
 }

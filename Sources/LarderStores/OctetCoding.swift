@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+
+/// Octets with lengths in front, big-endian.
+package struct OctetWriter {
+    package private(set) var octets: [UInt8] = []
+
+    package init() {}
+
+    package mutating func append(_ byte: UInt8) { octets.append(byte) }
+    package mutating func append(_ number: UInt16) {
+        withUnsafeBytes(of: number.bigEndian) { octets.append(contentsOf: $0) }
+    }
+
+    /// A count in 32 bits: no message head comes near, whatever its limit.
+    package mutating func append(count: Int) { append(UInt32(count)) }
+
+    private mutating func append(_ number: UInt32) {
+        withUnsafeBytes(of: number.bigEndian) { octets.append(contentsOf: $0) }
+    }
+
+    /// A position in content.
+    package mutating func append(place: Int64) {
+        withUnsafeBytes(of: place.bigEndian) { octets.append(contentsOf: $0) }
+    }
+
+    package mutating func append(run: [UInt8]) {
+        append(count: run.count)
+        octets += run
+    }
+
+    package mutating func append(_ fields: Fields) {
+        append(count: fields.count)
+        fields.forEachLine { _, spelling, value in
+            append(run: Array(spelling))
+            append(optional: Array(value))
+        }
+    }
+
+    /// A run, or its absence.
+    package mutating func append(optional run: [UInt8]?) {
+        if let run { append(run: run) } else { append(UInt32.max) }
+    }
+}
+
+/// Reads what `OctetWriter` wrote; every step is nil when the octets do not hold what it asks for.
+package struct OctetReader {
+    private let octets: [UInt8]
+    private var position = 0
+
+    package init(_ octets: [UInt8]) { self.octets = octets }
+
+    package var isAtEnd: Bool { position == octets.count }
+
+    package mutating func byte() -> UInt8? { take(1)?.first }
+
+    package mutating func number() -> UInt16? { take(2).map { $0.reduce(0) { $0 << 8 | UInt16($1) } } }
+
+    /// Not negative.
+    package mutating func place() -> Int64? {
+        take(8).map { $0.reduce(0) { $0 << 8 | Int64($1) } }.flatMap { $0 < 0 ? nil : $0 }
+    }
+
+    package mutating func count() -> UInt32? { take(4).map { $0.reduce(0) { $0 << 8 | UInt32($1) } } }
+
+    package mutating func run() -> [UInt8]? {
+        guard let count = count() else { return nil }
+        return take(Int(count)).map(Array.init)
+    }
+
+    /// Nil when malformed; `.some(nil)` for an absent run.
+    package mutating func optional() -> [UInt8]?? {
+        guard let count = count() else { return nil }
+        if count == .max { return .some(nil) }
+        guard let run = take(Int(count)) else { return nil }
+        return .some(Array(run))
+    }
+
+    /// Nil as well where a name or a value is none that a message may have.
+    package mutating func fields() -> Fields? {
+        guard let count = count() else { return nil }
+        var fields = Fields()
+        for _ in 0..<count {
+            guard let spelling = run(), case .some(.some(let value)) = optional() else { return nil }
+            let isValid =
+                spelling.withUnsafeBytes { Token.isToken($0) }
+                && !value.contains { $0 == 0 || $0 == 0x0D || $0 == 0x0A }
+            guard isValid else { return nil }
+            spelling.withUnsafeBytes { name in
+                value.withUnsafeBytes { fields.appendReceived(spelling: name, value: $0) }
+            }
+        }
+        return fields
+    }
+
+    private mutating func take(_ count: Int) -> ArraySlice<UInt8>? {
+        guard octets.count - position >= count else { return nil }
+        defer { position += count }
+        return octets[position..<position + count]
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+public import Larder
+
+/// Content that can be kept as octets.
+///
+/// Types that are `Codable` need no more than to say so; they are kept as JSON.
+public protocol StorableContent: Sendable {
+    /// The content as octets.
+    func storedOctets() throws -> [UInt8]
+
+    /// The content that `storedOctets` made these of; throws when they are nothing of the kind.
+    init(storedOctets: [UInt8]) throws
+}
+
+extension StorableContent where Self: Codable {
+    /// The content as JSON.
+    public func storedOctets() throws -> [UInt8] { Array(try JSONEncoder().encode(self)) }
+
+    /// The content that the JSON describes.
+    public init(storedOctets: [UInt8]) throws {
+        self = try JSONDecoder().decode(Self.self, from: Data(storedOctets))
+    }
+}
+
+extension Array: StorableContent where Element == UInt8 {
+    /// The octets themselves.
+    public func storedOctets() -> [UInt8] { self }
+
+    /// The octets themselves.
+    public init(storedOctets: [UInt8]) { self = storedOctets }
+}
+
+extension String: StorableContent {
+    /// The text in UTF-8.
+    public func storedOctets() -> [UInt8] { Array(utf8) }
+
+    /// The text; throws when the octets are not UTF-8.
+    public init(storedOctets: [UInt8]) throws {
+        guard let text = String(validating: storedOctets, as: UTF8.self) else { throw StoredOctetsError() }
+        self = text
+    }
+}
+
+extension JSONValue: StorableContent {
+    /// The value as JSON.
+    public func storedOctets() -> [UInt8] { octets }
+
+    /// The value that the JSON describes.
+    public init(storedOctets: [UInt8]) throws { try self.init(parsing: storedOctets) }
+}
+
+/// Octets from a store are not what was to be made of them.
+struct StoredOctetsError: Error, CustomStringConvertible {
+    var description: String { "what is stored is not content of this type; it was written by something else" }
+}
