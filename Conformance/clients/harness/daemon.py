@@ -141,8 +141,8 @@ class Daemon:
         return "\n".join(crash[:15] or lines[-20:])
 
     def requests(self, *outcomes, expected, patience=10):
-        """The counts of `outcomes` in /-/status, as soon as they are `expected`: an exchange is counted when it is over,
-        which its client may see earlier."""
+        """The counts of `outcomes` in /-/status, as soon as they are `expected`: an exchange is counted when it is
+        over, which its client may see earlier."""
         deadline = time.monotonic() + patience
         while True:
             counts = self.status()["requests"]
