@@ -16,7 +16,7 @@ extension AdminPages {
                     let modes = OfflineMode.allCases.map(\.rawValue) + ["configured"]
                     let mode = try parameters.choice("mode", of: modes, default: "configured")
                     let table = proxy.configuration.router.table
-                    let names = (table.services + [table.unclaimed]).map(\.name)
+                    let names = table.all.map(\.name)
                     // A name in another case would be remembered and never looked up.
                     let service = parameters.text("service")
                     if let service, !names.contains(service) {
@@ -56,7 +56,7 @@ struct OfflineReport: Sendable {
         configured = proxy.configuration.settings.offline
         isNetworkLost = proxy.origins.isNetworkLost
         let table = proxy.configuration.router.table
-        lines = (table.services + [table.unclaimed]).map { service in
+        lines = table.all.map { service in
             let configured = service.settings.offline ?? .off
             let mode = proxy.offline.mode(of: service.name, configured: configured)
             let isOutOfReach = service.base.map { proxy.isOutOfReach($0, service) } ?? proxy.origins.isNetworkLost

@@ -111,19 +111,18 @@ package final class Proxy: Sendable {
 
     /// The thread that looks for what is stored near a URL, made when it is first needed.
     func searchers() -> WorkerPool {
-        nearestSearchers.withLock { pool in
-            if let pool { return pool }
-            let made = WorkerPool(name: "larder-nearest", threads: 1, queueLimit: 4)
-            pool = made
-            return made
-        }
+        pool(in: nearestSearchers, WorkerPool(name: "larder-nearest", threads: 1, queueLimit: 4))
     }
 
     /// The threads that find the keys of long request content, made when they are first needed.
     func readers() -> WorkerPool {
-        contentReaders.withLock { pool in
+        pool(in: contentReaders, WorkerPool(name: "larder-content", threads: 2, queueLimit: 256))
+    }
+
+    private func pool(in place: Lock<WorkerPool?>, _ make: @autoclosure () -> WorkerPool) -> WorkerPool {
+        place.withLock { pool in
             if let pool { return pool }
-            let made = WorkerPool(name: "larder-content", threads: 2, queueLimit: 256)
+            let made = make()
             pool = made
             return made
         }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderHTTP
+
 /// JSON written in one way, so that two texts which differ in blanks, in the order of members or in escapes are the
 /// same octets (after RFC 8785).
 ///
@@ -167,7 +169,7 @@ private struct CanonicalReader {
 
     private mutating func digits() -> Int {
         let start = index
-        while index < text.count, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(text[index]) { index += 1 }
+        while index < text.count, ASCII.isDigit(text[index]) { index += 1 }
         return index - start
     }
 
@@ -220,11 +222,13 @@ private struct CanonicalReader {
     }
 
     private mutating func hexadecimal() -> UInt32? {
-        guard text.count - index >= 4 else { return nil }
-        let digits = text[index..<index + 4]
-        guard digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit && $0 < 0x80 }) else { return nil }
-        index += 4
-        return UInt32(String(decoding: digits, as: UTF8.self), radix: 16)
+        var value: UInt32 = 0
+        for _ in 0..<4 {
+            guard index < text.count, let digit = ASCII.hexValue(text[index]) else { return nil }
+            value = value << 4 | UInt32(digit)
+            index += 1
+        }
+        return value
     }
 
     private mutating func write(_ string: [UInt8]) {

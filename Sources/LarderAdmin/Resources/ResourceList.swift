@@ -157,8 +157,6 @@ extension ResourceLine {
 }
 
 extension ServiceTable {
-    var all: [RoutedService] { services + [unclaimed] }
-
     var byNumber: [UInt32: RoutedService] {
         Dictionary(all.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
     }

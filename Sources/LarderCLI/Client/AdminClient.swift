@@ -2,7 +2,7 @@
 
 import Glibc
 import Larder
-import LarderHTTP
+import LarderProxy
 
 /// Asks a running daemon over its Unix socket.
 ///
@@ -17,7 +17,7 @@ struct AdminClient {
 
     /// A path with parameters, percent-encoded.
     static func target(_ path: String, _ parameters: [(name: String, value: String)]) -> String {
-        let query = parameters.map { "\($0.name)=\(percentEncoded($0.value))" }.joined(separator: "&")
+        let query = parameters.map { "\($0.name)=\(PercentText.encoded($0.value))" }.joined(separator: "&")
         return query.isEmpty ? path : "\(path)?\(query)"
     }
 
@@ -72,18 +72,6 @@ struct AdminClient {
                 "the daemon closed the connection: \(String(cString: strerror(code)))", advice: "see its log")
         case .tooLarge: return CommandFailure("the answer is too large", advice: "narrow it with a pattern")
         }
-    }
-
-    private static func percentEncoded(_ text: String) -> String {
-        var encoded = ""
-        for byte in text.utf8 {
-            if ASCII.isAlpha(byte) || ASCII.isDigit(byte) || "-._~".utf8.contains(byte) {
-                encoded.unicodeScalars.append(Unicode.Scalar(byte))
-            } else {
-                encoded += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-            }
-        }
-        return encoded
     }
 }
 

@@ -3,7 +3,7 @@
 import LarderHTTP
 
 /// Percent-encoding of query parameters, as forms write them; `+` stands for a space there.
-enum PercentText {
+package enum PercentText {
     static func decoded(_ text: some StringProtocol) -> String {
         String(decoding: octets(of: text.utf8), as: UTF8.self)
     }
@@ -28,7 +28,7 @@ enum PercentText {
     }
 
     /// `text` with everything but unreserved characters percent-encoded (RFC 3986 §2.3).
-    static func encoded(_ text: String) -> String {
+    package static func encoded(_ text: String) -> String {
         var encoded = ""
         for octet in text.utf8 {
             if ASCII.isAlpha(octet) || ASCII.isDigit(octet) || "-._~".utf8.contains(octet) {

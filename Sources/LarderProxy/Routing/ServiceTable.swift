@@ -22,6 +22,9 @@ package struct ServiceTable: Sendable {
         byMount = services.filter { $0.base != nil }.sorted { $0.mount.count > $1.mount.count }
     }
 
+    /// Every service there is, the one for unclaimed traffic last.
+    package var all: [RoutedService] { services + [unclaimed] }
+
     package func named(_ name: String) -> RoutedService? { byName[name.lowercased()] }
 
     /// The service with that number, whatever it is called now.
