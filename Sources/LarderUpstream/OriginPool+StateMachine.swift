@@ -87,8 +87,7 @@ struct OriginPoolStateMachine {
         _ request: Int, freshOnly: Bool, now: Int64, limits: Limits, fitness: (Int) -> Fitness
     ) -> [Action] {
         var actions: [Action] = []
-        if !freshOnly, let connection = takeIdle(now, fitness, &actions) {
-            leased.insert(connection)
+        if !freshOnly, let connection = reused(now: now, fitness: fitness, closing: &actions) {
             return actions + [.lease(connection, to: request)]
         }
         // An idle connection that is of no use to this request makes room for one that is.
@@ -103,6 +102,14 @@ struct OriginPoolStateMachine {
         }
         waiters.append(Waiter(request: request, freshOnly: freshOnly, hasAttempt: false))
         return actions + [.wait(request)]
+    }
+
+    /// The idle connection used last that may serve a request, which has it from now on. Those found to be useless on
+    /// the way are to be closed.
+    mutating func reused(now: Int64, fitness: (Int) -> Fitness, closing actions: inout [Action]) -> Int? {
+        guard let connection = takeIdle(now, fitness, &actions) else { return nil }
+        leased.insert(connection)
+        return connection
     }
 
     /// A request that waits was given up, or its time is up. An attempt begun for it goes on. False when it did not

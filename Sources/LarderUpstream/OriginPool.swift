@@ -46,7 +46,10 @@ final class OriginPool {
     /// A connection for `request`: one from before that is still good, unless only a fresh one will do, or a new one.
     func connection(for request: UpstreamRequest, freshOnly: Bool) async throws(UpstreamError) -> ConnectionLease {
         guard !request.abort.isAborted else { throw .aborted }
-        if !freshOnly { requests += 1 }
+        if !freshOnly {
+            requests += 1
+            if let lease = reuse(for: request) { return lease }
+        }
         let number = nextNumber()
         let handoff = Handoff<Outcome>()
         waiting[number] = Waiting(handoff: handoff, request: request)
@@ -56,6 +59,16 @@ final class OriginPool {
                 number, freshOnly: freshOnly, now: now, limits: limits,
                 fitness: { self.fitness($0, request) }))
         return try await handoff.take().get()
+    }
+
+    /// An idle connection, which nobody has to wait for.
+    private func reuse(for request: UpstreamRequest) -> ConnectionLease? {
+        var useless: [OriginPoolStateMachine.Action] = []
+        let number = machine.reused(now: now, fitness: { self.fitness($0, request) }, closing: &useless)
+        if !useless.isEmpty { perform(useless) }
+        guard let number, let connection = connections[number] else { return nil }
+        connection.stream.onPeerClosed = nil
+        return ConnectionLease(connection: connection, pool: self, abort: request.abort)
     }
 
     /// Ends the wait of a request.

@@ -132,7 +132,7 @@ final class UpstreamConnection {
     /// Reads content; nil once it is complete. `silence` is how long the origin may say nothing.
     func readContent(_ decoder: inout ContentDecoder, silence: Duration) async throws -> ContentChunk? {
         while !decoder.isComplete {
-            if let chunk = try decodeReceived(&decoder) { return chunk }
+            if let chunk = try takeContent(&decoder) { return chunk }
             if decoder.isComplete { break }
             stream.setDeadline(after: silence)
             let input = try await receive()
@@ -154,8 +154,8 @@ final class UpstreamConnection {
     /// What was received behind the head of a response that switched protocols.
     func takeReceived() -> [UInt8] { received.takeAll().map { $0.withBytes { Array($0) } } ?? [] }
 
-    /// Content in what was received before.
-    private func decodeReceived(_ decoder: inout ContentDecoder) throws(ParseError) -> ContentChunk? {
+    /// Content in what was received before; nil when there is none in it.
+    func takeContent(_ decoder: inout ContentDecoder) throws(ParseError) -> ContentChunk? {
         guard !received.isEmpty else { return nil }
         if decoder.isPlain(for: received.count) {
             _ = try received.withBytes { bytes throws(ParseError) in try decoder.decode(bytes) { _ in } }

@@ -67,6 +67,22 @@ package final class UpstreamResponse {
         return false
     }
 
+    /// Looks at what has come behind the head: whether that is all of the content. The connection is free then;
+    /// `contentHere` has it, and `nextChunk` gives it.
+    package func isAllHere() throws(UpstreamError) -> Bool {
+        guard !isOver else { return true }
+        do {
+            while let chunk = try lease.connection.takeContent(&decoder) { held.append(chunk) }
+        } catch {
+            throw failed(error)
+        }
+        if decoder.isComplete { end(isClean: framing != .untilClose) }
+        return isOver
+    }
+
+    /// What was received of the content and not asked for yet.
+    package var contentHere: [ContentChunk] { heldStart == 0 ? held : Array(held[heldStart...]) }
+
     private func receiveChunk() async throws(UpstreamError) -> ContentChunk? {
         guard !isOver else { return nil }
         do {
@@ -78,10 +94,14 @@ package final class UpstreamResponse {
             if decoder.isComplete { end(isClean: framing != .untilClose) }
             return chunk
         } catch {
-            let failure = lease.failure(error, isHeadComplete: true)
-            end(isClean: false)
-            throw failure
+            throw failed(error)
         }
+    }
+
+    private func failed(_ error: any Error) -> UpstreamError {
+        let failure = lease.failure(error, isHeadComplete: true)
+        end(isClean: false)
+        return failure
     }
 
     /// Gives the response up and closes its connection.

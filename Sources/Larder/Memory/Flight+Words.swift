@@ -6,28 +6,18 @@ package import LarderRules
 
 /// What a flight tells its readers.
 extension Flight {
-    /// What else is known of the load when it is announced.
-    struct Remarks {
-        var unstored: UnstoredReason?
-        var sending: String?
-    }
+    /// What else is known of a load once there is an answer.
+    package struct Remarks: Sendable {
+        /// Why the response is not stored.
+        package var unstored: UnstoredReason?
+        /// What the configuration did to the request on its way to the origin; nil for nothing.
+        package var sending: String?
 
-    /// Why the response is not stored; known when it is announced.
-    package var unstoredReason: UnstoredReason? { remarks.withLock { $0.unstored } }
-
-    /// Says why the response that is about to be announced is not stored.
-    package func isNotStored(because reason: UnstoredReason) { remarks.withLock { $0.unstored = reason } }
-
-    /// What the configuration did to the request on its way to the origin; nil for nothing. Known when an answer is.
-    package var sendingRemark: String? { remarks.withLock { $0.sending } }
-
-    /// Says what was done to the request whose answer is about to be announced.
-    package func wasSent(_ remark: String?) { remarks.withLock { $0.sending = remark } }
-
-    /// All of it, in the words of `Cache-Status`.
-    package var detail: String? {
-        let words = remarks.withLock { [$0.unstored?.word, $0.sending].compactMap(\.self) }
-        return words.isEmpty ? nil : words.joined(separator: ", ")
+        /// All of it, in the words of `Cache-Status`.
+        package var detail: String? {
+            guard let unstored else { return sending }
+            return sending.map { "\(unstored.word), \($0)" } ?? unstored.word
+        }
     }
 
     /// What became of the request, told to each reader before any content.

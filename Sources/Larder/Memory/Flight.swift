@@ -28,14 +28,14 @@ package final class Flight: Sendable {
         /// Clients on their way to becoming readers, which count as interest.
         var expected = 0
         var producer: UnsafeContinuation<Void, Never>?
-        var onAbandoned: (@Sendable () -> Void)?
-        var onCancelled: (@Sendable () -> Void)?
+        var onWish: (@Sendable (Flight, Wish) -> Void)?
+        var remarks = Remarks()
 
         var isOver: Bool { trailers != nil || error != nil }
+        var isAbandoned: Bool { readers.isEmpty && expected == 0 && !isOver }
     }
 
     private let state: Lock<State>
-    let remarks = Lock(Remarks())
     private let told = Atomic<Bool>(false)
     /// The request as it goes upstream, and whose `Vary` fields decide who may share the answer.
     package let request: RequestHead
@@ -98,24 +98,22 @@ package final class Flight: Sendable {
         }
     }
 
-    /// Ends a reader. When it was the last and the flight still runs, `onAbandoned` is called.
+    /// Ends a reader, once. When it was the last and the flight still runs, it is abandoned.
     package func leave(_ reader: Int) {
-        let (producer, abandoned) = change {
-            state -> (UnsafeContinuation<Void, Never>?, (@Sendable () -> Void)?) in
+        let (producer, onWish) = change {
+            state -> (UnsafeContinuation<Void, Never>?, (@Sendable (Flight, Wish) -> Void)?) in
+            guard state.readers[reader] != nil else { return (nil, nil) }
             state.readers[reader] = nil
-            let isAbandoned = state.readers.isEmpty && state.expected == 0 && !state.isOver
-            return (trim(&state), isAbandoned ? state.onAbandoned : nil)
+            return (trim(&state), state.isAbandoned ? state.onWish : nil)
         }
         producer?.resume()
-        abandoned?()
+        onWish?(self, .abandon)
     }
 
     /// Looks again whether anybody reads: something else that was interested is no more.
     func reconsider() {
-        let abandoned = state.withLock { state in
-            state.readers.isEmpty && state.expected == 0 && !state.isOver ? state.onAbandoned : nil
-        }
-        abandoned?()
+        let onWish = state.withLock { $0.isAbandoned ? $0.onWish : nil }
+        onWish?(self, .abandon)
     }
 
     /// Wakes a reader that waits: its client went away or its time is up.
@@ -171,6 +169,9 @@ package final class Flight: Sendable {
         }
     }
 
+    /// A reader has heard the interim response that is about to be announced.
+    package func noteHeard(by reader: Int) { state.withLock { $0.readers[reader]?.interims += 1 } }
+
     /// Whether `next` has an answer without waiting.
     package func hasNext(for reader: Int) -> Bool {
         state.withLock { state in
@@ -188,6 +189,12 @@ package final class Flight: Sendable {
     /// Whether the producer waits for slow readers.
     package var isHoldingBack: Bool { state.withLock { $0.producer != nil } }
 
+    /// What else is known of the load once there is an answer. The producer says it before.
+    package var remarks: Remarks {
+        get { state.withLock { $0.remarks } }
+        set { state.withLock { $0.remarks = newValue } }
+    }
+
     /// The answer, if there is one.
     package var currentAnswer: Answer? { state.withLock { $0.answer } }
 
@@ -195,18 +202,21 @@ package final class Flight: Sendable {
     package var received: Int64 { state.withLock { $0.content.end } }
 
     /// Has the load cancelled, whoever waits for it.
-    package func cancel() { state.withLock { $0.onCancelled }?() }
+    package func cancel() { state.withLock { $0.onWish }?(self, .cancel) }
 
     // MARK: Producing
 
-    /// Calls `action` when the load is to be cancelled, from then on until it ends.
-    package func onCancelled(_ action: @escaping @Sendable () -> Void) {
-        state.withLock { $0.onCancelled = action }
+    /// What those outside want of a load that runs.
+    package enum Wish: Sendable {
+        /// The last reader has left: nobody waits for it any more.
+        case abandon
+        /// It is to end whoever waits for it.
+        case cancel
     }
 
-    /// Calls `action` when the last reader leaves before the end, from then on.
-    package func onAbandoned(_ action: @escaping @Sendable () -> Void) {
-        state.withLock { $0.onAbandoned = action }
+    /// Calls `action` with this flight when somebody wants something of the load, from then on until it ends.
+    package func onWish(_ action: @escaping @Sendable (Flight, Wish) -> Void) {
+        state.withLock { $0.onWish = action }
     }
 
     /// Tells the readers of an interim response.
@@ -305,9 +315,19 @@ package final class Flight: Sendable {
                 state.spool = nil
                 _ = trim(&state)
             }
-            // They may hold what holds this flight.
-            state.onAbandoned = nil
-            state.onCancelled = nil
+            // It may hold what holds this flight.
+            state.onWish = nil
+        }
+    }
+
+    /// Tells the readers everything at once: what became of the request, and all of the content.
+    package func conclude(_ answer: Answer, content: [ContentChunk] = [], trailers: Fields = Fields()) {
+        wakeAll { state in
+            state.answer = answer
+            for chunk in content { state.content.append(chunk) }
+            state.trailers = trailers
+            state.onWish = nil
+            _ = trim(&state)
         }
     }
 
@@ -316,8 +336,7 @@ package final class Flight: Sendable {
         wakeAll { state in
             state.error = error
             state.retains = false
-            state.onAbandoned = nil
-            state.onCancelled = nil
+            state.onWish = nil
             if state.answer == nil { state.answer = .failed(error) }
         }
     }

@@ -321,14 +321,22 @@ package final class ResourceMemory: Sendable {
         case joined(Flight)
         /// There was none that fits; the caller has to run this one.
         case started(Flight)
+        /// There is none, and what the caller decided by is there no more: a load that was under way has landed.
+        case overtaken
     }
 
     /// Joins a load that `isJoinable` accepts, or registers the one that `make` returns.
-    package func join(where isJoinable: (Flight) -> Bool, orStart make: () -> Flight) -> Joining {
+    ///
+    /// - Parameter decided: what the caller saw when it found a load necessary. Without it one is started whatever
+    ///   has changed.
+    package func join(
+        since decided: Snapshot? = nil, where isJoinable: (Flight) -> Bool, orStart make: () -> Flight
+    ) -> Joining {
         state.withLock { state in
             catchUp(&state)
             // One that has lost its beginning, and so cannot be joined, must not hide a later one.
             if let flight = state.flights.first(where: { isJoinable($0) && $0.retain() }) { return .joined(flight) }
+            if let decided, decided !== state.snapshot { return .overtaken }
             let flight = make()
             state.flights.append(flight)
             tell(.requested, &state)

@@ -56,22 +56,20 @@ extension Exchange {
 
     /// Waits until a response that others can use is there as a whole, to be given in another coding then. False: the
     /// caller decides anew.
-    func passOver(
-        _ flight: Flight, _ reader: Int, isKept: Bool, _ retrieval: inout Retrieval
-    ) async throws -> Bool {
+    func passOver(_ content: ResponseContent, isKept: Bool, _ retrieval: inout Retrieval) async throws -> Bool {
         guard isKept else {
             retrieval.asksAlone = true
             return false
         }
         reading: while true {
-            switch await flight.next(for: reader) {
+            switch await content.next() {
             case .chunks, .spooled: continue
             case .end: break reading
             case .failed(let error): throw error
             case .interrupted: throw ClientGone()
             }
         }
-        retrieval.passedOver = flight
+        retrieval.passedOver = content.flight
         return false
     }
 

@@ -136,8 +136,5 @@ final class FlightLaunch {
     }
 
     /// Starts the load on this loop, as a task of its own.
-    func run(_ flight: Flight) {
-        let runner = FlightRunner(launch: self, flight: flight)
-        context.spawn { await runner.run() }
-    }
+    func run(_ flight: Flight) { FlightRunner(launch: self, flight: flight).start() }
 }

@@ -96,7 +96,7 @@ extension FlightRunner {
             // This is the answer to our question, not to the client's.
             forget(completion.variant)
             response.abort()
-            try await load(launch.request, validating: nil)
+            try await startAgain()
         case 200:
             forget(completion.variant)
             fallthrough

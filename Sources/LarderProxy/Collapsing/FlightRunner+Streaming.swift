@@ -24,7 +24,7 @@ extension FlightRunner {
     /// Remembers why a response is not kept.
     func note(_ unstored: UnstoredResponse) {
         launch.resource.memory.unstored = unstored
-        flight.isNotStored(because: unstored.reason)
+        flight.remarks.unstored = unstored.reason
         context.counters.count(.unstored(unstored.reason))
     }
 
@@ -54,6 +54,35 @@ extension FlightRunner {
         complete(stored, sink.writer, trailers: response.trailers)
     }
 
+    /// Ends a load all of whose content is here, if it is to pass or to be kept in memory; `take` does what is more.
+    /// The answer, or nil when it is more.
+    func takeAtOnce(
+        _ response: UpstreamResponse, _ arrival: Arrival, _ treatment: Treatment
+    ) throws -> Flight.Answer? {
+        guard try response.isAllHere() else { return nil }
+        let content = response.contentHere
+        let count = content.reduce(0) { $0 + $1.count }
+        let answer: Flight.Answer
+        switch treatment {
+        case .passes:
+            note(arrival.unstored)
+            launch.resource.memory.retire(flight)
+            answer = .response(arrival.head, length: Int64(count), stored: nil)
+            flight.conclude(answer)
+        case .isKept where context.proxy.keepsInMemory(Int64(count)) && count <= context.proxy.storedObjectLimit:
+            let stored = arrival.storedResponse()
+            let writer = beginWriting(stored, arrival)
+            for chunk in content { writer?.append(chunk) }
+            land(stored, writer, content)
+            answer = .response(arrival.head, length: Int64(count), stored: stored)
+            flight.conclude(answer, content: content, trailers: response.trailers)
+        default: return nil
+        }
+        context.counters.add(.received, count)
+        end()
+        return answer
+    }
+
     /// Where the content goes on its way to the store; nil when it goes to memory alone.
     func beginWriting(_ stored: StoredResponse, _ arrival: Arrival) -> EntityWriter? {
         arrival.durability == .memory ? nil : beginWriting(stored, length: arrival.length)
@@ -75,11 +104,19 @@ extension FlightRunner {
 
     /// Makes the response a variant of its Resource, then lets the readers go.
     func complete(_ stored: StoredResponse, _ writer: EntityWriter?, trailers: Fields) {
+        land(stored, writer, flight.retainedContent)
+        flight.finish(trailers: trailers)
+    }
+
+    /// Makes the response a variant of its Resource, whose next clients find it. Nobody joins the load any more.
+    ///
+    /// - Parameter whole: the content, unless it is too large for memory.
+    private func land(_ stored: StoredResponse, _ writer: EntityWriter?, _ whole: [ContentChunk]?) {
         let memory = launch.resource.memory
         let policy = policyAtLanding(of: stored)
         if policy == nil || isSuperseded(stored) { writer?.abort() }
         let isStored = writer?.finish() ?? false
-        guard let whole = flight.retainedContent else {
+        guard let whole else {
             // Once more, as it may have happened before the store heard of the entity.
             if isSuperseded(stored) {
                 context.proxy.storing?.remove(stored.variance, of: launch.resource, service: launch.service)
@@ -87,10 +124,9 @@ extension FlightRunner {
                 // Too large for memory: the next request finds it in the store.
                 memory.forgetStoreRead(variance: stored.variance, epoch: epoch)
             }
-            finish(trailers)
-            return
+            return memory.retire(flight)
         }
-        guard let policy else { return finish(trailers) }
+        guard let policy else { return memory.retire(flight) }
         let judged = policy == launch.policy ? stored : stored.marked(stored.standing, policy: policy)
         let chunks = ContentChunk.coalesced(whole)
         let length = chunks.reduce(0) { $0 + $1.count }
@@ -105,8 +141,8 @@ extension FlightRunner {
             context.proxy.registry.charge(launch.resource, content: memory.cost)
         } else {
             context.proxy.storing?.remove(variant, of: launch.resource, service: launch.service)
+            memory.retire(flight)
         }
-        finish(trailers)
     }
 
     /// Nobody joins any more: who comes now finds what has landed.

@@ -7,29 +7,29 @@ import LarderUpstream
 
 /// Loads that ask whether what is stored is still good (RFC 9111 §4.3).
 extension FlightRunner {
-    /// A 304 to our own conditional request freshens what it is about. When it is about nothing we have, the
-    /// request is sent again without conditions (B-03).
-    func settle(_ variant: Variant, by response: UpstreamResponse, _ times: Arrival.Times) async throws {
+    /// A 304 to our own conditional request freshens what it is about, which is then what the readers are told. Nil
+    /// when it is about nothing we have: the request is to be sent again without conditions (B-03).
+    func settle(
+        _ variant: Variant, by response: UpstreamResponse, _ times: Arrival.Times
+    ) async throws -> Variant? {
         while try await response.nextChunk() != nil {}
         let memory = launch.resource.memory
         let variants = memory.snapshot.variants
-        guard let validated = variants.firstIndex(where: { $0 === variant }) else {
-            return try await loadUnconditionally()
-        }
+        guard let validated = variants.firstIndex(where: { $0 === variant }) else { return nil }
         let match = Validation.match(
             response.head.fields, request: launch.clientHead.fields, candidates: variants.map(\.stored),
             validated: validated)
-        guard case .update(let indexes, _) = match else { return try await loadUnconditionally() }
+        guard case .update(let indexes, _) = match else { return nil }
         var answer: Variant?
         for index in indexes {
             if let fresh = freshen(variants[index], with: response.head, times), index == validated || answer == nil {
                 answer = fresh
             }
         }
-        guard let answer else { return try await loadUnconditionally() }
+        guard let answer else { return nil }
         memory.retire(flight, as: .notModified)
-        flight.announce(.settled(answer))
-        flight.finish(trailers: Fields())
+        flight.conclude(.settled(answer))
+        return answer
     }
 
     /// The variant with the fields of the 304, in memory and store; nil when it could not be replaced.
@@ -54,10 +54,10 @@ extension FlightRunner {
         }
     }
 
-    private func loadUnconditionally() async throws {
-        var request = launch.request
+    func unconditional(_ request: RequestHead) -> RequestHead {
+        var request = request
         // With a range, `If-Range` is the client's own.
         for name in [FieldName.ifNoneMatch, .ifModifiedSince] { request.fields.remove(name) }
-        try await load(request, validating: nil)
+        return request
     }
 }

@@ -9,7 +9,8 @@ import LarderUpstream
 /// Performs one load: asks the upstream, tells the flight's readers, and puts what may be kept into memory and
 /// store. Confined to the loop it was started on.
 ///
-/// What becomes of a response is decided by `Arrival`; its extensions do it.
+/// What becomes of a response is decided by `Arrival`; the extensions do it. Mostly the task of the first client runs
+/// it until all is there (`Exchange+Leading`); what lasts longer, and what no client waits for, has a task of its own.
 final class FlightRunner {
     let launch: FlightLaunch
     let flight: Flight
@@ -18,7 +19,11 @@ final class FlightRunner {
     let epoch: UInt64
     /// The mark of its groups then.
     let mark: UInt64
-    private let abort: UpstreamAbort
+    /// Hears interim responses before the readers of the flight do, and for the one whose task this is.
+    var onInterim: ((ResponseHead) -> Void)?
+    /// Whether the client whose task runs this has left.
+    var isClientGone = false
+    private let abort = UpstreamAbort()
 
     init(launch: FlightLaunch, flight: Flight) {
         self.launch = launch
@@ -26,69 +31,107 @@ final class FlightRunner {
         context = launch.context
         mark = launch.resource.memory.mark
         epoch = launch.resource.memory.epoch
-        abort = UpstreamAbort()
     }
 
-    func run() async {
-        context.ticker.begin(
-            flight, of: launch.resource.memory,
-            every: launch.configuration.frozen.configuration.progressReportingInterval)
-        defer { context.ticker.end(flight) }
-        if launch.isBackground { flight.leave(flight.read()) } else { watchInterest() }
-        obeyCancelling()
-        do {
-            if let variant = launch.remaking {
-                try await remake(variant)
-            } else if let completion = launch.completion {
-                try await load(completion.request, validating: nil, completing: completion)
-            } else {
-                try await load(launch.request, validating: launch.validating)
-            }
-        } catch {
-            if (error as? UpstreamError)?.hold == nil, !(error is PipelineFailure) {
-                context.counters.add(.upstreamErrors)
-            }
-            if !abort.isAborted { remember(error) }
-            retire(after: error)
-            flight.fail(error)
-        }
-        launch.resource.memory.retire(flight)
+    /// What asking the origin came to.
+    enum Outcome {
+        /// The stored variant was still good, or was replaced by one that is.
+        case settled(Variant)
+        case received(UpstreamResponse, Arrival, Treatment)
     }
 
-    /// When all clients have left, the load gets its grace and is then cancelled (T-15).
-    private func watchInterest() {
-        let grace = context.configuration.settings.timeouts.abandon
-        let loop = context.loop
-        let flight = flight
-        let abort = Confined(abort)
-        let resource = launch.resource
-        flight.onAbandoned { [weak flight] in
-            loop.execute { [weak flight] loop in
-                loop.timer(after: grace) {
-                    if flight?.interest == 0, !resource.memory.isObserved { abort.value.abort() }
+    /// What a response is to become.
+    enum Treatment {
+        case completes(Completion)
+        case isTransformed
+        case isKeptAsPart
+        case isKept
+        case passes
+    }
+
+    /// Does all of it in a task of its own.
+    func start() {
+        context.spawn {
+            self.begin()
+            await self.conclude {
+                if let variant = self.launch.remaking {
+                    try await self.remake(variant)
+                } else {
+                    try await self.take(self.ask())
                 }
             }
         }
     }
 
-    /// An operator can cancel a load that others wait for.
-    private func obeyCancelling() {
-        let loop = context.loop
-        let abort = Confined(abort)
-        flight.onCancelled { loop.execute { _ in abort.value.abort() } }
+    /// Does the rest in a task of its own, once the origin has answered.
+    func goOn(with outcome: Outcome) {
+        context.spawn { await self.conclude { try await self.take(outcome) } }
     }
 
-    private func retire(after error: any Error) {
+    func begin() {
+        context.ticker.begin(
+            flight, of: launch.resource.memory,
+            every: launch.configuration.frozen.configuration.progressReportingInterval)
+        if launch.isBackground { flight.leave(flight.read()) }
+        obey()
+    }
+
+    func end() { context.ticker.end(flight) }
+
+    private func conclude(_ body: () async throws -> Void) async {
+        do {
+            try await body()
+            end()
+        } catch {
+            fail(error)
+        }
+    }
+
+    /// The load came to nothing, or its content broke off.
+    func fail(_ error: any Error) {
+        if (error as? UpstreamError)?.hold == nil, !(error is PipelineFailure) {
+            context.counters.add(.upstreamErrors)
+        }
+        if !abort.isAborted { remember(error) }
         let now = context.now()
         let failure = LoadFailure(at: now, retryAt: now, error: error)
         launch.resource.memory.retire(flight, as: abort.isAborted ? .cancelled : .failed(failure))
+        flight.fail(error)
+        end()
+    }
+
+    /// When all clients have left, the load gets its grace and is then cancelled (T-15); an operator can cancel one
+    /// that others wait for.
+    private func obey() {
+        let grace = launch.isBackground ? nil : context.configuration.settings.timeouts.abandon
+        let (loop, memory, abort) = (context.loop, launch.resource.memory, Confined(abort))
+        flight.onWish { flight, wish in
+            loop.execute { loop in
+                switch wish {
+                case .cancel: abort.value.abort()
+                case .abandon:
+                    guard let grace else { return }
+                    loop.timer(after: grace) {
+                        if flight.interest == 0, !memory.isObserved { abort.value.abort() }
+                    }
+                }
+            }
+        }
     }
 
     // MARK: The request
 
-    func load(
+    /// Asks the origin what the launch says.
+    func ask() async throws -> Outcome {
+        if let completion = launch.completion {
+            return try await ask(completion.request, validating: nil, completing: completion)
+        }
+        return try await ask(launch.request, validating: launch.validating)
+    }
+
+    private func ask(
         _ request: RequestHead, validating variant: Variant?, completing completion: Completion? = nil
-    ) async throws {
+    ) async throws -> Outcome {
         let requestTime = context.now()
         var inbound = UpstreamRequest(
             origin: Origin(launch.uri), head: request, parent: launch.service.parent(launch.uri),
@@ -96,41 +139,66 @@ final class FlightRunner {
         inbound.isDescribed = launch.service.base != nil
         inbound.insists = launch.insists
         if let content = launch.content { inbound.content = .octets(content) }
-        inbound.onInterim = { [flight] in flight.announce(interim: $0) }
+        inbound.onInterim = { [self] in
+            onInterim?($0)
+            flight.announce(interim: $0)
+        }
         let sender = launch.sender
         let response = try await send(inbound, by: sender)
         let times = Arrival.Times(request: requestTime, response: context.now())
         if response.head.status == 304, let variant {
-            return try await settle(variant, by: response, times)
+            if let answer = try await settle(variant, by: response, times) { return .settled(answer) }
+            return try await ask(unconditional(request), validating: nil)
         }
         let arrival = Arrival(response, times, for: launch, belongsHere: !sender.isForAnotherPartition)
-        if sender.isForAnotherPartition, completion != nil, [206, 304, 416].contains(arrival.head.status) {
-            // What was to be completed is another partition's now.
-            response.abort()
-            return try await load(launch.request, validating: nil)
-        }
-        if let completion, !sender.isForAnotherPartition {
-            return try await complete(completion, by: response, arrival)
+        if let completion {
+            guard sender.isForAnotherPartition else { return .received(response, arrival, .completes(completion)) }
+            if [206, 304, 416].contains(arrival.head.status) {
+                // What was to be completed is another partition's now.
+                response.abort()
+                return try await ask(launch.request, validating: nil)
+            }
         }
         if isPartOfTransformed(arrival) {
             response.abort()
             var whole = request
             whole.fields.remove(.range)
-            try await load(whole, validating: nil)
-        } else if isTransformed(arrival) {
-            try await transform(response, arrival)
-        } else if arrival.isPart {
-            try await keepPart(response, arrival)
-        } else if arrival.isKept {
-            try await keep(response, arrival)
-        } else {
-            try await pass(response, arrival)
+            return try await ask(whole, validating: nil)
         }
+        return .received(response, arrival, treatment(of: arrival))
+    }
+
+    /// Asks once more, without regard to what is stored, and takes what comes.
+    func startAgain() async throws {
+        try await take(ask(launch.request, validating: nil))
+    }
+
+    private func treatment(of arrival: Arrival) -> Treatment {
+        if isTransformed(arrival) { return .isTransformed }
+        if arrival.isPart { return .isKeptAsPart }
+        return arrival.isKept ? .isKept : .passes
     }
 
     private func send(_ request: UpstreamRequest, by sender: InboundSender) async throws -> UpstreamResponse {
-        defer { flight.wasSent(sender.remark) }
+        defer { if let remark = sender.remark { flight.remarks.sending = remark } }
         return try await sender.send(request)
+    }
+
+    // MARK: The response
+
+    /// Does with the response what is to be done, to its end.
+    private func take(_ outcome: Outcome) async throws {
+        switch outcome {
+        case .settled: return
+        case .received(let response, let arrival, let treatment):
+            switch treatment {
+            case .completes(let completion): try await complete(completion, by: response, arrival)
+            case .isTransformed: try await transform(response, arrival)
+            case .isKeptAsPart: try await keepPart(response, arrival)
+            case .isKept: try await keep(response, arrival)
+            case .passes: try await pass(response, arrival)
+            }
+        }
     }
 
     private func remember(_ error: any Error) {

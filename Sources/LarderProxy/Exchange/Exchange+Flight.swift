@@ -25,7 +25,7 @@ extension Exchange {
         }
         let memory = retrieval.resource.memory
         let status = CacheStatus(.forward(reason))
-        if let failure = memory.snapshot.failure, context.now() < failure.retryAt, !traits.has(.cacheControl) {
+        if let failure = (retrieval.snapshot ?? memory.snapshot).failure, context.now() < failure.retryAt, !traits.has(.cacheControl) {
             return try await serveFailure(failure.error, variant ?? fallback, status, retrieval)
         }
         // What only this client can use passes through: HEAD has no content to share. What a pipeline may change does
@@ -42,18 +42,21 @@ extension Exchange {
             exchange: self, retrieval, validating: variant, completing: parts, isBackground: false)
         let passedOver = retrieval.passedOver
         let joining = memory.join(
+            since: launch.isJoinable ? retrieval.snapshot : nil,
             where: { $0.isJoinable && launch.isJoinable && $0 !== passedOver }, orStart: { launch.makeFlight() })
         switch joining {
+        case .overtaken: return false
         case .started(let flight):
-            launch.run(flight)
-            return try await read(flight, isLeader: true, status, variant ?? fallback, &retrieval)
+            let runner = FlightRunner(launch: launch, flight: flight)
+            return try await lead(runner, status, variant ?? fallback, &retrieval)
         case .joined(let flight):
-            return try await read(flight, isLeader: false, status.collapsed(true), variant ?? fallback, &retrieval)
+            return try await follow(flight, status.collapsed(true), variant ?? fallback, &retrieval)
         }
     }
 
-    private func read(
-        _ flight: Flight, isLeader: Bool, _ status: CacheStatus, _ fallback: Variant?, _ retrieval: inout Retrieval
+    /// Reads along a load that another client started.
+    private func follow(
+        _ flight: Flight, _ status: CacheStatus, _ fallback: Variant?, _ retrieval: inout Retrieval
     ) async throws -> Bool {
         let reader = flight.read()
         defer {
@@ -61,10 +64,21 @@ extension Exchange {
             flight.leave(reader)
         }
         try watchClient { flight.interrupt(reader) }
-        switch try await answer(of: flight, for: reader) {
+        let answer = try await answer(of: flight, for: reader)
+        return try await give(
+            answer, ResponseContent(of: flight, for: reader), isLeader: false, status, fallback, &retrieval)
+    }
+
+    /// Gives the client what a load came to. False when that is not about its request: the caller decides anew.
+    func give(
+        _ answer: Flight.Answer, _ content: ResponseContent, isLeader: Bool, _ status: CacheStatus,
+        _ fallback: Variant?, _ retrieval: inout Retrieval
+    ) async throws -> Bool {
+        let flight = content.flight
+        switch answer {
         case .failed(let error):
             var status = status
-            status.detail = flight.sendingRemark
+            status.detail = flight.remarks.sending
             return try await serveFailure(error, fallback, status, retrieval)
         case .settled(let variant):
             guard variant.stored.variance.matches(head.fields) else {
@@ -74,7 +88,7 @@ extension Exchange {
             record.kind = isLeader ? .validated : .collapsed
             let age = Age.currentAge(of: variant.stored, at: context.now())
             var status = status.answered(304)
-            status.detail = flight.sendingRemark
+            status.detail = flight.remarks.sending
             return try await serve(variant, StoredUse(age: age, status: status), retrieval)
         case .response(let response, let length, let stored):
             guard isLeader || stored != nil else {
@@ -87,13 +101,13 @@ extension Exchange {
                 return false
             }
             guard accepts(response, stored, of: flight) else {
-                return try await passOver(flight, reader, isKept: stored != nil, &retrieval)
+                return try await passOver(content, isKept: stored != nil, &retrieval)
             }
             if let fallback, try await serveStale(fallback, .status(response.status), status, retrieval) { return true }
             record.kind = isLeader ? .miss : .collapsed
             var status = status.answered(response.status).stored(isLeader && stored != nil)
-            status.detail = flight.detail
-            try await relay(flight, reader, response, length, status, retrieval)
+            status.detail = flight.remarks.detail
+            try await relay(response, length, content, status, retrieval)
             return true
         }
     }
@@ -109,9 +123,9 @@ extension Exchange {
         }
     }
 
-    /// Sends the head and then the content as the flight brings it.
+    /// Sends the head and then the content as it comes.
     func relay(
-        _ flight: Flight, _ reader: Int, _ response: ResponseHead, _ length: Int64?, _ status: CacheStatus,
+        _ response: ResponseHead, _ length: Int64?, _ content: ResponseContent, _ status: CacheStatus,
         _ retrieval: Retrieval
     ) async throws {
         var fields = retrieval.way.isGateway ? mapped(response.fields, retrieval) : response.fields
@@ -131,10 +145,10 @@ extension Exchange {
         finishHead(length: length, cacheStatus: status, proxyStatus: ProxyStatus(receivedStatus: response.status))
         guard delivery != .none else { return try await sendHead() }
         // With the content in one write if it is there; but a stream of events may not begin for long.
-        var isHeadPending = flight.hasNext(for: reader)
+        var isHeadPending = content.isAtHand
         if !isHeadPending { try await sendHead() }
         while true {
-            switch await flight.next(for: reader) {
+            switch await content.next() {
             case .chunks(let chunks):
                 if isHeadPending { try await sendHead(with: chunks) } else { try await sendContent(chunks) }
                 isHeadPending = false

@@ -95,14 +95,27 @@ extension Exchange {
 
     /// Interim responses go to HTTP/1.1 clients as they come; `100` is answered by reading content instead.
     func relayInterim(_ interim: ResponseHead) async throws {
-        guard traits.version == .http11, interim.status != 100, interim.status != 101 else { return }
+        if prepareInterim(interim) { try await stream.write(out) }
+    }
+
+    /// The same for a client whose task has something else to wait for: what the kernel does not take goes out with
+    /// the final response.
+    func relayInterimAtOnce(_ interim: ResponseHead) {
+        guard prepareInterim(interim) else { return }
+        // A client that cannot be written to has left, which is noticed elsewhere.
+        if owed.isEmpty { owed = (try? stream.writeAtOnce(out, [])) ?? [] } else { owed += out }
+    }
+
+    /// Puts an interim response into `out`; false when it is not for this client.
+    private func prepareInterim(_ interim: ResponseHead) -> Bool {
+        guard traits.version == .http11, interim.status != 100, interim.status != 101 else { return false }
         var fields = interim.fields
         HopByHop.strip(&fields, for: .forwardResponse)
         out.removeAll(keepingCapacity: true)
         PreparedHead.appendStatusLine(interim.status, to: &out)
         PreparedHead.append(fields, to: &out)
         PreparedHead.appendLineEnd(to: &out)
-        try await stream.write(out)
+        return true
     }
 
     /// - Parameter early: what was read of the content already.

@@ -23,7 +23,7 @@ extension Exchange {
         switch reconsidered {
         case .answerStale(let selection, _):
             // The client gets what is stored at once; a load in the background finds out whether the origin is back.
-            refresh(snapshot.variants[selection.index], retrieval)
+            refresh(snapshot.variants[selection.index], in: snapshot, retrieval)
             return reconsidered
         case .refuse:
             // There is nothing to lose: this request finds out.

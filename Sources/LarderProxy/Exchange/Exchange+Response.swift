@@ -95,6 +95,10 @@ extension Exchange {
 
     private func beginResponse() {
         hasResponded = true
+        if !owed.isEmpty {
+            out = owed + out
+            owed.removeAll()
+        }
         content?.answered()
     }
 

@@ -19,6 +19,8 @@ struct Retrieval {
     var passedOver: Flight?
     /// Whether collapsing was tried and what came was not for sharing.
     var asksAlone = false
+    /// What was in memory when it was decided what to do.
+    var snapshot: ResourceMemory.Snapshot?
 }
 
 extension Exchange {
@@ -67,6 +69,7 @@ extension Exchange {
         {
             return try await remake(variant, retrieval)
         }
+        retrieval.snapshot = snapshot
         let decision = reconsidered(
             Reuse.decide(
                 request: head, candidates: snapshot.candidates, policy: retrieval.policy, now: context.now()),
@@ -81,7 +84,7 @@ extension Exchange {
             if !isNew { memory.touch() }
             record.kind = .stale
             let variant = snapshot.variants[selection.index]
-            if reason == .staleWhileRevalidate { refresh(variant, retrieval) }
+            if reason == .staleWhileRevalidate { refresh(variant, in: snapshot, retrieval) }
             return try await serve(variant, StoredUse(selection, detail: reason), retrieval)
         case .validate(let selection, let reason):
             return try await fetch(&retrieval, reason: reason, validating: snapshot.variants[selection.index])
@@ -99,12 +102,14 @@ extension Exchange {
         }
     }
 
-    /// Starts a validation in the background, unless one is under way.
-    func refresh(_ variant: Variant, _ retrieval: Retrieval) {
+    /// Starts a validation in the background, unless one is under way or has just ended.
+    func refresh(_ variant: Variant, in snapshot: ResourceMemory.Snapshot, _ retrieval: Retrieval) {
         guard retrieval.service.successor(in: context.configuration.router.table) == nil else { return }
         let launch = FlightLaunch(exchange: self, retrieval, validating: variant, isBackground: true)
-        let joining = retrieval.resource.memory.join(where: { $0.isValidation }, orStart: { launch.makeFlight() })
+        let joining = retrieval.resource.memory.join(
+            since: snapshot, where: { $0.isValidation }, orStart: { launch.makeFlight() })
         switch joining {
+        case .overtaken: return
         case .joined(let flight): flight.leave(flight.read())
         case .started(let flight): launch.run(flight)
         }

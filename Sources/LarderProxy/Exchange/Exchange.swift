@@ -9,8 +9,8 @@ import LarderRules
 ///
 /// A connection has one and uses it for each of its requests in turn, so that the storage for head, URI, key and
 /// response head is there already. Confined to its loop. The steps are in the extensions: `+Retrieve` decides
-/// between store and upstream, `+Stored` answers from what is stored, `+Flight` reads along a load, `+Forward`
-/// passes a request through, `+Own` answers as Larder itself, `+Response` writes.
+/// between store and upstream, `+Stored` answers from what is stored, `+Leading` runs a load, `+Flight` reads along
+/// one, `+Forward` passes a request through, `+Own` answers as Larder itself, `+Response` writes.
 final class Exchange {
     unowned let connection: DownstreamConnection
     let context: LoopContext
@@ -38,6 +38,8 @@ final class Exchange {
 
     /// The response head as octets while it is put together.
     var out: [UInt8] = []
+    /// What the kernel did not take yet of interim responses.
+    var owed: [UInt8] = []
     /// Where in `out` begins what depends on the moment: age and lifetime of what is stored.
     var momentStart = 0
     /// How the content is delimited for this client.
@@ -49,6 +51,7 @@ final class Exchange {
     /// Whether the client may still be sending when the connection closes.
     var mustLinger = false
     var record = ExchangeRecord()
+    private var isEnded = false
 
     init(connection: DownstreamConnection) {
         self.connection = connection
@@ -114,9 +117,11 @@ final class Exchange {
         hasResponded = false
         isPersistent = traits.isPersistent
         mustLinger = false
+        owed.removeAll()
         content = nil
         onlyReads = false
         repeatable = nil
+        isEnded = false
         record = ExchangeRecord(startedAt: context.loop.time.monotonic())
     }
 
@@ -187,7 +192,17 @@ final class Exchange {
         try await respond(problem)
     }
 
+    /// Ends an exchange whose client has left before its task, which goes on with a load for others.
+    func endEarly() {
+        record.kind = .aborted
+        isPersistent = false
+        end()
+        stream.close()
+    }
+
     private func end() {
+        guard !isEnded else { return }
+        isEnded = true
         record.duration = context.loop.time.monotonic() - record.startedAt
         context.counters.count(record.kind, latency: record.duration)
         context.counters.countReasons(of: record)

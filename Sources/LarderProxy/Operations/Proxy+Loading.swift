@@ -80,7 +80,11 @@ private struct OperatorLoad {
             reach: reach)
         launch.insists = !onlyIfNeeded
         let isJoinable = launch.isJoinable
-        switch resource.memory.join(where: { $0.isJoinable && isJoinable }, orStart: { launch.makeFlight() }) {
+        let joining = resource.memory.join(
+            since: onlyIfNeeded ? snapshot : nil, where: { $0.isJoinable && isJoinable },
+            orStart: { launch.makeFlight() })
+        switch joining {
+        case .overtaken: return try await run(onlyIfNeeded: true, despiteFailure: despiteFailure)
         case .joined(let flight): return try await outcome(of: flight)
         case .started(let flight):
             launch.run(flight)

@@ -42,6 +42,7 @@ extension Exchange {
         launch.remaking = variant
         let flight: Flight
         switch memory.join(where: { $0.isRemaking }, orStart: { launch.makeFlight() }) {
+        case .overtaken: return false
         case .joined(let running): flight = running
         case .started(let own):
             flight = own
@@ -62,7 +63,7 @@ extension Exchange {
         case .response(let response, let length, let stored):
             guard let stored, stored.variance.matches(head.fields) else { return false }
             record.kind = .hit
-            try await relay(flight, reader, response, length, CacheStatus(.hit), retrieval)
+            try await relay(response, length, ResponseContent(of: flight, for: reader), CacheStatus(.hit), retrieval)
             return true
         }
     }

@@ -310,7 +310,7 @@ struct FlightTests {
     @Test func `the last reader to leave a running load abandons it`() {
         let flight = flight(expecting: 2)
         let abandoned = Recorder<Int>()
-        flight.onAbandoned { abandoned(1) }
+        flight.onWish { _, _ in abandoned(1) }
         let first = flight.read()
         flight.leave(first)
         #expect(abandoned.count == 0)
@@ -323,7 +323,7 @@ struct FlightTests {
     @Test func `a load that is over cannot be abandoned`() {
         let flight = flight()
         let abandoned = Recorder<Int>()
-        flight.onAbandoned { abandoned(1) }
+        flight.onWish { _, _ in abandoned(1) }
         let reader = flight.read()
         flight.announce(Self.answer())
         flight.finish(trailers: Fields())
