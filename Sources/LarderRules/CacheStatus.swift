@@ -39,28 +39,46 @@ package struct CacheStatus: Sendable, Hashable {
         }
     }
 
-    /// The member, with the name of the cache first.
+    /// The member as text.
     package func member(name: String = "Larder") -> String {
-        var text = StructuredText.tokenOrString(name)
+        var octets: [UInt8] = []
+        appendMember(name: name, to: &octets)
+        return String(decoding: octets, as: UTF8.self)
+    }
+
+    /// Writes the member, with the name of the cache first.
+    package func appendMember(name: String = "Larder", to octets: inout [UInt8]) {
+        StructuredText.append(tokenOrString: name, to: &octets)
         switch outcome {
-        case .hit: text += "; hit"
-        case .held: break
-        case .unused: break
+        case .hit: octets.append("; hit")
+        case .held, .unused: break
         case .forward(let reason, let status, let stored, let collapsed):
-            text += "; fwd=\(reason.rawValue)"
-            if let status { text += "; fwd-status=\(status.rawValue)" }
-            if stored { text += "; stored" }
-            if let collapsed { text += collapsed ? "; collapsed" : "; collapsed=?0" }
+            octets.append("; fwd=")
+            octets.append(reason.rawValue)
+            if let status {
+                octets.append("; fwd-status=")
+                octets.append(decimal: Int64(status.rawValue))
+            }
+            if stored { octets.append("; stored") }
+            if let collapsed { octets.append(collapsed ? "; collapsed" : "; collapsed=?0") }
         }
-        if let ttl { text += "; ttl=\(ttl.flooredSeconds)" }
-        if let key { text += "; key=\(StructuredText.string(key))" }
-        if let detail { text += "; detail=\(StructuredText.tokenOrString(detail))" }
-        return text
+        if let ttl {
+            octets.append("; ttl=")
+            octets.append(decimal: ttl.flooredSeconds)
+        }
+        if let key {
+            octets.append("; key=")
+            StructuredText.append(string: key, to: &octets)
+        }
+        if let detail {
+            octets.append("; detail=")
+            StructuredText.append(tokenOrString: detail, to: &octets)
+        }
     }
 
     /// Adds the member behind those of the caches nearer to the origin.
     package func append(to fields: inout Fields, name: String = "Larder") {
-        fields.append(.cacheStatus, member(name: name))
+        fields.append(.cacheStatus) { appendMember(name: name, to: &$0) }
     }
 }
 

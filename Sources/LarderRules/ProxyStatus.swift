@@ -76,18 +76,36 @@ package struct ProxyStatus: Sendable, Hashable {
         self.details = details
     }
 
-    /// The member, with the name of the proxy first.
+    /// The member as text.
     package func member(name: String = "Larder") -> String {
-        var text = StructuredText.tokenOrString(name)
-        if let error { text += "; error=\(error.rawValue)" }
-        if let nextHop { text += "; next-hop=\(StructuredText.string(nextHop))" }
-        if let receivedStatus { text += "; received-status=\(receivedStatus.rawValue)" }
-        if let details { text += "; details=\(StructuredText.string(details))" }
-        return text
+        var octets: [UInt8] = []
+        appendMember(name: name, to: &octets)
+        return String(decoding: octets, as: UTF8.self)
+    }
+
+    /// Writes the member, with the name of the proxy first.
+    package func appendMember(name: String = "Larder", to octets: inout [UInt8]) {
+        StructuredText.append(tokenOrString: name, to: &octets)
+        if let error {
+            octets.append("; error=")
+            octets.append(error.rawValue)
+        }
+        if let nextHop {
+            octets.append("; next-hop=")
+            StructuredText.append(string: nextHop, to: &octets)
+        }
+        if let receivedStatus {
+            octets.append("; received-status=")
+            octets.append(decimal: Int64(receivedStatus.rawValue))
+        }
+        if let details {
+            octets.append("; details=")
+            StructuredText.append(string: details, to: &octets)
+        }
     }
 
     /// Adds the member behind those of the intermediaries nearer to the origin.
     package func append(to fields: inout Fields, name: String = "Larder") {
-        fields.append(.proxyStatus, member(name: name))
+        fields.append(.proxyStatus) { appendMember(name: name, to: &$0) }
     }
 }

@@ -117,12 +117,14 @@ package final class StoredResponse: Sendable {
     private static func kept(
         _ fields: Fields, _ directives: CacheControl.Response, _ responseTime: Timestamp, _ policy: CachePolicy
     ) -> Fields {
-        var kept = fields
-        HopByHop.strip(&kept, for: .store)
-        for name in directives.noCacheFields { kept.remove(name) }
-        if policy.role == .shared {
-            for name in directives.privateFields { kept.remove(name) }
-            if policy.setCookie == .withheld { kept.remove(.setCookie) }
+        let hop = HopByHop(fields, for: .store)
+        let isShared = policy.role == .shared
+        let withholdsCookies = isShared && policy.setCookie == .withheld
+        let withheld = isShared ? directives.noCacheFields + directives.privateFields : directives.noCacheFields
+        var kept = fields.filter { name, spelling, _ in
+            if hop.ends(name, spelled: spelling) { return false }
+            if withholdsCookies, name == .setCookie { return false }
+            return withheld.isEmpty || !withheld.contains(name ?? FieldName(token: spelling))
         }
         if kept.date(.date, now: responseTime) == nil { kept[.date] = HTTPDate.string(responseTime) }
         return kept

@@ -2,27 +2,28 @@
 
 import LarderHTTP
 
-/// The few structured-field values that Larder writes (RFC 9651 §4.1).
+/// The few structured-field values that Larder writes (RFC 9651 §4.1), behind what is in a buffer already.
 enum StructuredText {
-    /// `text` as a Token if it is one, else as a String.
-    static func tokenOrString(_ text: String) -> String {
-        guard let first = text.utf8.first, ASCII.isAlpha(first) || first == 0x2A else { return string(text) }
-        let isToken = text.utf8.allSatisfy { Token.isTokenCharacter($0) || $0 == 0x3A || $0 == 0x2F }
-        return isToken ? text : string(text)
+    /// Writes `text` as a Token if it is one, else as a String.
+    static func append(tokenOrString text: String, to octets: inout [UInt8]) {
+        let isToken =
+            text.utf8.first.map { ASCII.isAlpha($0) || $0 == 0x2A } ?? false
+            && text.utf8.allSatisfy { Token.isTokenCharacter($0) || $0 == 0x3A || $0 == 0x2F }
+        if isToken { octets.append(text) } else { append(string: text, to: &octets) }
     }
 
-    /// `text` as a String. It holds printable ASCII only, so anything else becomes a question mark.
-    static func string(_ text: String) -> String {
-        var quoted = "\""
+    /// Writes `text` as a String. It holds printable ASCII only, so anything else becomes a question mark.
+    static func append(string text: String, to octets: inout [UInt8]) {
+        octets.append(UInt8(ascii: "\""))
         for scalar in text.unicodeScalars {
             switch scalar {
             case "\"", "\\":
-                quoted += "\\"
-                quoted.unicodeScalars.append(scalar)
-            case " "..."~": quoted.unicodeScalars.append(scalar)
-            default: quoted += "?"
+                octets.append(UInt8(ascii: "\\"))
+                octets.append(UInt8(ascii: scalar))
+            case " "..."~": octets.append(UInt8(ascii: scalar))
+            default: octets.append(UInt8(ascii: "?"))
             }
         }
-        return quoted + "\""
+        octets.append(UInt8(ascii: "\""))
     }
 }

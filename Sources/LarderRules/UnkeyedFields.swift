@@ -27,9 +27,15 @@ package struct UnkeyedFields: Sendable, Hashable {
         exceptions[name] ?? (UnkeyedFields.overriding.contains(name) ? .dropped : .forwarded)
     }
 
+    /// Whether a field of a request is not forwarded.
+    package func drops(_ name: FieldName?, spelled spelling: UnsafeRawBufferPointer) -> Bool {
+        if let name, exceptions.isEmpty { return UnkeyedFields.registeredOverriding.contains(name) }
+        return treatment(of: name ?? FieldName(token: spelling)) == .dropped
+    }
+
     /// Removes the dropped fields from a request that is about to be forwarded.
     package func drop(from fields: inout Fields) {
-        fields.removeAll { name, spelling, _ in treatment(of: name ?? FieldName(token: spelling)) == .dropped }
+        fields.removeAll { name, spelling, _ in drops(name, spelled: spelling) }
     }
 
     /// The first field of the request because of which its response is not stored.
@@ -46,7 +52,8 @@ package struct UnkeyedFields: Sendable, Hashable {
     }
 
     private func names(in fields: Fields, treatedAs treatment: Treatment) -> [FieldName] {
-        exceptions.filter { $0.value == treatment && fields.contains($0.key) }.keys.sorted {
+        if exceptions.isEmpty { return [] }
+        return exceptions.filter { $0.value == treatment && fields.contains($0.key) }.keys.sorted {
             $0.canonical < $1.canonical
         }
     }
@@ -59,6 +66,8 @@ package struct UnkeyedFields: Sendable, Hashable {
         "X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "X-URL-Scheme", "X-Scheme", "Front-End-Https",
         "X-Real-IP", "X-Client-IP", "X-Originating-IP", "True-Client-IP", "X-Envoy-Original-Path",
     ]
+    /// Those of them that have a code.
+    private static let registeredOverriding = FieldSet(overriding.filter { $0.registeredCode != 0 })
 }
 
 /// Octets that keep their borders when they are joined.

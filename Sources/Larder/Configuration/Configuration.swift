@@ -181,10 +181,10 @@ public struct ConfiguredFields: Sendable, Equatable {
     /// Changes the fields of a request.
     public func apply(to fields: inout Fields) {
         for name in removed { fields.remove(name) }
-        var seen: Set<FieldName> = []
+        // None is in there twice.
         set.forEachLine { _, spelling, value in
             let name = FieldName(token: spelling)
-            if seen.insert(name).inserted { fields.remove(name) }
+            fields.remove(name)
             fields.append(name, bytes: value)
         }
     }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import LarderHTTP
+import LarderRules
 
 /// Response heads as octets, written once when a response is stored and copied out for each hit.
 package enum PreparedHead {
     /// The status line, `fields` without `Age` and those of framing and connection, the length, and `Via`.
     package static func make(status: Status, fields: Fields, length: Int64?, via: String) -> [UInt8] {
         var out: [UInt8] = []
-        out.reserveCapacity(512)
+        // Names and values with four octets between them for each, status line, length and `Via`.
+        out.reserveCapacity(fields.octetCount + 4 * fields.count + 96)
         appendStatusLine(status, to: &out)
         var fields = fields
         fields.remove(.age)
@@ -18,71 +20,61 @@ package enum PreparedHead {
     }
 
     package static func appendStatusLine(_ status: Status, to out: inout [UInt8]) {
-        out.append(contentsOf: "HTTP/1.1 ".utf8)
-        append(number: Int64(status.rawValue), to: &out)
+        out.append("HTTP/1.1 ")
+        out.append(decimal: Int64(status.rawValue))
         out.append(0x20)
-        out.append(contentsOf: status.phrase.utf8)
+        out.append(status.phrase)
         appendLineEnd(to: &out)
     }
 
     /// Writes `fields` but those of this hop: framing, connection, and `Via`, which is written with ours.
     package static func append(_ fields: Fields, to out: inout [UInt8]) {
         fields.forEachLine { name, spelling, value in
-            switch name {
-            case .contentLength, .transferEncoding, .connection, .keepAlive, .proxyConnection, .trailer, .upgrade, .via:
-                return
-            default:
-                out.append(contentsOf: spelling)
-                out.append(0x3A)
-                out.append(0x20)
-                out.append(contentsOf: value)
-                appendLineEnd(to: &out)
-            }
+            if let name, ofThisHop.contains(name) { return }
+            out.append(contentsOf: spelling)
+            out.append(0x3A)
+            out.append(0x20)
+            out.append(contentsOf: value)
+            appendLineEnd(to: &out)
         }
     }
 
+    private static let ofThisHop = FieldSet([
+        .contentLength, .transferEncoding, .connection, .keepAlive, .proxyConnection, .trailer, .upgrade, .via,
+    ])
+
     package static func appendVia(_ fields: Fields, via: String, to out: inout [UInt8]) {
-        out.append(contentsOf: "Via: ".utf8)
+        out.append("Via: ")
         fields.forEach(.via) { value in
             out.append(contentsOf: value)
-            out.append(contentsOf: ", ".utf8)
+            out.append(", ")
         }
-        out.append(contentsOf: via.utf8)
+        out.append(via)
         appendLineEnd(to: &out)
     }
 
     package static func appendField(_ name: StaticString, number: Int64, to out: inout [UInt8]) {
-        name.withUTF8Buffer { out.append(contentsOf: $0) }
-        out.append(0x3A)
-        out.append(0x20)
-        append(number: number, to: &out)
-        appendLineEnd(to: &out)
-    }
-
-    /// Writes a line that is `prefix` and a number behind it.
-    package static func appendField(_ prefix: StaticString, digits number: Int64, to out: inout [UInt8]) {
-        prefix.withUTF8Buffer { out.append(contentsOf: $0) }
-        append(number: number, to: &out)
-        appendLineEnd(to: &out)
+        appendField(name, to: &out) { $0.append(decimal: number) }
     }
 
     package static func appendField(_ name: StaticString, _ value: String, to out: inout [UInt8]) {
-        name.withUTF8Buffer { out.append(contentsOf: $0) }
+        appendField(name, to: &out) { $0.append(value) }
+    }
+
+    /// Writes a line whose value is what `write` appends.
+    @inlinable
+    package static func appendField(_ name: StaticString, to out: inout [UInt8], writing write: (inout [UInt8]) -> Void)
+    {
+        out.append(name)
         out.append(0x3A)
         out.append(0x20)
-        out.append(contentsOf: value.utf8)
+        write(&out)
         appendLineEnd(to: &out)
     }
 
-    @inline(__always)
+    @inlinable
     package static func appendLineEnd(to out: inout [UInt8]) {
         out.append(0x0D)
         out.append(0x0A)
-    }
-
-    /// Writes a decimal number without making a String.
-    package static func append(number: Int64, to out: inout [UInt8]) {
-        if number < 0 { out.append(0x2D) }
-        MessageWriter.appendDecimal(number.magnitude, to: &out)
     }
 }

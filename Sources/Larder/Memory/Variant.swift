@@ -42,7 +42,7 @@ package final class Variant: Sendable {
         self.storedAt = storedAt
         self.via = via
         self.forms = served.recoding != nil && rendition?.form == nil ? CodedForms(after: forms) : nil
-        namesLocations = Variant.locating.contains { served.fields.contains($0) }
+        namesLocations = !FieldSet(of: served.fields).isDisjoint(with: Variant.locating)
         var shown = served.fields
         if let hidden = stored.facts.hiddenField { shown.remove(hidden) }
         head = PreparedHead.make(status: served.status, fields: shown, length: content.length, via: via)
@@ -72,7 +72,7 @@ package final class Variant: Sendable {
         return with(stored.marked(stored.standing, policy: policy), via: via)
     }
 
-    private static let locating: [FieldName] = [.location, .contentLocation, .link, .setCookie]
+    private static let locating = FieldSet([.location, .contentLocation, .link, .setCookie])
 
     /// Whether an operator put it here: it is in memory only, and no origin is asked whether it is still good (B-04).
     package var isOverride: Bool { rendition?.isOverride ?? false }

@@ -36,6 +36,12 @@ public struct FieldName: Hashable, Sendable {
         other = code == 0 ? String(decoding: bytes.lazy.map(ASCII.lowercased), as: UTF8.self) : ""
     }
 
+    /// The registered name with a number; nil when there is none.
+    package init?(registeredCode code: UInt8) {
+        guard code > 0, Int(code) < FieldName.registered.count else { return nil }
+        self.init(code: code)
+    }
+
     /// The registered name's number, or 0 for any other name; below 128.
     @inlinable package var registeredCode: UInt8 { code }
 
@@ -44,6 +50,19 @@ public struct FieldName: Hashable, Sendable {
 
     /// The name as Larder writes it: the registered spelling, else lower case.
     public var spelling: String { code == 0 ? other : FieldName.registered[Int(code)] }
+}
+
+extension FieldName {
+    @inlinable
+    public static func == (a: FieldName, b: FieldName) -> Bool {
+        a.code == b.code && (a.code != 0 || a.other == b.other)
+    }
+
+    @inlinable
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(code)
+        if code == 0 { hasher.combine(other) }
+    }
 }
 
 extension FieldName: CustomStringConvertible {

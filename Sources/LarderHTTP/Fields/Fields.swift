@@ -52,7 +52,9 @@ public struct Fields: Sendable {
 
     /// The values of all lines of that name, in order.
     public subscript(all name: FieldName) -> [String] {
-        lines.indices.filter { matches($0, name) }.map { string(lines[$0].value) }
+        var values: [String] = []
+        for index in lines.indices where matches(index, name) { values.append(string(lines[index].value)) }
+        return values
     }
 
     /// The combined value: all lines of that name joined by `, ` (RFC 9110 §5.3), or nil when there is none.
@@ -60,8 +62,9 @@ public struct Fields: Sendable {
     /// use `subscript(all:)` and `append` for it.
     public subscript(name: FieldName) -> String? {
         get {
-            let values = self[all: name]
-            return values.isEmpty ? nil : values.joined(separator: ", ")
+            guard let first = firstIndex(of: name) else { return nil }
+            let isRepeated = lines.indices[(first + 1)...].contains { matches($0, name) }
+            return isRepeated ? self[all: name].joined(separator: ", ") : string(lines[first].value)
         }
         set {
             remove(name)
@@ -99,37 +102,52 @@ public struct Fields: Sendable {
         _ body: (_ name: FieldName?, _ spelling: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Void
     ) {
         bytes.withUnsafeBytes { all in
-            for line in lines {
-                body(
-                    line.code == 0 ? nil : FieldName(code: line.code),
-                    UnsafeRawBufferPointer(rebasing: all[line.name]),
-                    UnsafeRawBufferPointer(rebasing: all[line.value]))
-            }
+            for line in lines { Fields.withLine(line, all, body) }
         }
     }
 
     // MARK: Changing
 
+    /// Makes room for lines that are about to be added.
+    ///
+    /// - Parameter octets: of their names and values together.
+    package mutating func reserve(lines count: Int, octets: Int) {
+        lines.reserveCapacity(lines.count + count)
+        bytes.reserveCapacity(bytes.count + octets)
+    }
+
     /// Adds a line. Octets that a field value may not hold (CR, LF, NUL) are a programmer's mistake here: what
     /// comes from outside is checked where it is parsed.
     public mutating func append(_ name: FieldName, _ value: some StringProtocol) {
-        var octets: [UInt8] = []
-        octets.reserveCapacity(value.utf8.count)
-        for scalar in value.unicodeScalars {
-            if scalar.value < 0x100 {
-                octets.append(UInt8(scalar.value))
-            } else {
-                octets.append(contentsOf: UTF8.encode(scalar)!)
+        append(name) { octets in
+            if value.utf8.allSatisfy({ $0 < 0x80 }) { return octets.append(contentsOf: value.utf8) }
+            for scalar in value.unicodeScalars {
+                if scalar.value < 0x100 {
+                    octets.append(UInt8(scalar.value))
+                } else {
+                    octets.append(contentsOf: UTF8.encode(scalar)!)
+                }
             }
         }
-        octets.withUnsafeBytes { append(name, bytes: $0) }
     }
 
     /// Adds a line with a value of octets.
     public mutating func append(_ name: FieldName, bytes value: UnsafeRawBufferPointer) {
-        precondition(!value.contains { $0 == 0x0D || $0 == 0x0A || $0 == 0 }, "a field value holds no CR, LF or NUL")
-        var spelling = name.spelling
-        spelling.withUTF8 { appendLine(code: name.code, spelling: UnsafeRawBufferPointer($0), value: value) }
+        append(name) { $0.append(contentsOf: value) }
+    }
+
+    /// Adds a line whose value is what `write` appends.
+    package mutating func append(_ name: FieldName, writing write: (inout [UInt8]) -> Void) {
+        let nameStart = bytes.count
+        bytes.append(name.spelling)
+        let valueStart = bytes.count
+        write(&bytes)
+        precondition(
+            !bytes[valueStart...].contains { $0 == 0x0D || $0 == 0x0A || $0 == 0 },
+            "a field value holds no CR, LF or NUL")
+        appendLine(
+            code: name.code, nameStart: nameStart, nameCount: valueStart - nameStart, valueStart: valueStart,
+            valueCount: bytes.count - valueStart)
     }
 
     /// Adds a line as it was received: `spelling` is a token, `value` has been validated and trimmed.
@@ -138,7 +156,7 @@ public struct Fields: Sendable {
     }
 
     /// How many octets the lines may point into.
-    var octetCount: Int { bytes.count }
+    package var octetCount: Int { bytes.count }
 
     /// Adds octets that lines point into, or will.
     mutating func appendOctets(_ octets: UnsafeRawBufferPointer) { bytes.append(contentsOf: octets) }
@@ -153,8 +171,7 @@ public struct Fields: Sendable {
 
     /// Removes all lines of that name.
     public mutating func remove(_ name: FieldName) {
-        guard firstIndex(of: name) != nil else { return }
-        removeLines { index, fields in fields.matches(index, name) }
+        removeLines { fields, index in fields.matches(index, name) }
     }
 
     /// Removes the lines for which `isRemoved` is true.
@@ -162,15 +179,28 @@ public struct Fields: Sendable {
         where isRemoved: (_ name: FieldName?, _ spelling: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) ->
             Bool
     ) {
-        removeLines { index, fields in
-            let line = fields.lines[index]
-            return fields.bytes.withUnsafeBytes { all in
-                isRemoved(
-                    line.code == 0 ? nil : FieldName(code: line.code),
-                    UnsafeRawBufferPointer(rebasing: all[line.name]),
-                    UnsafeRawBufferPointer(rebasing: all[line.value]))
-            }
+        removeLines { fields, index in
+            fields.bytes.withUnsafeBytes { Fields.withLine(fields.lines[index], $0, isRemoved) }
         }
+    }
+
+    /// The lines for which `isKept` is true, in storage of their own size.
+    package func filter(
+        _ isKept: (_ name: FieldName?, _ spelling: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
+    ) -> Fields {
+        var (count, octets) = (0, 0)
+        forEachLine { name, spelling, value in
+            guard isKept(name, spelling, value) else { return }
+            count += 1
+            octets += spelling.count + value.count
+        }
+        var kept = Fields()
+        kept.reserve(lines: count, octets: octets)
+        forEachLine { name, spelling, value in
+            guard isKept(name, spelling, value) else { return }
+            kept.appendLine(code: name?.code ?? 0, spelling: spelling, value: value)
+        }
+        return kept
     }
 
     /// Removes everything and keeps the storage for the next section.
@@ -216,10 +246,24 @@ public struct Fields: Sendable {
             valueCount: value.count)
     }
 
+    @inlinable
+    static func withLine<Result>(
+        _ line: Line, _ all: UnsafeRawBufferPointer,
+        _ body: (FieldName?, UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Result
+    ) -> Result {
+        body(
+            line.code == 0 ? nil : FieldName(code: line.code), UnsafeRawBufferPointer(rebasing: all[line.name]),
+            UnsafeRawBufferPointer(rebasing: all[line.value]))
+    }
+
     /// Dropping lines leaves their octets behind; they go when the section is copied out or parsed anew.
-    private mutating func removeLines(where isRemoved: (Int, Fields) -> Bool) {
-        let kept = lines.indices.filter { !isRemoved($0, self) }
-        if kept.count != lines.count { lines = kept.map { lines[$0] } }
+    private mutating func removeLines(where isRemoved: (borrowing Fields, Int) -> Bool) {
+        guard var end = lines.indices.first(where: { isRemoved(self, $0) }) else { return }
+        for index in (end + 1)..<lines.count where !isRemoved(self, index) {
+            lines[end] = lines[index]
+            end += 1
+        }
+        lines.removeLast(lines.count - end)
     }
 }
 

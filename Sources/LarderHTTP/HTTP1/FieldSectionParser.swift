@@ -9,6 +9,9 @@ struct FieldSectionParser: Sendable {
     private var copied = 0
     private var lineCount = 0
 
+    /// How many lines there is room for from the beginning; most sections have fewer.
+    private static var usualLines: Int { 16 }
+
     init(start: Int) {
         self.start = start
         copied = start
@@ -22,6 +25,11 @@ struct FieldSectionParser: Sendable {
         overflow: @autoclosure () -> ParseError.Code
     ) throws(ParseError) -> Bool {
         guard let base = bytes.baseAddress else { return false }
+        if lineCount == 0 {
+            // Few lines are shorter, so that most sections grow once.
+            let guess = (bytes.count &- start) / 24 &+ 1
+            fields.reserve(lines: min(guess, FieldSectionParser.usualLines), octets: 0)
+        }
         let names = RegisteredNames.table
         let shift = fields.octetCount &- copied
         // However this ends, what the lines point to is there.

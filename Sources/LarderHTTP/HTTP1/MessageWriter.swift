@@ -10,24 +10,24 @@ package enum MessageWriter {
     /// Writes a request head. The target must be visible ASCII, as parsers and `TargetURI` make it.
     package static func append(_ head: RequestHead, framing: BodyFraming, to output: inout [UInt8]) {
         precondition(isVisible(head.target), "a request target holds visible ASCII only")
-        output.append(contentsOf: head.method.token.utf8)
+        output.append(head.method.token)
         output.append(0x20)
         output.append(contentsOf: head.target)
-        append(" HTTP/1.1\r\n", to: &output)
+        output.append(" HTTP/1.1\r\n")
         append(head.fields, framing: framing, to: &output)
     }
 
     /// Writes a response head with the registered reason phrase. A response to HEAD is given the framing it
     /// announces.
     package static func append(_ head: ResponseHead, framing: BodyFraming, to output: inout [UInt8]) {
-        append("HTTP/1.1 ", to: &output)
+        output.append("HTTP/1.1 ")
         let code = head.status.rawValue
         output.append(0x30 + UInt8(truncatingIfNeeded: code / 100 % 10))
         output.append(0x30 + UInt8(truncatingIfNeeded: code / 10 % 10))
         output.append(0x30 + UInt8(truncatingIfNeeded: code % 10))
         output.append(0x20)
-        output.append(contentsOf: head.status.phrase.utf8)
-        append("\r\n", to: &output)
+        output.append(head.status.phrase)
+        output.append("\r\n")
         append(head.fields, framing: framing, to: &output)
     }
 
@@ -40,13 +40,13 @@ package enum MessageWriter {
         switch framing {
         case .none, .untilClose: break
         case .length(let length):
-            append("Content-Length: ", to: &output)
-            appendDecimal(length, to: &output)
-            append("\r\n", to: &output)
+            output.append("Content-Length: ")
+            output.append(decimal: length)
+            output.append("\r\n")
         case .chunked:
-            append("Transfer-Encoding: chunked\r\n", to: &output)
+            output.append("Transfer-Encoding: chunked\r\n")
         }
-        append("\r\n", to: &output)
+        output.append("\r\n")
     }
 
     // MARK: Chunks
@@ -60,20 +60,20 @@ package enum MessageWriter {
             output.append(digit < 10 ? 0x30 + digit : 0x61 + digit - 10)
             shift -= 4
         }
-        append("\r\n", to: &output)
+        output.append("\r\n")
     }
 
     /// Writes what follows the data of a chunk.
-    package static func appendChunkEnd(to output: inout [UInt8]) { append("\r\n", to: &output) }
+    package static func appendChunkEnd(to output: inout [UInt8]) { output.append("\r\n") }
 
     /// Writes the last chunk and the trailer section, without the fields that may not stand there.
     package static func appendLastChunk(trailers: Fields = Fields(), to output: inout [UInt8]) {
-        append("0\r\n", to: &output)
+        output.append("0\r\n")
         trailers.forEachLine { name, spelling, value in
             if let name, TrailerReader.isForbidden(name) { return }
             appendLine(spelling, value, to: &output)
         }
-        append("\r\n", to: &output)
+        output.append("\r\n")
     }
 
     // MARK: Parts
@@ -101,20 +101,5 @@ package enum MessageWriter {
             guard let base = bytes.baseAddress else { return false }
             return OctetScan.firstInvisible(base, from: 0, to: bytes.count) == bytes.count
         }
-    }
-
-    private static func append(_ text: StaticString, to output: inout [UInt8]) {
-        output.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
-    }
-
-    /// Writes a number in decimal digits, without leading zeros.
-    package static func appendDecimal(_ number: UInt64, to output: inout [UInt8]) {
-        let start = output.count
-        var rest = number
-        repeat {
-            output.append(0x30 + UInt8(truncatingIfNeeded: rest % 10))
-            rest /= 10
-        } while rest > 0
-        output[start...].reverse()
     }
 }

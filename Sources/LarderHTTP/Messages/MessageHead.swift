@@ -24,8 +24,13 @@ public struct RequestHead: Sendable, Equatable {
     /// Makes a request head.
     public init(method: Method = .get, target: String = "/", version: HTTPVersion = .http11, fields: Fields = Fields())
     {
+        self.init(method: method, target: Array(target.utf8), version: version, fields: fields)
+    }
+
+    /// Makes a request head with a target of octets.
+    package init(method: Method, target: [UInt8], version: HTTPVersion = .http11, fields: Fields = Fields()) {
         self.method = method
-        self.target = Array(target.utf8)
+        self.target = target
         self.version = version
         self.fields = fields
     }

@@ -55,9 +55,9 @@ extension Exchange {
             use.append(to: &out)
         } else if let cacheStatus {
             record.cacheStatus = cacheStatus
-            PreparedHead.appendField("Cache-Status", cacheStatus.member(), to: &out)
+            PreparedHead.appendField("Cache-Status", to: &out) { cacheStatus.appendMember(to: &$0) }
         }
-        if let proxyStatus { PreparedHead.appendField("Proxy-Status", proxyStatus.member(), to: &out) }
+        if let proxyStatus { PreparedHead.appendField("Proxy-Status", to: &out) { proxyStatus.appendMember(to: &$0) } }
         appendConnection()
         PreparedHead.appendLineEnd(to: &out)
     }

@@ -17,21 +17,23 @@ struct ForwardedRequest {
 
     /// `head` as the upstream gets it, its target in origin-form.
     func head(for head: RequestHead) -> RequestHead {
-        var fields = head.fields
-        HopByHop.strip(&fields, for: .forwardRequest)
-        UnkeyedFields().drop(from: &fields)
-        fields.remove(.host)
-        var forwarded = RequestHead(method: head.method, target: "", fields: Fields())
-        forwarded.target = spelling.isEmpty ? uri.withBytes(of: uri.pathAndQueryRange) { Array($0) } : spelling
-        forwarded.fields.append(.host, uri.authority)
-        fields.forEachLine { name, spelling, value in
-            if name == .referer, way.isGateway { return }
-            forwarded.fields.appendReceived(spelling: spelling, value: value)
+        var target = spelling
+        if target.isEmpty { target = uri.withBytes(of: uri.pathAndQueryRange) { Array($0) } }
+        var fields = Fields()
+        // Room for a few more, among them what validators and the configuration add.
+        fields.reserve(lines: head.fields.count + 6, octets: head.fields.octetCount + uri.count + via.utf8.count + 128)
+        fields.append(.host) { octets in uri.withBytes(of: uri.authorityRange) { octets.append(contentsOf: $0) } }
+        let hop = HopByHop(head.fields, for: .forwardRequest)
+        let unkeyed = UnkeyedFields()
+        head.fields.forEachLine { name, spelling, value in
+            if name == .host || name == .referer && way.isGateway { return }
+            if hop.ends(name, spelled: spelling) || unkeyed.drops(name, spelled: spelling) { return }
+            fields.appendReceived(spelling: spelling, value: value)
         }
-        if !configuration.policy.codings.isEmpty { CodedTag.restoreConditions(in: &forwarded.fields) }
-        configuration.apply(to: &forwarded.fields)
-        if let element = self.forwarded { forwarded.fields[.forwarded] = element }
-        forwarded.fields.append(.via, via)
-        return forwarded
+        if !configuration.policy.codings.isEmpty { CodedTag.restoreConditions(in: &fields) }
+        configuration.apply(to: &fields)
+        if let forwarded { fields[.forwarded] = forwarded }
+        fields.append(.via, via)
+        return RequestHead(method: head.method, target: target, fields: fields)
     }
 }

@@ -21,14 +21,10 @@ struct StoredUse {
         status = CacheStatus(.hit, ttl: selection.ttl, detail: detail?.rawValue)
     }
 
-    /// Writes `Age` and `Cache-Status`. The plain hit makes no String.
+    /// Writes `Age` and `Cache-Status`.
     func append(to out: inout [UInt8]) {
         PreparedHead.appendField("Age", number: age.wholeSeconds, to: &out)
-        if case .hit = status.outcome, status.detail == nil, status.key == nil, let ttl = status.ttl {
-            PreparedHead.appendField("Cache-Status: Larder; hit; ttl=", digits: ttl.wholeSeconds, to: &out)
-        } else {
-            PreparedHead.appendField("Cache-Status", status.member(), to: &out)
-        }
+        PreparedHead.appendField("Cache-Status", to: &out) { status.appendMember(to: &$0) }
     }
 }
 

@@ -78,13 +78,6 @@ struct MessageWriterTests {
         #expect(String(latin1: output) == "0\r\nx: 1\r\n\r\n")
     }
 
-    @Test(arguments: [0, 9, 10, 1_234_567_890, UInt64.max])
-    func `numbers are written in decimal`(_ number: UInt64) {
-        var output: [UInt8] = [0x2E]
-        MessageWriter.appendDecimal(number, to: &output)
-        #expect(String(latin1: output) == ".\(number)")
-    }
-
     // MARK: Round trips
 
     @Test(arguments: 0..<200)

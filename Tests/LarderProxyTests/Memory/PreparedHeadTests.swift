@@ -50,14 +50,4 @@ struct PreparedHeadTests {
     func `every status has a phrase`(status: Status, phrase: String) {
         #expect(make([:], status: status, length: nil).hasPrefix("HTTP/1.1 \(status.rawValue) \(phrase)\r\n"))
     }
-
-    @Test(
-        arguments: [
-            (0, "0"), (7, "7"), (10, "10"), (-15, "-15"), (.max, "9223372036854775807"), (.min, "-9223372036854775808"),
-        ] as [(Int64, String)])
-    func `numbers are written in decimal`(number: Int64, text: String) {
-        var out: [UInt8] = Array("x".utf8)
-        PreparedHead.append(number: number, to: &out)
-        #expect(String(decoding: out, as: UTF8.self) == "x" + text)
-    }
 }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Text written as octets behind what is in a buffer already, without making Strings: what heads are written with.
+extension [UInt8] {
+    /// Appends text of the program's own, as UTF-8.
+    @inlinable
+    package mutating func append(_ text: StaticString) {
+        text.withUTF8Buffer { append(contentsOf: $0) }
+    }
+
+    /// Appends text as UTF-8.
+    @inlinable
+    package mutating func append(_ text: String) { append(contentsOf: text.utf8) }
+
+    /// Appends a number in decimal digits, without leading zeros.
+    package mutating func append(decimal number: Int64) {
+        if number < 0 { append(UInt8(ascii: "-")) }
+        append(decimal: number.magnitude)
+    }
+
+    /// Appends a number in decimal digits, without leading zeros.
+    package mutating func append(decimal number: UInt64) {
+        var low = count
+        var rest = number
+        repeat {
+            append(0x30 + UInt8(truncatingIfNeeded: rest % 10))
+            rest /= 10
+        } while rest > 0
+        // They came from the last to the first.
+        var high = count - 1
+        while low < high {
+            swapAt(low, high)
+            low += 1
+            high -= 1
+        }
+    }
+}
