@@ -17,12 +17,57 @@ extension Storability {
         }
     }
 
+    /// How all conditions came out, in a few octets: for who may be asked about it later.
+    package struct Findings: Sendable, Hashable {
+        /// A bit for each condition that failed, in their order.
+        private var failed: UInt16 = 0
+        /// Eight bits for each condition, in their order: 0, the code of the field responsible, or 128 and more for the
+        /// others.
+        private var codes: UInt128 = 0
+        private var others: [FieldName] = []
+
+        /// All conditions hold.
+        package static let allPassed = Findings()
+
+        private init() {}
+
+        fileprivate init(_ trial: Trial) {
+            for (number, condition) in StorageCondition.allCases.enumerated() {
+                if !trial.holds(condition) { failed |= 1 << UInt16(number) }
+                if let field = trial.field(of: condition) { codes |= UInt128(code(of: field)) << UInt128(8 * number) }
+            }
+        }
+
+        private mutating func code(of field: FieldName) -> UInt8 {
+            if field.registeredCode != 0 { return field.registeredCode }
+            others.append(field)
+            return 127 + UInt8(others.count)
+        }
+
+        private func field(_ number: Int) -> FieldName? {
+            let code = UInt8(truncatingIfNeeded: codes >> UInt128(8 * number))
+            return code < 128 ? FieldName(registeredCode: code) : others[Int(code) - 128]
+        }
+
+        /// How each condition came out.
+        package var conditions: [Condition] {
+            StorageCondition.allCases.enumerated().map { number, condition in
+                Condition(condition, passed: failed & 1 << UInt16(number) == 0, field: field(number))
+            }
+        }
+
+        /// The first condition that failed.
+        package var obstacle: StorageCondition? {
+            failed == 0 ? nil : StorageCondition.allCases[failed.trailingZeroBitCount]
+        }
+    }
+
     /// How each condition came out. For explanations: `decide` stops at the first that fails.
     package static func conditions(
         request: RequestHead, target: TargetURI, response: ResponseHead, policy: CachePolicy, responseTime: Timestamp
     ) -> [Condition] {
         Trial(request: request, target: target, response: response, policy: policy, responseTime: responseTime)
-            .conditions
+            .findings.conditions
     }
 
     /// A response on trial: each condition is a function of the messages and the policy. For who wants both the
@@ -53,12 +98,10 @@ extension Storability {
             return .store(reason ?? .heuristicallyCacheable, durability)
         }
 
-        /// How each condition came out.
-        package var conditions: [Condition] {
-            StorageCondition.allCases.map { Condition($0, passed: holds($0), field: field(of: $0)) }
-        }
+        /// How all conditions came out.
+        package var findings: Findings { Findings(self) }
 
-        private func holds(_ condition: StorageCondition) -> Bool {
+        fileprivate func holds(_ condition: StorageCondition) -> Bool {
             switch condition {
             case .method: methodIsReusable
             case .status: !response.status.isInterim && !Storability.dependsOnMoreThanKey(response.status)
@@ -136,7 +179,7 @@ extension Storability {
             return lifetime.source == .retryTime ? .memory : .durable
         }
 
-        private func field(of condition: StorageCondition) -> FieldName? {
+        fileprivate func field(of condition: StorageCondition) -> FieldName? {
             switch condition {
             case .method, .status: nil
             case .mustUnderstand, .noStore, .notPrivate: directives.source

@@ -7,27 +7,39 @@ package import LarderRules
 package struct UnstoredResponse: Sendable {
     package let at: Timestamp
     package let status: Status
-    /// How each condition for storing it came out; all passed when it was too large.
-    package let conditions: [Storability.Condition]
     /// The first condition that failed, or what else kept it out.
     package let reason: UnstoredReason
-    /// What the response said about caching: `Name: value`, cut where they are long.
-    package let fields: [String]
+    /// What the response said about caching and its length, cut where it is long.
+    package let fields: Fields
+    private let findings: Storability.Findings
 
-    package init(_ response: ResponseHead, at now: Timestamp, conditions: [Storability.Condition]) {
+    package init(_ response: ResponseHead, at now: Timestamp, _ findings: Storability.Findings) {
         at = now
         status = response.status
-        self.conditions = conditions
-        reason =
-            conditions.first { !$0.passed }.map { .condition($0.condition) }
-            ?? (response.status == 206 ? .part : .tooLarge)
-        fields = UnstoredResponse.telling.compactMap { name in
-            response.fields[name].map { "\(name): \($0.prefix(200))" }
-        }
+        self.findings = findings
+        reason = findings.obstacle.map { .condition($0) } ?? (response.status == 206 ? .part : .tooLarge)
+        fields = UnstoredResponse.telling(response.fields)
     }
 
-    private static let telling: [FieldName] = [
+    private static func telling(_ fields: Fields) -> Fields {
+        var telling = fields.filter { name, _, value in name.map(isTelling) ?? false && value.count <= valueLimit }
+        fields.forEachLine { name, spelling, value in
+            guard let name, isTelling(name), value.count > valueLimit else { return }
+            telling.appendReceived(spelling: spelling, value: UnsafeRawBufferPointer(rebasing: value[..<valueLimit]))
+        }
+        return telling
+    }
+
+    /// How each condition for storing it came out; all passed when it was too large.
+    package var conditions: [Storability.Condition] { findings.conditions }
+
+    /// Octets of a value that are remembered.
+    private static var valueLimit: Int { 200 }
+
+    private static func isTelling(_ name: FieldName) -> Bool { names.contains(name) }
+
+    private static let names = FieldSet([
         .cacheControl, .cdnCacheControl, .surrogateControl, .pragma, .age, .expires, .vary, .contentRange,
         .contentLength,
-    ]
+    ])
 }

@@ -15,7 +15,7 @@ enum ExplainedNotes {
             ).map { line($0, "") }
         } else if let unstored = situation.unstored, situation.isRead {
             notes += ReadingNote.notes(
-                onResponse: unstored.head, receivedAt: unstored.at, policy: situation.policy
+                onResponse: unstored.fields, receivedAt: unstored.at, policy: situation.policy
             ).map { line($0, "") }
         }
         return notes
@@ -23,17 +23,5 @@ enum ExplainedNotes {
 
     private static func line(_ note: ReadingNote, _ whose: String) -> String {
         "\(whose)\(note.field) \(note.text) (\(note.source))"
-    }
-}
-
-extension UnstoredResponse {
-    /// The fields that are remembered, as they came.
-    fileprivate var head: Fields {
-        var head = Fields()
-        for line in fields {
-            guard let colon = line.firstIndex(of: ":"), let name = FieldName(String(line[..<colon])) else { continue }
-            head.append(name, String(line[colon...].dropFirst(2)))
-        }
-        return head
     }
 }

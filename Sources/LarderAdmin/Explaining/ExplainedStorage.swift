@@ -48,7 +48,7 @@ enum ExplainedStorage {
         return [
             Explanation.Condition(
                 name: unstored.reason.word, isMet: false,
-                field: unstored.fields.first { $0.lowercased().hasPrefix("content-length:") },
+                field: unstored.line(.contentLength),
                 meaning: "it is not larger than what is kept")
         ]
     }
@@ -78,7 +78,7 @@ enum ExplainedStorage {
         _ outcome: Storability.Condition, _ unstored: UnstoredResponse, _ policy: CachePolicy
     ) -> Explanation.Condition {
         let field = shownField(outcome).map { name in
-            unstored.fields.first { $0.lowercased().hasPrefix("\(name):".lowercased()) } ?? "\(name)"
+            unstored.line(name) ?? "\(name)"
         }
         return Explanation.Condition(
             name: outcome.condition.rawValue, isMet: outcome.passed, field: field,
@@ -143,4 +143,9 @@ enum ExplainedStorage {
             "Its condition is: \(meaning(condition))."
         }
     }
+}
+
+extension UnstoredResponse {
+    /// The field as it is shown, if it is remembered.
+    fileprivate func line(_ name: FieldName) -> String? { fields[name].map { "\(name): \($0.prefix(200))" } }
 }

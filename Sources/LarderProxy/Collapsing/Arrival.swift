@@ -76,6 +76,6 @@ struct Arrival {
 
     /// Why it is not kept, for who asks later.
     var unstored: UnstoredResponse {
-        UnstoredResponse(head, at: times.response, conditions: trial.conditions)
+        UnstoredResponse(head, at: times.response, trial.findings)
     }
 }

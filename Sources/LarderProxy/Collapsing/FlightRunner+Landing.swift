@@ -14,9 +14,7 @@ extension FlightRunner {
 
     /// Remembers, for who asks later, that the content turned out to be longer than what is kept.
     func noteTooLarge(_ head: ResponseHead) {
-        launch.resource.memory.unstored = UnstoredResponse(
-            head, at: context.now(),
-            conditions: StorageCondition.allCases.map { Storability.Condition($0, passed: true, field: nil) })
+        launch.resource.memory.unstored = UnstoredResponse(head, at: context.now(), .allPassed)
         context.counters.count(.unstored(.tooLarge))
     }
 

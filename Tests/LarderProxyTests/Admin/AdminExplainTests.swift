@@ -421,9 +421,10 @@ struct AdminExplainTests {
         let uri = ResourceURL("https://api.github.com/users/octocat").target ?? TargetURI()
         return UnstoredResponse(
             response, at: now - .seconds(5),
-            conditions: Storability.conditions(
+            Storability.Trial(
                 request: RequestHead(fields: request), target: uri, response: response, policy: .service,
-                responseTime: now - .seconds(5)))
+                responseTime: now - .seconds(5)
+            ).findings)
     }
 }
 
