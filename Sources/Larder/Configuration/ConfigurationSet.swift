@@ -55,7 +55,26 @@ package final class ConfigurationSet: Sendable {
     package let entries: [ConfigurationEntry]
     /// What the entries begin with.
     package let defaults: Configuration
-    private let computed = Lock<[[Int]: FrozenConfiguration]>([:])
+    private let computed = Lock<[Selection: FrozenConfiguration]>([:])
+
+    /// Some of the entries, a bit for each.
+    private struct Selection: Hashable {
+        private var first: UInt64 = 0
+        /// For those from the 65th on.
+        private var others: [UInt64] = []
+
+        mutating func insert(_ number: Int) {
+            let bit: UInt64 = 1 << UInt64(number % 64)
+            if number < 64 { return first |= bit }
+            while others.count < number / 64 { others.append(0) }
+            others[number / 64 - 1] |= bit
+        }
+
+        func contains(_ number: Int) -> Bool {
+            let word = number < 64 ? first : number / 64 <= others.count ? others[number / 64 - 1] : 0
+            return word & 1 << UInt64(number % 64) != 0
+        }
+    }
 
     init(version: UInt64, entries: [ConfigurationEntry], defaults: Configuration) {
         self.version = version
@@ -67,13 +86,19 @@ package final class ConfigurationSet: Sendable {
     package func configuration(for url: ResourceURL, method: Method) -> FrozenConfiguration {
         // An invalid URL is never asked for, so nothing is run for it.
         guard url.isValid else { return FrozenConfiguration(Configuration(), version: version, entries: []) }
-        let applying = entries.indices.filter { entries[$0].applies(to: method) && entries[$0].matches(url) }
+        var applying = Selection()
+        for number in entries.indices where entries[number].applies(to: method) && entries[number].matches(url) {
+            applying.insert(number)
+        }
         if let known = computed.withLock({ $0[applying] }) { return known }
         // Computed outside the lock: entries are the user's code. The first of two at once is the one that stays.
         var configuration = defaults
-        for index in applying { entries[index].apply(&configuration) }
-        let frozen = FrozenConfiguration(
-            configuration, version: version, entries: applying.map { entries[$0].description })
+        var descriptions: [String] = []
+        for (number, entry) in entries.enumerated() where applying.contains(number) {
+            entry.apply(&configuration)
+            descriptions.append(entry.description)
+        }
+        let frozen = FrozenConfiguration(configuration, version: version, entries: descriptions)
         return computed.withLock { computed in
             if let known = computed[applying] { return known }
             computed[applying] = frozen

@@ -51,7 +51,8 @@ package final class Registry: Sendable {
         let (resource, isNew) = shards[Registry.shard(copy.hash)].withLock { shard -> (Resource, Bool) in
             if let place = shard.find(copy) { return (shard.queue[place].resource, false) }
             let resource = make(copy)
-            resource.memory.attach(ChangeTeller(feed: feed, key: copy, service: resource.service))
+            // Its own copy of the key: the caller's is written anew for each request.
+            resource.memory.attach(ChangeTeller(feed: feed, key: resource.key, service: resource.service))
             shard.insert(resource, cost: Registry.overhead + copy.bytes.count)
             return (resource, true)
         }

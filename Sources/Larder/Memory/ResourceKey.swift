@@ -12,6 +12,8 @@ package struct ResourceKey: Sendable {
     package private(set) var hash: UInt64 = 0
     /// Where the URL starts in `bytes`.
     private var urlStart = 0
+    /// Where it ends: at the end, or where the mark of the content follows.
+    private var urlEnd = 0
 
     package init() { bytes.reserveCapacity(256) }
 
@@ -19,6 +21,7 @@ package struct ResourceKey: Sendable {
     init(bytes: [UInt8], hash: UInt64) {
         self.bytes = bytes
         self.hash = hash
+        urlEnd = bytes.count
     }
 
     package init(service: UInt32, partition: Partition, url: TargetURI) {
@@ -45,9 +48,10 @@ package struct ResourceKey: Sendable {
             url.withBytes(of: 0..<url.pathRange.lowerBound) { bytes.append(contentsOf: $0) }
             bytes.append(contentsOf: spelling)
         }
+        urlEnd = bytes.count
         if let content {
             bytes.append(UInt8(ascii: "#"))
-            bytes.append(contentsOf: content.text.utf8)
+            bytes.append(content.text)
         }
         hash = bytes.withUnsafeBytes { octets in
             var hasher = Hasher()
@@ -71,6 +75,17 @@ package struct ResourceKey: Sendable {
 
     /// The URL as it is forwarded, with the mark of the content behind it where that is part of the key.
     package var url: String { String(decoding: bytes[urlStart...], as: UTF8.self) }
+
+    /// The URL alone.
+    package var plainURL: String { String(decoding: bytes[urlStart..<urlEnd], as: UTF8.self) }
+
+    /// Whether content is part of what is asked for.
+    package var hasMark: Bool { urlEnd < bytes.count }
+
+    /// What the content adds.
+    package var mark: ContentMark? {
+        hasMark ? ContentMark(String(decoding: bytes[(urlEnd + 1)...], as: UTF8.self)) : nil
+    }
 }
 
 extension ResourceKey: Hashable {

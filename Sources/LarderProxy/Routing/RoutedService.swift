@@ -18,8 +18,9 @@ package final class RoutedService: Sendable {
     package let mount: [UInt8]
     /// Which URLs stand for others; nil when none do.
     package let routes: RouteRules?
-    /// Through which proxy a URI is reached.
-    let parent: @Sendable (TargetURI) -> ParentAddress?
+    private let findParent: @Sendable (TargetURI) -> ParentAddress?
+    /// Through which proxy the origin of the base URL is reached.
+    private let parentOfBase: ParentAddress?
     /// How often requests to the origin may be repeated.
     let retryBudget = RetryBudget()
     /// The values of variables that this is made with. When one changes, another `RoutedService` takes this one's
@@ -27,6 +28,8 @@ package final class RoutedService: Sendable {
     let variables: VariableValues
     /// What the blocks say, with those values in it.
     private let configurations: ConfigurationSet
+    /// What they come to here, one for each that was asked for.
+    private let effective = Lock<[Frozen: EffectiveConfiguration]>([:])
     /// The values of variables in the service's own credentials, which are part of everybody's identity (T-03).
     private let configuredCredentials: [UInt8]?
     private let usesVariables: Bool
@@ -41,6 +44,8 @@ package final class RoutedService: Sendable {
     /// What is invalidated together; one for all services of a process.
     package let invalidations: Invalidations
     private let surrogateKey: SurrogateKey?
+    /// What concerns nearly all Resources besides themselves: those at the origin of the base URL that all share.
+    private let reachAtBase: ResourceMemory.Reach?
 
     package var name: String { settings.name }
 
@@ -65,8 +70,10 @@ package final class RoutedService: Sendable {
         self.identities = identities
         self.invalidations = invalidations
         self.surrogateKey = surrogateKey
-        self.parent = parent
+        findParent = parent
         base = service.baseURL
+        parentOfBase = service.baseURL.flatMap(parent)
+        reachAtBase = service.baseURL.map { ResourceMemory.Reach(invalidations, scope: nil, origin: $0.origin) }
         namesItsPlace =
             service.baseURL.map { base in
                 base.scheme == .https || Router.isLoopbackName(base.host)
@@ -94,6 +101,12 @@ package final class RoutedService: Sendable {
         guard let base else { return true }
         return uri.hasSameOrigin(as: base)
             || settings.allowHosts.contains { $0.matches(host: uri.host, port: uri.port) }
+    }
+
+    /// Through which proxy a URI is reached.
+    func parent(_ uri: TargetURI) -> ParentAddress? {
+        if let base, uri.hasSameOrigin(as: base) { return parentOfBase }
+        return findParent(uri)
     }
 
     /// Which addresses a client may be connected to for `uri`.
@@ -132,23 +145,29 @@ package final class RoutedService: Sendable {
     var keysByContent: Bool { settings.configure.contains { $0.keyedByContent == true } }
 
     func makeResource(key: ResourceKey, partition: Larder.Partition, url: TargetURI) -> Resource {
-        var scope: Invalidations.Scope?
-        let (plain, mark) = ContentMark.split(key.url)
-        // What is kept for one content goes with the URL, like what is kept for one user.
-        if partition != .shared || mark != nil {
-            invalidations.notePartitions(of: number)
-            scope = .resource(service: number, url: plain)
-        }
-        return Resource(
+        Resource(
             service: service, url: ResourceURL(url.compact), partition: partition, key: key.compact,
-            reach: ResourceMemory.Reach(invalidations, scope: scope, origin: url.origin))
+            reach: reach(of: key, partition, url))
+    }
+
+    private func reach(
+        of key: ResourceKey, _ partition: Larder.Partition, _ url: TargetURI
+    ) -> ResourceMemory.Reach {
+        var scope: Invalidations.Scope?
+        // What is kept for one content goes with the URL, like what is kept for one user.
+        if partition != .shared || key.hasMark {
+            invalidations.notePartitions(of: number)
+            scope = .resource(service: number, url: key.plainURL)
+        }
+        if scope == nil, let reachAtBase, let base, url.hasSameOrigin(as: base) { return reachAtBase }
+        return ResourceMemory.Reach(invalidations, scope: scope, origin: url.origin)
     }
 
     /// What applies to a GET of `resource`, or to the method that its key names: computed once for each generation of
     /// the configuration, by which the variants in memory are then judged too.
     func configuration(for resource: Resource) -> EffectiveConfiguration {
         resource.memory.configuration(version: configurations.version) {
-            let method = ContentMark.split(resource.key.url).mark?.method ?? .get
+            let method = resource.key.mark?.method ?? .get
             let made = effective(configurations.configuration(for: resource.url, method: method), for: method)
             resource.memory.judge(by: made.policy)
             return made
@@ -159,21 +178,37 @@ package final class RoutedService: Sendable {
         effective(configurations.configuration(for: ResourceURL(url), method: method), for: method)
     }
 
+    /// A configuration, and whether it is for a method whose content can be part of what is asked for.
+    private struct Frozen: Hashable {
+        let configuration: ObjectIdentifier
+        let isOfContent: Bool
+    }
+
     private func effective(_ frozen: FrozenConfiguration, for method: LarderHTTP.Method) -> EffectiveConfiguration {
-        var policy = frozen.configuration.cachePolicy
+        let key = Frozen(configuration: ObjectIdentifier(frozen), isOfContent: method == .post || method == .query)
+        return effective.withLock { known in
+            if let made = known[key] { return made }
+            // It holds what it was made from, so no other can be taken for that.
+            let made = EffectiveConfiguration(frozen, policy: policy(frozen.configuration, key.isOfContent))
+            known[key] = made
+            return made
+        }
+    }
+
+    private func policy(_ configuration: Configuration, _ isOfContent: Bool) -> CachePolicy {
+        var policy = configuration.cachePolicy
         // Where nobody described an API, RFC 9111 alone decides.
         if base == nil {
             policy.retryTime = .zero
             policy.staleIfError = .zero
         }
-        policy.keyedByContent =
-            frozen.configuration.isKeyedByContent && (method == .post || method == .query)
+        policy.keyedByContent = configuration.isKeyedByContent && isOfContent
         policy.targets = targets
         policy.setCookie = .withheld
         policy.surrogateKey = surrogateKey?.field
         policy.hidesSurrogateKey = surrogateKey?.isHidden ?? false
         if settings.privacy != .shared { policy.role = .private }
-        return EffectiveConfiguration(frozen, policy: policy)
+        return policy
     }
 }
 

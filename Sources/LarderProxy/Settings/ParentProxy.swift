@@ -97,20 +97,23 @@ extension Settings {
     /// the service itself names a proxy.
     package func parentProxy(for service: ServiceSettings?, origin: TargetURI) -> ProxyAddress? {
         if case .proxy(let address)? = service?.parent { return address }
-        let chosen = service?.parent ?? upstream.parent
-        if case .none = chosen { return nil }
-        let (host, port) = (origin.host, origin.port)
-        if HostPattern.isLoopbackName(host) { return nil }
-        if upstream.noProxy.contains(where: { $0.matches(host: host, port: port) }) { return nil }
-        switch chosen {
+        let address: ProxyAddress?
+        var exempt = upstream.noProxy
+        switch service?.parent ?? upstream.parent {
         case .none: return nil
-        case .proxy(let address): return address
+        case .proxy(let named): address = named
         case .environment:
             let proxies = upstream.environment
-            guard !proxies.bypassesAll, !proxies.bypass.contains(where: { $0.matches(host: host, port: port) }) else {
-                return nil
-            }
-            return origin.scheme == .https ? proxies.https : proxies.http
+            if proxies.bypassesAll { return nil }
+            address = origin.scheme == .https ? proxies.https : proxies.http
+            exempt += proxies.bypass
         }
+        // Mostly there is none, and then nothing else matters.
+        guard let address else { return nil }
+        let (host, port) = (origin.host, origin.port)
+        if HostPattern.isLoopbackName(host) || exempt.contains(where: { $0.matches(host: host, port: port) }) {
+            return nil
+        }
+        return address
     }
 }
