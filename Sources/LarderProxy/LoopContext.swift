@@ -18,13 +18,14 @@ final class LoopContext {
     /// Where input is read to that is answered at once.
     let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: BufferPool.size, alignment: 16)
     private var clientKinds: [Router.Client: ClientKind] = [:]
-    private var lastClient: (isLoopback: Bool, isAdminOnly: Bool, local: SocketAddress, client: Router.Client)?
+    private var lastClient:
+        (isLoopback: Bool, isAdminOnly: Bool, local: SocketAddress, client: Router.Client, kind: ClientKind?)?
     /// The streams of events on this loop.
     private(set) var events: LoopEvents!
     /// The loads on this loop.
     let ticker: LoadTicker
     private(set) var isDraining = false
-    private var connections: [ObjectIdentifier: DownstreamConnection] = [:]
+    private var connections = ConnectionList()
     private var resting = RestList()
     private var looksForIdle = false
     private var listeners: [Listener] = []
@@ -47,26 +48,29 @@ final class LoopContext {
 
     deinit { scratch.deallocate() }
 
-    var connectionCount: Int { connections.count }
+    var connectionCount: Int { connections.all.count }
 
     func now() -> Timestamp { Timestamp(nanoseconds: loop.wallClockHere()) }
 
-    /// What requests over `stream` are judged by. Most clients come the same way as the one before.
-    func client(on stream: ByteStream, isAdminOnly: Bool) -> Router.Client {
+    /// What requests over `stream` are judged by, and the kind of answers the front has for them; nil where it has none.
+    /// Most clients come the same way as the one before.
+    private func client(on stream: ByteStream, isAdminOnly: Bool) -> (Router.Client, ClientKind?) {
         let local = stream.localAddress
-        let isLoopback = stream.peerAddress.isLoopback
+        let (isLoopback, isUnix) = (stream.peerAddress.isLoopback, stream.peerAddress.isUnix)
+        let isAdminOnly = isAdminOnly || isUnix
         if let last = lastClient, last.isLoopback == isLoopback, last.isAdminOnly == isAdminOnly, last.local == local {
-            return last.client
+            return (last.client, last.kind)
         }
         let client = Router.Client(
             isLoopback: isLoopback, isAdminOnly: isAdminOnly, localHost: local.isIPv6 ? "[\(local.host)]" : local.host,
             localPort: local.port)
-        lastClient = (isLoopback, isAdminOnly, local, client)
-        return client
+        let kind = isAdminOnly ? nil : kind(of: client)
+        lastClient = (isLoopback, isAdminOnly, local, client, kind)
+        return (client, kind)
     }
 
     /// The kind that clients like `client` have in common; nil when there are too many kinds to know them all.
-    func kind(of client: Router.Client) -> ClientKind? {
+    private func kind(of client: Router.Client) -> ClientKind? {
         if let known = clientKinds[client] { return known }
         guard clientKinds.count < 256 else { return nil }
         let kind = clientKinds.count
@@ -102,15 +106,24 @@ final class LoopContext {
     }
 
     /// Serves an accepted connection, unless there are too many.
+    ///
+    /// What it asked first has often come already. A client that gets its answer from the front needs no task, and one
+    /// that wants no other after it no connection's memory either.
     func accept(_ stream: ByteStream, isAdminOnly: Bool) {
         guard configuration.allows(stream.peerAddress) else { return turnAway(stream, .clientNotAllowed) }
         guard proxy.admitConnection(limit: configuration.settings.limits.connections) else {
             return turnAway(stream, .connectionLimit)
         }
         counters.add(.connectionsAccepted)
-        let connection = DownstreamConnection(stream: stream, context: self, isAdminOnly: isAdminOnly)
-        connections[ObjectIdentifier(connection)] = connection
-        serve(connection)
+        let (client, kind) = client(on: stream, isAdminOnly: isAdminOnly)
+        let reception = receive(on: stream, from: kind)
+        if reception.isAll {
+            stream.close()
+            return countClosed()
+        }
+        let connection = DownstreamConnection(stream: stream, client: client, kind: kind, context: self)
+        connections.insert(connection)
+        if !connection.take(reception) || !rest(connection) { serve(connection) }
     }
 
     private func serve(_ connection: DownstreamConnection) {
@@ -120,14 +133,21 @@ final class LoopContext {
                     connection.stream.close()
                     break
                 }
-                let rests = connection.rest { hasInput in
-                    if hasInput { return self.serve(connection) }
-                    connection.stream.close()
-                    self.closed(connection)
+                if self.rest(connection) {
+                    self.counters.add(.connectionsRested)
+                    return
                 }
-                if rests { return }
             }
             self.closed(connection)
+        }
+    }
+
+    /// Lets a connection wait for its next request without a task. False when that is there already.
+    private func rest(_ connection: DownstreamConnection) -> Bool {
+        connection.rest { [unowned self] hasInput in
+            if hasInput { return serve(connection) }
+            connection.stream.close()
+            closed(connection)
         }
     }
 
@@ -169,7 +189,11 @@ final class LoopContext {
     }
 
     private func closed(_ connection: DownstreamConnection) {
-        connections[ObjectIdentifier(connection)] = nil
+        connections.remove(connection)
+        countClosed()
+    }
+
+    private func countClosed() {
         counters.add(.connectionsClosed)
         proxy.releaseConnection()
     }
@@ -187,11 +211,11 @@ final class LoopContext {
         isDraining = true
         listeners.forEach { $0.close() }
         listeners = []
-        connections.values.forEach { $0.drain() }
+        connections.all.forEach { $0.drain() }
         events.close()
         upstream.drain()
     }
 
     /// Ends what is left.
-    func closeAll() { connections.values.forEach { $0.abort() } }
+    func closeAll() { connections.all.forEach { $0.abort() } }
 }

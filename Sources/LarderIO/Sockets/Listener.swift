@@ -103,7 +103,7 @@ package final class Listener {
                 return descriptor >= 0
             }
             if descriptor >= 0 {
-                hand(over: descriptor, peer)
+                accepted(ByteStream(accepted: descriptor, on: executor, peer: peer, local: local))
                 continue
             }
             switch errno {
@@ -116,12 +116,6 @@ package final class Listener {
             default: return rest(after: IOError(errno: errno, operation: "accept at \(address)"))
             }
         }
-    }
-
-    private func hand(over descriptor: Int32, _ peer: SocketAddress?) {
-        // Without memory for the event the descriptor is closed, and the peer finds out.
-        let stream = try? ByteStream(adopting: descriptor, on: executor, peer: peer, local: local, isNonBlocking: true)
-        if let stream { accepted(stream) }
     }
 
     /// Turns one connection away, then leaves the others waiting for a moment: with nothing freed, the next attempt

@@ -131,6 +131,8 @@ package final class ListeningSocket: Sendable {
             throw IOError(.other, errno: EINVAL, operation: operation, detail: "it does not listen for streams")
         }
         setNonBlocking(descriptor)
+        // What is accepted has it too, here as above.
+        setNoDelay(descriptor)
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         return ListeningSocket(descriptor: descriptor)
     }

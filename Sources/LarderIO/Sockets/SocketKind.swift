@@ -15,6 +15,7 @@ enum SocketKind {
     static let tcp = Int32(IPPROTO_TCP)
     static let ipv6 = Int32(IPPROTO_IPV6)
     static let noSignal = Int32(MSG_NOSIGNAL)
+    static let more = Int32(MSG_MORE)
     static let peek = Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)
     static let ourSide = Int32(SHUT_WR)
 }

@@ -52,12 +52,16 @@ extension ByteStream {
     /// Writes as much of `parts` as the kernel takes now, and moves `parts` to the rest. True if that was all.
     ///
     /// Over TLS, octets once offered must be offered again unchanged after a false.
-    package func tryWrite(_ parts: inout GatherList) throws(IOError) -> Bool {
+    ///
+    /// - Parameter endFollows: whether `shutdownWrite` comes next if that was all. The kernel then keeps the last octets
+    ///   for it, and they leave in one packet with the end.
+    package func tryWrite(_ parts: inout GatherList, endFollows: Bool = false) throws(IOError) -> Bool {
         guard isOpen else { throw closedError("write") }
         if let tls { return try tls.write(&parts, of: self) }
+        let flags = endFollows ? SocketKind.noSignal | SocketKind.more : SocketKind.noSignal
         while !parts.isEmpty {
             guard isWritable else { return false }
-            let sent = send(&parts)
+            let sent = send(&parts, flags)
             if sent >= 0 {
                 isEmptyUnlessBroken = false
                 parts.advance(by: sent)
@@ -81,17 +85,17 @@ extension ByteStream {
         return (try? tryWrite(&parts)) ?? false
     }
 
-    private func send(_ parts: inout GatherList) -> Int {
+    private func send(_ parts: inout GatherList, _ flags: Int32) -> Int {
         if parts.partCount == 1 {
             let only = parts.first
-            return Glibc.send(descriptor, only.baseAddress, only.count, SocketKind.noSignal)
+            return Glibc.send(descriptor, only.baseAddress, only.count, flags)
         }
         let descriptor = descriptor
         return parts.withVectors { vectors, count in
             var message = msghdr()
             message.msg_iov = vectors
             message.msg_iovlen = count
-            return sendmsg(descriptor, &message, SocketKind.noSignal)
+            return sendmsg(descriptor, &message, flags)
         }
     }
 }

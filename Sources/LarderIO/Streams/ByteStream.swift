@@ -8,16 +8,17 @@ import Glibc
 /// that wait for the same are a mistake. Waits end by data, by the deadline, by `interruptWaits` or by `close`,
 /// never by cancelling a task.
 ///
-/// The socket's events are registered once, edge-triggered, for the life of the stream; what the kernel has
-/// reported is remembered in `isReadable` and `isWritable`, so that a request costs one receive, one send and
-/// nothing else.
+/// The socket's events are registered once, edge-triggered, for the life of the stream, at the latest when something
+/// waits for them; what the kernel has reported is remembered in `isReadable` and `isWritable`, so that a request costs
+/// one receive, one send and nothing else.
 package final class ByteStream {
     let executor: LoopExecutor
     /// The socket, or -1 once closed.
     package private(set) var descriptor: Int32
+    /// Nil while nothing has waited for the socket yet.
     private var socketEvent: OpaquePointer?
 
-    /// The kernel has reported input and has not been found empty since.
+    /// The kernel has reported input, or has not been asked yet, and has not been found empty since.
     var isReadable = false
     /// The socket counts as empty because a receive did not fill its buffer. A reset that came in one event with those
     /// octets looks like octets alone and is not reported again; a send that succeeds afterwards rules it out.
@@ -39,6 +40,8 @@ package final class ByteStream {
     /// When waits end with `.timedOut`, in monotonic nanoseconds of the loop's clock.
     private var deadline = Int64.max
     private var deadlineTimer: Timer?
+    /// When the timer looks at the deadline, or `.max`.
+    private var deadlineTimerDue = Int64.max
 
     /// What speaks TLS on this socket, once there is any.
     var tls: TLSSession?
@@ -48,7 +51,10 @@ package final class ByteStream {
     /// What the peer sent before can still be read. A peer that ended only its own side and waits for an answer looks
     /// the same. Set it while a request is being answered and clear it after; it is not called for an end that was
     /// noticed before it was set, which `isPeerClosed` tells.
-    package var onPeerClosed: (() -> Void)?
+    package var onPeerClosed: (() -> Void)? {
+        // Without memory for the event nothing is told now, and the next wait fails.
+        didSet { if onPeerClosed != nil { try? observe() } }
+    }
 
     /// Whether the end of the peer's side alone does not count for `onPeerClosed`, only that the connection broke.
     package var outlastsHalfClose = false
@@ -74,15 +80,33 @@ package final class ByteStream {
 
     /// The same for callers on the loop that the compiler does not know to be there.
     init(
-        adopting descriptor: Int32, on executor: LoopExecutor, peer: SocketAddress?, local: SocketAddress? = nil,
-        isNonBlocking: Bool
+        adopting descriptor: Int32, on executor: LoopExecutor, peer: SocketAddress?, isNonBlocking: Bool
     ) throws(IOError) {
         self.descriptor = descriptor
         self.executor = executor
         knownPeer = peer
-        knownLocal = local
+        knownLocal = nil
         if !isNonBlocking { setNonBlocking(descriptor) }
         if peer?.isUnix != true { setNoDelay(descriptor) }
+        try observe()
+    }
+
+    /// Takes over a socket that a listener accepted, which is non-blocking and has the options of the listener's own.
+    ///
+    /// It may be read and written at once: often the request is there already, and the connection is closed before
+    /// anything had to wait for it.
+    init(accepted descriptor: Int32, on executor: LoopExecutor, peer: SocketAddress?, local: SocketAddress?) {
+        self.descriptor = descriptor
+        self.executor = executor
+        knownPeer = peer
+        knownLocal = local
+        isReadable = true
+    }
+
+    /// Has the kernel report what happens to the socket, and what has happened to it already. Fails, and closes the
+    /// stream, if it cannot.
+    private func observe() throws(IOError) {
+        guard isOpen, socketEvent == nil else { return }
         let this = Unmanaged.passUnretained(self).toOpaque()
         let kinds = Int16(EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST)
         socketEvent = event_new(executor.base, descriptor, kinds, socketChanged, this)
@@ -167,7 +191,8 @@ package final class ByteStream {
     ///
     /// Who rests for long holds no task this way, which takes more memory than everything else of a connection.
     package func watch(_ body: @escaping (Bool) -> Void) -> Bool {
-        guard isOpen, !isReadable, !reader.isOccupied, tls?.hasBufferedInput != true, tls?.readNeedsRoom != true
+        guard isOpen, !isReadable, !reader.isOccupied, tls?.hasBufferedInput != true, tls?.readNeedsRoom != true,
+            (try? observe()) != nil
         else { return false }
         watcher = body
         return true
@@ -219,16 +244,19 @@ package final class ByteStream {
         guard isOpen, instant != .max else { return }
         // One timer for the stream's life, moved only to an earlier instant: when it goes off too early it is
         // set for the rest. A deadline that moves with every request touches no timer.
-        if let deadlineTimer, deadlineTimer.isArmed, deadlineTimer.due <= instant { return }
+        if deadlineTimerDue <= instant { return }
         let timer = deadlineTimer ?? Timer(on: executor) { [unowned self] in deadlineTimerFired() }
         deadlineTimer = timer
+        deadlineTimerDue = instant
         timer.arm(at: instant)
     }
 
     private func deadlineTimerFired() {
+        deadlineTimerDue = .max
         if deadline <= executor.monotonicNow() {
             endWaits(.timedOut)
         } else if deadline != .max {
+            deadlineTimerDue = deadline
             deadlineTimer?.arm(at: deadline)
         }
     }
@@ -266,6 +294,7 @@ package final class ByteStream {
     private func checkMayWait(_ operation: StaticString) throws(IOError) {
         guard isOpen else { throw closedError(operation) }
         if deadline != .max, deadline <= executor.monotonicNow() { try check(.timedOut, operation) }
+        try observe()
     }
 
     private func check(_ end: WaitEnd, _ operation: StaticString) throws(IOError) {

@@ -23,10 +23,7 @@ extension DownstreamConnection {
             stopWaiting()
             wake(hasInput)
         }
-        if rests {
-            startResting()
-            context.counters.add(.connectionsRested)
-        }
+        if rests { startResting() }
         return rests
     }
 }

@@ -26,6 +26,8 @@ final class DownstreamConnection {
     var shallRest = false
     /// Whether it is among those that are looked at for having nothing to do.
     var isListed = false
+    /// Where it is in the list of all connections, or -1.
+    var place = -1
     /// What the kernel did not take of an answer given at once.
     private var unsent: [UInt8] = []
     /// Whether the answer given at once was the connection's last.
@@ -34,12 +36,12 @@ final class DownstreamConnection {
     /// Whether the connection is between two requests, and may be closed without anybody losing an answer.
     private(set) var isIdle = true
 
-    init(stream: ByteStream, context: LoopContext, isAdminOnly: Bool) {
+    init(stream: ByteStream, client: Router.Client, kind: ClientKind?, context: LoopContext) {
         self.stream = stream
         self.context = context
+        self.client = client
+        self.kind = kind
         isOverSocket = stream.peerAddress.isUnix
-        client = context.client(on: stream, isAdminOnly: isAdminOnly || isOverSocket)
-        kind = isOverSocket || isAdminOnly ? nil : context.kind(of: client)
         buffer = ReadBuffer(pool: context.buffers)
         parser = RequestHeadParser(limits: context.configuration.parseLimits)
         if kind != nil { stream.onInputWhileWaiting = { [unowned self] in isWaiting && answerAtOnce() } }
@@ -157,41 +159,31 @@ final class DownstreamConnection {
     /// Answers a request that the loop's front knows, without the connection's task. False when the task has to go
     /// on: with what was read, or with the rest of an answer.
     private func answerAtOnce() -> Bool {
-        guard let kind, stream.isWritable, !context.isDraining else { return false }
-        let configuration = context.configuration
-        guard !configuration.settings.log.access else { return false }
-        let began = context.loop.monotonicHere()
-        let count: Int
-        do throws(IOError) {
-            guard let received = try stream.tryRead(into: context.scratch) else { return true }
-            count = received
-        } catch {
-            return false
-        }
-        let request = UnsafeRawBufferPointer(rebasing: context.scratch[..<count])
-        guard count > 0, count < context.scratch.count,
-            let answer = context.front.answer(to: request, from: kind, at: context.now())
-        else {
-            buffer.append(request)
-            return false
-        }
-        do throws(IOError) {
-            if let rest = try stream.writeAtOnce(answer.octets, answer.chunks) {
-                unsent = rest
-            } else {
-                stream.setDeadline(after: configuration.settings.timeouts.idle)
-            }
-        } catch {
-            return false
-        }
-        wasActive = true
-        context.counters.add(.answeredAtOnce)
-        context.counters.add(.saved, answer.contentLength)
-        context.counters.add(.sent, answer.contentLength)
-        context.counters.count(.hit, latency: context.loop.time.monotonic() - began)
-        isAnswered = answer.closes
-        return unsent.isEmpty && !isAnswered
+        guard stream.isWritable, !context.isDraining else { return false }
+        return take(context.receive(on: stream, from: kind))
     }
+
+    /// Takes note of what became of what was received. False when there is something to do for a task.
+    func take(_ reception: Reception) -> Bool {
+        switch reception {
+        case .nothing:
+            startIdling()
+            return true
+        case .ended: return false
+        case .octets(let octets):
+            buffer.append(octets)
+            return false
+        case .answered(let isLast, let rest):
+            wasActive = true
+            unsent = rest
+            isAnswered = isLast
+            guard rest.isEmpty else { return false }
+            if isLast { stream.close() } else { startIdling() }
+            return true
+        }
+    }
+
+    private func startIdling() { stream.setDeadline(after: context.configuration.settings.timeouts.idle) }
 
     private func sendRest() async throws(IOError) {
         let rest = unsent
@@ -200,7 +192,7 @@ final class DownstreamConnection {
         defer { isIdle = true }
         stream.setDeadline(after: context.configuration.settings.timeouts.write)
         try await stream.write(rest)
-        stream.setDeadline(after: context.configuration.settings.timeouts.idle)
+        startIdling()
     }
 
     /// Has the exchange know the octets of its head where its answer may be worth keeping.
@@ -214,7 +206,7 @@ final class DownstreamConnection {
     /// Lets the client read the last answer before the connection goes: what it still sends is read and dropped
     /// for a moment, as a reset would take the answer with it (RFC 9112 §9.6).
     private func linger() async {
-        guard exchange.mustLinger, !stream.isPeerClosed else { return }
+        guard ownExchange?.mustLinger == true, !stream.isPeerClosed else { return }
         stream.shutdownWrite()
         stream.setDeadline(after: .seconds(1))
         var left = 256 << 10

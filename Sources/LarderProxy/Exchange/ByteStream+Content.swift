@@ -5,12 +5,16 @@ import LarderIO
 
 extension ByteStream {
     /// Writes a head and shared chunks as far as the kernel takes them now. What it did not take is returned.
-    func writeAtOnce(_ head: [UInt8], _ chunks: [ContentChunk]) throws(IOError) -> [UInt8]? {
+    ///
+    /// - Parameter endFollows: whether `shutdownWrite` comes next if that was all.
+    func writeAtOnce(_ head: [UInt8], _ chunks: [ContentChunk], endFollows: Bool) throws(IOError) -> [UInt8]? {
         let outcome: Result<[UInt8]?, IOError> = head.withUnsafeBytes { bytes in
             var parts = GatherList()
             parts.append(bytes)
             for chunk in chunks { parts.append(chunk.bytes) }
-            return Result { () throws(IOError) in try tryWrite(&parts) ? nil : parts.copied() }
+            return Result { () throws(IOError) in
+                try tryWrite(&parts, endFollows: endFollows) ? nil : parts.copied()
+            }
         }
         return try outcome.get()
     }

@@ -165,6 +165,24 @@ struct FrontScenarios {
         }
     }
 
+    @Test func `clients that ask once and leave are answered at once and leave nothing`() async throws {
+        try await Scenario.run({ settings, _ in settings.threads = 1 }) { (scene) async throws in
+            let other = try await warmed(scene)
+            let before = scene.count(.answeredAtOnce)
+            for round in 0..<20 {
+                let client = try await scene.client("client \(round)")
+                try await client.get(scene.url("/a"), ["Connection: close"])
+                #expect(try await client.response().text == "apples")
+                #expect(try await client.end() == .closed)
+            }
+            #expect(scene.count(.answeredAtOnce) >= before + 15)
+            while scene.proxy.openConnections > 1 { await Task.yield() }
+            #expect(scene.count(.connectionsAccepted) == scene.count(.connectionsClosed) + 1)
+            try await other.get(scene.url("/a"))
+            #expect(try await other.response().text == "apples")
+        }
+    }
+
     @Test func `a client that reads slowly gets every octet in order`() async throws {
         try await Scenario.run({ settings, _ in settings.threads = 1 }) { (scene) async throws in
             let content = String(repeating: "0123456789", count: 6_000)
