@@ -17,7 +17,7 @@ final class ConnectionLease {
         isReused = connection.exchanges > 0
         self.pool = pool
         self.abort = abort
-        abort.onAbort { [unowned connection] in connection.stream.close() }
+        abort.onAbort(close: connection.stream)
     }
 
     deinit { close() }

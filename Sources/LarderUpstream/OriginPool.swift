@@ -140,9 +140,8 @@ final class OriginPool {
             case .refuse(let request): answer(request, .failure(.tooManyWait(for: origin)))
             case .fail: break  // The dialer's error is told by who knows it.
             case .park(let connection):
-                connections[connection]?.stream.onPeerClosed = { [unowned self] in
-                    perform(machine.idleEnded(connection))
-                }
+                guard let connection = connections[connection] else { break }
+                connection.stream.onPeerClosed = connection.onIdleEnd
             case .close(let connection):
                 connections.removeValue(forKey: connection)?.stream.close()
             }
@@ -166,9 +165,11 @@ final class OriginPool {
                 let connection = UpstreamConnection(
                     number: nextNumber(), stream: stream, origin: origin, parent: rules.parent, tls: settings.tls,
                     scratch: dialer.scratch, limits: settings.parseLimits)
-                connections[connection.number] = connection
+                let number = connection.number
+                connection.onIdleEnd = { [unowned self] in perform(machine.idleEnded(number)) }
+                connections[number] = connection
                 perform(
-                    machine.connected(connection.number, for: request, now: now, limits: limits, fitness: fitness))
+                    machine.connected(number, for: request, now: now, limits: limits, fitness: fitness))
             } catch {
                 let actions = machine.connectFailed(for: request, limits: limits)
                 if actions.contains(.fail(request)) { answer(request, .failure(error)) } else { noteFailure(error) }

@@ -20,6 +20,8 @@ final class UpstreamConnection {
     private let limits: ParseLimits
     private var received = ReceiveBuffer()
     private var output: [UInt8] = []
+    /// What the pool does when the peer closes it while it is idle.
+    var onIdleEnd: (() -> Void)?
     /// Requests it has carried.
     private(set) var exchanges = 0
     /// Whether anything has come since the last request was begun.

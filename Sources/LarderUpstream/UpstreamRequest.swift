@@ -59,7 +59,14 @@ package struct UpstreamRequest {
 /// time. Confined to its loop.
 package final class UpstreamAbort {
     package private(set) var isAborted = false
-    private var action: (() -> Void)?
+    private var wait = Wait.nothing
+
+    /// What the exchange waits for.
+    private enum Wait {
+        case nothing
+        case stream(ByteStream)
+        case other(end: () -> Void)
+    }
 
     package init() {}
 
@@ -68,12 +75,28 @@ package final class UpstreamAbort {
     package func abort() {
         guard !isAborted else { return }
         isAborted = true
-        action.take()?()
+        endWait()
     }
 
     /// What ends the wait the exchange is in; called at once when it is aborted already.
     func onAbort(_ action: (() -> Void)?) {
-        self.action = action
-        if isAborted { self.action.take()?() }
+        wait = action.map { .other(end: $0) } ?? .nothing
+        if isAborted { endWait() }
+    }
+
+    /// The exchange waits for something to happen on `stream`, which ends by closing it.
+    func onAbort(close stream: ByteStream) {
+        wait = .stream(stream)
+        if isAborted { endWait() }
+    }
+
+    private func endWait() {
+        let wait = wait
+        self.wait = .nothing
+        switch wait {
+        case .nothing: break
+        case .stream(let stream): stream.close()
+        case .other(let end): end()
+        }
     }
 }

@@ -19,10 +19,8 @@ final class FlightRunner {
     let epoch: UInt64
     /// The mark of its groups then.
     let mark: UInt64
-    /// Hears interim responses before the readers of the flight do, and for the one whose task this is.
-    var onInterim: ((ResponseHead) -> Void)?
-    /// Whether the client whose task runs this has left.
-    var isClientGone = false
+    /// The first client, as long as its task runs this and it has not left.
+    var leader: (exchange: Exchange, reader: Int)?
     private let abort = UpstreamAbort()
 
     init(launch: FlightLaunch, flight: Flight) {
@@ -139,10 +137,7 @@ final class FlightRunner {
         inbound.isDescribed = launch.service.base != nil
         inbound.insists = launch.insists
         if let content = launch.content { inbound.content = .octets(content) }
-        inbound.onInterim = { [self] in
-            onInterim?($0)
-            flight.announce(interim: $0)
-        }
+        inbound.onInterim = { [self] in announce(interim: $0) }
         let sender = launch.sender
         let response = try await send(inbound, by: sender)
         let times = Arrival.Times(request: requestTime, response: context.now())
@@ -171,6 +166,14 @@ final class FlightRunner {
     /// Asks once more, without regard to what is stored, and takes what comes.
     func startAgain() async throws {
         try await take(ask(launch.request, validating: nil))
+    }
+
+    private func announce(interim head: ResponseHead) {
+        if let leader {
+            leader.exchange.relayInterimAtOnce(head)
+            flight.noteHeard(by: leader.reader)
+        }
+        flight.announce(interim: head)
     }
 
     private func treatment(of arrival: Arrival) -> Treatment {

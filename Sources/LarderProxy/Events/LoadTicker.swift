@@ -11,10 +11,23 @@ final class LoadTicker {
     private struct Load {
         let flight: Flight
         let memory: ResourceMemory
-        let interval: Int64
+        let interval: Duration
+        let beganAt: Int64
+        /// Made when it is looked at first.
+        var told: Told?
+    }
+
+    private struct Told {
         var estimate = ProgressEstimate(isGet: true)
+        let interval: Int64
         var dueAt: Int64
-        var told = 0.0
+        var fraction = 0.0
+
+        init(_ load: Load) {
+            interval = max(LoadTicker.interval, load.interval).wholeNanoseconds
+            dueAt = load.beganAt + interval
+            _ = estimate.update(TransferProgress.Counters(), at: Double(load.beganAt) / 1e9)
+        }
     }
 
     private let loop: EventLoop
@@ -38,11 +51,8 @@ final class LoadTicker {
     ///
     /// - Parameter interval: how often its progress is to be told, at most.
     func begin(_ flight: Flight, of memory: ResourceMemory, every interval: Duration) {
-        let interval = max(LoadTicker.interval, interval).wholeNanoseconds
-        let now = loop.time.monotonic()
-        var load = Load(flight: flight, memory: memory, interval: interval, dueAt: now + interval)
-        _ = load.estimate.update(TransferProgress.Counters(), at: Double(now) / 1e9)
-        loads[ObjectIdentifier(flight)] = load
+        loads[ObjectIdentifier(flight)] = Load(
+            flight: flight, memory: memory, interval: interval, beganAt: loop.monotonicHere())
         wake()
     }
 
@@ -61,20 +71,20 @@ final class LoadTicker {
     private func tick() {
         guard feed.isHeard else { return }
         let now = loop.time.monotonic()
-        var due = loads.values.filter { $0.dueAt <= now }
+        var due = loads.values.map { ($0, told: $0.told ?? Told($0)) }.filter { $0.told.dueAt <= now }
         if due.count > LoadTicker.limit {
-            due.sort { $0.dueAt < $1.dueAt }
+            due.sort { $0.told.dueAt < $1.told.dueAt }
             due.removeLast(due.count - LoadTicker.limit)
         }
-        for var load in due {
+        for (load, var told) in due {
             // 1 is told when it is over.
-            let fraction = min(load.estimate.update(load.flight.transferred, at: Double(now) / 1e9), 0.999)
-            load.dueAt = now + load.interval
-            if fraction - load.told >= LoadTicker.threshold {
-                load.told = fraction
+            let fraction = min(told.estimate.update(load.flight.transferred, at: Double(now) / 1e9), 0.999)
+            told.dueAt = now + told.interval
+            if fraction - told.fraction >= LoadTicker.threshold {
+                told.fraction = fraction
                 load.memory.tellProgress(of: load.flight, fraction)
             }
-            loads[ObjectIdentifier(load.flight)] = load
+            loads[ObjectIdentifier(load.flight)]?.told = told
         }
     }
 }

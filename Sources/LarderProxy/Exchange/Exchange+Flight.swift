@@ -63,7 +63,7 @@ extension Exchange {
             stopWatching()
             flight.leave(reader)
         }
-        try watchClient { flight.interrupt(reader) }
+        try watchClient(whileAwaiting: .flight(flight, reader: reader))
         let answer = try await answer(of: flight, for: reader)
         return try await give(
             answer, ResponseContent(of: flight, for: reader), isLeader: false, status, fallback, &retrieval)

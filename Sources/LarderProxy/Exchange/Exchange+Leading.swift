@@ -19,20 +19,12 @@ extension Exchange {
             flight.leave(reader)
         }
         do {
-            try watchClient { [unowned self] in
-                runner.isClientGone = true
-                flight.interrupt(reader)
-                flight.leave(reader)
-                endEarly()
-            }
+            try watchClient(whileAwaiting: .led(runner, reader: reader))
         } catch {
             runner.start()
             throw error
         }
-        runner.onInterim = { [unowned self] in
-            flight.noteHeard(by: reader)
-            relayInterimAtOnce($0)
-        }
+        runner.leader = (self, reader)
         runner.begin()
         var answer: Flight.Answer?
         var content = ResponseContent(of: flight, for: reader)
@@ -55,8 +47,8 @@ extension Exchange {
             runner.fail(error)
             answer = .failed(error)
         }
-        runner.onInterim = nil
-        if runner.isClientGone { throw ClientGone() }
+        guard runner.leader != nil else { throw ClientGone() }
+        runner.leader = nil
         if let answer { return try await give(answer, content, isLeader: true, status, fallback, &retrieval) }
         let announced = try await self.answer(of: flight, for: reader)
         return try await give(announced, content, isLeader: true, status, fallback, &retrieval)

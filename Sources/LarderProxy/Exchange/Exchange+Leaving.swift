@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Larder
 import LarderHTTP
 import LarderIO
+import LarderUpstream
+
+/// What an exchange waits for on behalf of its client, and what ends that when the client leaves.
+enum Awaited {
+    case nothing
+    /// A response for this client alone.
+    case origin(UpstreamAbort)
+    /// A load that others started.
+    case flight(Flight, reader: Int)
+    /// A load that this exchange's task runs.
+    case led(FlightRunner, reader: Int)
+}
 
 extension Exchange {
-    /// Calls `leave` when the client leaves while its answer is awaited; `stopWatching` ends that.
+    /// Watches the client while its answer is awaited; `stopWatching` ends that.
     ///
     /// A client that has ended its own side of the connection is still interested (RFC 9112 §9.6), but looks like one
     /// that has closed it. So it is told something: an interim response that means nothing to who is there (RFC 9110
@@ -12,24 +25,43 @@ extension Exchange {
     /// that ends its side in the middle of its answer, counts as gone.
     ///
     /// - Throws: `ClientGone` when it has left already.
-    func watchClient(_ leave: @escaping () -> Void) throws(ClientGone) {
+    func watchClient(whileAwaiting awaited: Awaited) throws(ClientGone) {
         stream.outlastsHalfClose = false
         if stream.isPeerClosed {
             guard isClientThere() else { throw ClientGone() }
             stream.outlastsHalfClose = true
-            stream.onPeerClosed = leave
-        } else {
-            stream.onPeerClosed = { [unowned self] in
-                guard isClientThere() else { return leave() }
-                stream.outlastsHalfClose = true
-                stream.onPeerClosed = leave
-            }
         }
+        self.awaited = awaited
+        stream.onPeerClosed = onPeerClosed
     }
 
     func stopWatching() {
+        awaited = .nothing
         stream.onPeerClosed = nil
         stream.outlastsHalfClose = false
+    }
+
+    /// The client's side of the connection ended, or the connection broke.
+    func peerClosed() {
+        if !stream.outlastsHalfClose, stream.isOpen, isClientThere() {
+            stream.outlastsHalfClose = true
+            stream.onPeerClosed = onPeerClosed
+        } else {
+            clientLeft()
+        }
+    }
+
+    private func clientLeft() {
+        switch awaited {
+        case .nothing: break
+        case .origin(let abort): abort.abort()
+        case .flight(let flight, let reader): flight.interrupt(reader)
+        case .led(let runner, let reader):
+            runner.leader = nil
+            runner.flight.interrupt(reader)
+            runner.flight.leave(reader)
+            endEarly()
+        }
     }
 
     /// Whether there may be somebody behind a connection whose other side has ended.

@@ -53,6 +53,11 @@ final class Exchange {
     var record = ExchangeRecord()
     private var isEnded = false
 
+    /// What is waited for while the client is watched.
+    var awaited = Awaited.nothing
+    /// What the stream is told to call then.
+    private(set) lazy var onPeerClosed: () -> Void = { [unowned self] in peerClosed() }
+
     init(connection: DownstreamConnection) {
         self.connection = connection
         context = connection.context

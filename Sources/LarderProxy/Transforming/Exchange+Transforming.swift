@@ -49,12 +49,11 @@ extension Exchange {
             launch.run(own)
         }
         let reader = flight.read()
-        stream.onPeerClosed = { flight.interrupt(reader) }
         defer {
-            stream.onPeerClosed = nil
+            stopWatching()
             flight.leave(reader)
         }
-        if stream.isPeerClosed { throw ClientGone() }
+        try watchClient(whileAwaiting: .flight(flight, reader: reader))
         switch try await answer(of: flight, for: reader) {
         case .settled:
             return false
