@@ -5,12 +5,13 @@ package struct ContentDecoder: Sendable {
     package let framing: BodyFraming
     /// What is left of a content whose length is known.
     private var remaining: UInt64 = 0
-    private var chunked: ChunkedDecoder
+    /// Where the framing is chunked.
+    private var chunked: ChunkedDecoder?
     private var isEnded = false
 
     package init(_ framing: BodyFraming, limits: ParseLimits = ParseLimits()) {
         self.framing = framing
-        chunked = ChunkedDecoder(limits: limits)
+        chunked = framing == .chunked ? ChunkedDecoder(limits: limits) : nil
         switch framing {
         case .none: isEnded = true
         case .length(let length):
@@ -41,7 +42,7 @@ package struct ContentDecoder: Sendable {
     }
 
     /// The trailer fields; there are some only behind chunked content, once it is complete.
-    package var trailers: Fields { chunked.trailers }
+    package var trailers: Fields { chunked?.trailers ?? Fields() }
 
     /// Reads `input` up to the end of the message or of the input, and calls `content` with each run of content in
     /// it, without copying. What `consumed` leaves belongs to the next message.
@@ -59,7 +60,7 @@ package struct ContentDecoder: Sendable {
             isEnded = remaining == 0
             return (count, isEnded)
         case .chunked:
-            let result = try chunked.decode(input, content: content)
+            guard let result = try chunked?.decode(input, content: content) else { return (0, true) }
             isEnded = result.isComplete
             return result
         case .untilClose:

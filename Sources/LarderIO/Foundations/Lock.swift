@@ -25,11 +25,11 @@ package struct Lock<State>: @unchecked Sendable {
     @inlinable
     package init(_ state: sending State) {
         storage = Storage.create(minimumCapacity: 1) { _ in pthread_mutex_t() }
-        storage.withUnsafeMutablePointers { mutex, place in
-            let status = pthread_mutex_init(mutex, nil)
-            precondition(status == 0, "a default mutex cannot fail to initialise")
-            place.initialize(to: state)
-        }
+        let status = storage.withUnsafeMutablePointerToHeader { pthread_mutex_init($0, nil) }
+        precondition(status == 0, "a default mutex cannot fail to initialise")
+        // Out here, so that the state is moved there; a closure would have a copy of it.
+        let place = storage.withUnsafeMutablePointerToElements { $0 }
+        place.initialize(to: state)
     }
 
     /// Calls `body` with the state while no other thread can. Keep it short; never suspend or call out in it.

@@ -6,7 +6,7 @@ import LarderRules
 import LarderUpstream
 
 /// A response that came for a load, and what is to become of it: decided once, from its head.
-struct Arrival {
+final class Arrival {
     /// When the request was sent and when the head of the response was there (RFC 9111 §4.2.3).
     struct Times {
         var request: Timestamp
@@ -24,12 +24,13 @@ struct Arrival {
     /// out of what answers `If-Range` (RFC 9110 §15.3.7).
     let isPart: Bool
     private let launch: FlightLaunch
-    private let trial: Storability.Trial
+    /// How the conditions for keeping it came out, where it is not kept.
+    private let findings: Storability.Findings
 
     /// Whether it may be kept where it was asked for, as far as that is not the response's to say.
     private let belongsHere: Bool
 
-    init(_ response: UpstreamResponse, _ times: Times, for launch: FlightLaunch, belongsHere: Bool) {
+    convenience init(_ response: UpstreamResponse, _ times: Times, for launch: FlightLaunch, belongsHere: Bool) {
         var head = response.head
         HopByHop.strip(&head.fields, for: .forwardResponse)
         if !head.fields.contains(.date) { head.fields[.date] = launch.context.dateText() }
@@ -44,7 +45,7 @@ struct Arrival {
         self.times = times
         self.launch = launch
         self.length = length
-        trial = Storability.Trial(
+        let trial = Storability.Trial(
             request: launch.clientHead, target: launch.uri, response: head, policy: launch.policy,
             responseTime: times.response)
         var durability: StorabilityDecision.Durability?
@@ -53,6 +54,7 @@ struct Arrival {
         {
             durability = lasting
         }
+        findings = durability == nil ? trial.findings : .allPassed
         isPart = durability != nil && head.status == 206 && !launch.clientHead.fields.contains(.ifRange)
         self.durability = head.status == 206 ? nil : durability
     }
@@ -76,6 +78,6 @@ struct Arrival {
 
     /// Why it is not kept, for who asks later.
     var unstored: UnstoredResponse {
-        UnstoredResponse(head, at: times.response, trial.findings)
+        UnstoredResponse(head, at: times.response, findings)
     }
 }

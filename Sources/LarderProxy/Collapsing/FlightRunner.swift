@@ -122,17 +122,18 @@ final class FlightRunner {
     /// Asks the origin what the launch says.
     func ask() async throws -> Outcome {
         if let completion = launch.completion {
-            return try await ask(completion.request, validating: nil, completing: completion)
+            return try await exchange(completion.request, completing: completion)
         }
-        return try await ask(launch.request, validating: launch.validating)
+        return try await exchange(nil, validating: launch.validating)
     }
 
-    private func ask(
-        _ request: RequestHead, validating variant: Variant?, completing completion: Completion? = nil
+    /// - Parameter request: instead of the launch's own.
+    private func exchange(
+        _ request: RequestHead?, validating variant: Variant? = nil, completing completion: Completion? = nil
     ) async throws -> Outcome {
         let requestTime = context.now()
         var inbound = UpstreamRequest(
-            origin: Origin(launch.uri), head: request, parent: launch.service.parent(launch.uri),
+            origin: Origin(launch.uri), head: request ?? launch.request, parent: launch.service.parent(launch.uri),
             allowsAddress: launch.allowsAddress, abort: abort)
         inbound.isDescribed = launch.service.base != nil
         inbound.insists = launch.insists
@@ -143,7 +144,7 @@ final class FlightRunner {
         let times = Arrival.Times(request: requestTime, response: context.now())
         if response.head.status == 304, let variant {
             if let answer = try await settle(variant, by: response, times) { return .settled(answer) }
-            return try await ask(unconditional(request), validating: nil)
+            return try await exchange(unconditional(request ?? launch.request))
         }
         let arrival = Arrival(response, times, for: launch, belongsHere: !sender.isForAnotherPartition)
         if let completion {
@@ -151,21 +152,21 @@ final class FlightRunner {
             if [206, 304, 416].contains(arrival.head.status) {
                 // What was to be completed is another partition's now.
                 response.abort()
-                return try await ask(launch.request, validating: nil)
+                return try await exchange(nil)
             }
         }
         if isPartOfTransformed(arrival) {
             response.abort()
-            var whole = request
+            var whole = request ?? launch.request
             whole.fields.remove(.range)
-            return try await ask(whole, validating: nil)
+            return try await exchange(whole)
         }
         return .received(response, arrival, treatment(of: arrival))
     }
 
     /// Asks once more, without regard to what is stored, and takes what comes.
     func startAgain() async throws {
-        try await take(ask(launch.request, validating: nil))
+        try await take(exchange(nil))
     }
 
     private func announce(interim head: ResponseHead) {
