@@ -22,11 +22,14 @@ package struct EntityKey: Hashable, Sendable {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(
             service.utf8.count + partition.utf8.count + stage.utf8.count + url.utf8.count + 3)
-        for part in [service, partition, stage] {
+        func begin(with part: String) {
             precondition(!part.utf8.contains(0), "service, partition and stage of an EntityKey hold no NUL")
             bytes.append(contentsOf: part.utf8)
             bytes.append(0)
         }
+        begin(with: service)
+        begin(with: partition)
+        begin(with: stage)
         bytes.append(contentsOf: url.utf8)
         self.bytes = bytes
         self.hash = ContentDigest(of: bytes).prefix

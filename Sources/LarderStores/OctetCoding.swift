@@ -6,7 +6,15 @@ package import LarderHTTP
 package struct OctetWriter {
     package private(set) var octets: [UInt8] = []
 
-    package init() {}
+    /// - Parameter room: how many octets it is likely to become.
+    package init(room: Int = 0) { octets.reserveCapacity(room) }
+
+    /// How many octets fields take.
+    package static func room(for fields: Fields) -> Int {
+        var room = 4
+        fields.forEachLine { _, spelling, value in room += 8 + spelling.count + value.count }
+        return room
+    }
 
     package mutating func append(_ byte: UInt8) { octets.append(byte) }
     package mutating func append(_ number: UInt16) {
@@ -25,16 +33,23 @@ package struct OctetWriter {
         withUnsafeBytes(of: place.bigEndian) { octets.append(contentsOf: $0) }
     }
 
-    package mutating func append(run: [UInt8]) {
+    package mutating func append(run: UnsafeRawBufferPointer) {
         append(count: run.count)
-        octets += run
+        octets.append(contentsOf: run)
+    }
+
+    package mutating func append(run: [UInt8]) { run.withUnsafeBytes { append(run: $0) } }
+
+    package mutating func append(run text: String) {
+        append(count: text.utf8.count)
+        octets.append(contentsOf: text.utf8)
     }
 
     package mutating func append(_ fields: Fields) {
         append(count: fields.count)
         fields.forEachLine { _, spelling, value in
-            append(run: Array(spelling))
-            append(optional: Array(value))
+            append(run: spelling)
+            append(run: value)
         }
     }
 

@@ -29,7 +29,7 @@ struct WriteQueueTests {
             Issue.record("there was something to commit")
             return
         }
-        #expect(batch.entries.count == 1)
+        #expect(batch.items.count == 1)
         #expect(isIdle(queue.next(idleDeadline: 0)))
     }
 }

@@ -25,7 +25,7 @@ package enum StoredResponseCoding {
 
     /// The head of `stored` for the store. Times and content lie beside it there.
     package static func encode(_ stored: StoredResponse, normalises: Bool) -> [UInt8] {
-        var out = OctetWriter()
+        var out = OctetWriter(room: OctetWriter.room(for: stored.fields) + 64)
         out.append(version)
         var flags: Flags = []
         if stored.requestWasAuthorized { flags.insert(.authorized) }
@@ -39,11 +39,11 @@ package enum StoredResponseCoding {
             parts = (held, completeLength)
         }
         out.append(flags.rawValue)
-        out.append(run: Array(stored.requestMethod.token.utf8))
+        out.append(run: stored.requestMethod.token)
         out.append(optional: stored.requestedRange)
         out.append(count: stored.variance.selectors.count)
         for selector in stored.variance.selectors {
-            out.append(run: Array(selector.name.canonical.utf8))
+            out.append(run: selector.name.canonical)
             out.append(optional: selector.value)
         }
         out.append(stored.status.rawValue)
@@ -64,7 +64,7 @@ package enum StoredResponseCoding {
     package static func variantKey(_ variance: Variance) -> [UInt8] {
         var out = OctetWriter()
         for selector in variance.selectors {
-            out.append(run: Array(selector.name.canonical.utf8))
+            out.append(run: selector.name.canonical)
             out.append(optional: selector.normal)
         }
         return out.octets

@@ -17,23 +17,29 @@ struct BlockDigests: Sendable {
         self.bytes = bytes
     }
 
-    mutating func append(_ digest: ContentDigest) { bytes += digest.bytes }
+    mutating func append(_ digest: ContentDigest) { digest.withBytes { bytes.append(contentsOf: $0) } }
+
+    /// The address of the content these are the digests of: that of the only block, as it is all there is, else the
+    /// digest of the digests with all bits turned over, which no content chosen to be equal to these can have for
+    /// its own.
+    var address: ContentDigest {
+        if bytes.count == ContentDigest.length, let only = bytes.withUnsafeBytes({ ContentDigest($0) }) { return only }
+        return ContentDigest(of: bytes).inverted
+    }
 
     func matches(_ digest: ContentDigest, block: Int) -> Bool {
         let start = block * ContentDigest.length
-        return bytes[start..<start + ContentDigest.length].elementsEqual(digest.bytes)
+        return digest.withBytes { bytes[start..<start + ContentDigest.length].elementsEqual($0) }
     }
 }
 
-/// Digests content as it comes by: the whole of it, and each block. Belongs to one thread at a time.
+/// Digests content as it comes by, each octet once. Belongs to one thread at a time.
 final class ContentHashing {
-    private let whole = ContentDigest.Hashing()
     private let block = ContentDigest.Hashing()
     private var inBlock = 0
     private var blocks = BlockDigests()
 
     func update(_ bytes: UnsafeRawBufferPointer) {
-        whole.update(bytes)
         var rest = bytes
         while rest.count > 0 {
             let part = UnsafeRawBufferPointer(rebasing: rest.prefix(BlockDigests.blockLength - inBlock))
@@ -44,9 +50,10 @@ final class ContentHashing {
         }
     }
 
+    /// The address of the content, and the digests of its blocks.
     func finish() -> (ContentDigest, BlockDigests) {
         if inBlock > 0 { endBlock() }
-        return (whole.finish(), blocks)
+        return (blocks.address, blocks)
     }
 
     private func endBlock() {

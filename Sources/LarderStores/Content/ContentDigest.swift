@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import COpenSSL
 
-/// A SHA-256: the address of content.
+/// A SHA-256: the address of content, or of one of its blocks (`BlockDigests.address`).
 package struct ContentDigest: Hashable, Sendable {
     /// The octets, eight at a time, big-endian.
     private let words: SIMD4<UInt64>
@@ -34,11 +34,16 @@ package struct ContentDigest: Hashable, Sendable {
     }
 
     package init(of bytes: [UInt8]) {
-        self = bytes.withUnsafeBytes { octets in
-            let hashing = Hashing()
-            hashing.update(octets)
-            return hashing.finish()
+        var words = SIMD4<UInt64>()
+        let isDone = bytes.withUnsafeBytes { octets in
+            withUnsafeMutableBytes(of: &words) { target in
+                EVP_Digest(
+                    octets.baseAddress, octets.count, target.baseAddress?.assumingMemoryBound(to: UInt8.self), nil,
+                    Self.algorithm.pointer, nil)
+            }
         }
+        precondition(isDone == 1, "OpenSSL offers no SHA-256")
+        self.init(octets: words)
     }
 
     static let length = 32
@@ -46,14 +51,15 @@ package struct ContentDigest: Hashable, Sendable {
     /// The first eight octets, as a number.
     package var prefix: UInt64 { words[0] }
 
-    package var bytes: [UInt8] {
-        var result: [UInt8] = []
-        result.reserveCapacity(Self.length)
-        for index in 0..<4 {
-            withUnsafeBytes(of: words[index].bigEndian) { result.append(contentsOf: $0) }
-        }
-        return result
+    package var bytes: [UInt8] { withBytes { Array($0) } }
+
+    /// Calls `body` with the octets.
+    func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        withUnsafeBytes(of: Self.turned(words), body)
     }
+
+    /// With every bit turned over.
+    var inverted: ContentDigest { ContentDigest(words: ~words) }
 
     /// 64 digits in lower case.
     package var hexadecimal: String {
@@ -65,11 +71,10 @@ package struct ContentDigest: Hashable, Sendable {
     final class Hashing {
         private let context: OpaquePointer
 
-        /// Looked up once, as finding an algorithm by name costs more than hashing a kilobyte.
-        private static let algorithm = Algorithm()
-
         init() {
-            guard let context = EVP_MD_CTX_new(), EVP_DigestInit_ex2(context, Self.algorithm.pointer, nil) == 1 else {
+            guard let context = EVP_MD_CTX_new(),
+                EVP_DigestInit_ex2(context, ContentDigest.algorithm.pointer, nil) == 1
+            else {
                 preconditionFailure("OpenSSL offers no SHA-256")
             }
             self.context = context
@@ -92,8 +97,7 @@ package struct ContentDigest: Hashable, Sendable {
                 _ = EVP_DigestFinal_ex(context, octets.baseAddress?.assumingMemoryBound(to: UInt8.self), nil)
             }
             EVP_DigestInit_ex2(context, nil, nil)
-            for index in 0..<4 { words[index] = UInt64(bigEndian: words[index]) }
-            return ContentDigest(words: words)
+            return ContentDigest(octets: words)
         }
 
         /// The digest of `bytes` alone.
@@ -104,6 +108,17 @@ package struct ContentDigest: Hashable, Sendable {
     }
 
     private init(words: SIMD4<UInt64>) { self.words = words }
+
+    /// Takes the octets as they lie in memory.
+    private init(octets: SIMD4<UInt64>) { words = Self.turned(octets) }
+
+    /// Between numbers and big-endian octets, either way.
+    private static func turned(_ words: SIMD4<UInt64>) -> SIMD4<UInt64> {
+        SIMD4(words[0].bigEndian, words[1].bigEndian, words[2].bigEndian, words[3].bigEndian)
+    }
+
+    /// Looked up once, as finding an algorithm by name costs more than hashing a kilobyte.
+    private static let algorithm = Algorithm()
 
     /// Holds what `EVP_MD_fetch` returned, for good.
     private struct Algorithm: @unchecked Sendable {  // an EVP_MD is immutable once fetched

@@ -127,9 +127,11 @@ struct Statement: ~Copyable {
     /// Binds the same 64 bits; SQLite knows only signed numbers.
     func bind(_ index: Int32, hash: UInt64) { bind(index, Int64(bitPattern: hash)) }
 
-    func bind(_ index: Int32, _ bytes: [UInt8]) {
-        _ = bytes.withUnsafeBytes { csqlite_bind_copy(handle, index, $0.baseAddress, UInt64($0.count)) }
+    func bind(_ index: Int32, _ bytes: UnsafeRawBufferPointer) {
+        csqlite_bind_copy(handle, index, bytes.baseAddress, UInt64(bytes.count))
     }
+
+    func bind(_ index: Int32, _ bytes: [UInt8]) { bytes.withUnsafeBytes { bind(index, $0) } }
 
     func bind(_ index: Int32, _ text: String) {
         var text = text

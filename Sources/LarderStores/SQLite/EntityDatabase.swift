@@ -51,6 +51,7 @@ final class EntityDatabase {
             INSERT INTO entity (id, keyHash, variantHash, content, requestTime, responseTime, storedAt, expires, seal,
                 key, variant, head)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+            ON CONFLICT (keyHash, variantHash) DO NOTHING
             """)
         findEntity = try connection.prepare(
             """
@@ -67,6 +68,7 @@ final class EntityDatabase {
             """
             INSERT INTO content (id, digestHash, users, length, digest, blocks, octets)
             VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6)
+            ON CONFLICT (digestHash) DO NOTHING
             """)
         findContent = try connection.prepare(
             "SELECT id, digest, length, users, blocks IS NOT NULL FROM content WHERE digestHash = ?1")
@@ -148,12 +150,12 @@ final class EntityDatabase {
         insertEntity.bind(10, key.bytes)
         insertEntity.bind(11, record.variant)
         insertEntity.bind(12, record.head)
-        do {
-            try insertEntity.run()
-        } catch  where error.kind == .constraint {
-            // Looking first would cost more than failing: most entities are new.
+        try insertEntity.run()
+        if connection.changes == 0 {
+            // Looking first would cost more: most entities are new.
             try removeEntity(keyHash: key.hash, variantHash: variantHash)
             try insertEntity.run()
+            guard connection.changes > 0 else { throw .corrupt("an index has a row that its table has not") }
         }
         try add(record.labels, to: lastEntityID)
         effects.entries += 1
@@ -315,7 +317,7 @@ final class EntityDatabase {
         insertContent.bind(1, lastContentID + 1)
         insertContent.bind(2, hash: digest.prefix)
         insertContent.bind(3, content.length)
-        insertContent.bind(4, digest.bytes)
+        digest.withBytes { insertContent.bind(4, $0) }
         insertContent.bindNull(5)
         insertContent.bindNull(6)
         if let blocks { insertContent.bind(5, blocks.bytes) }
@@ -323,21 +325,24 @@ final class EntityDatabase {
         defer { insertContent.bindNull(6) }
         do {
             try withExtendedLifetime(content) { () throws(SQLiteFailure) in try insertContent.run() }
+        } catch  where error.kind == .constraint {
+            throw .corrupt("a row of content is where none can be")
+        }
+        if connection.changes > 0 {
             lastContentID += 1
             if blocks != nil { effects.fileBytes += content.length }
             return (lastContentID, digest)
-        } catch  where error.kind == .constraint {
-            guard let found = try findContent(digest) else { throw .corrupt("a row of content is where none can be") }
-            guard found.isSame else { return nil }
-            guard found.length == content.length else {
-                // Damage. Those who have it find its row gone when they are read; without it this goes its usual way.
-                try deleteContentRow(id: found.id, length: found.length, file: found.isFile ? digest : nil)
-                return try storeContent(content, blocks: blocks)
-            }
-            try set(users: found.users + 1, of: found.id)
-            if blocks != nil, !found.isFile { effects.freedFiles.insert(digest) }
-            return (found.id, digest)
         }
+        guard let found = try findContent(digest) else { throw .corrupt("an index has a row that its table has not") }
+        guard found.isSame else { return nil }
+        guard found.length == content.length else {
+            // Damage. Those who have it find its row gone when they are read; without it this goes its usual way.
+            try deleteContentRow(id: found.id, length: found.length, file: found.isFile ? digest : nil)
+            return try storeContent(content, blocks: blocks)
+        }
+        try set(users: found.users + 1, of: found.id)
+        if blocks != nil, !found.isFile { effects.freedFiles.insert(digest) }
+        return (found.id, digest)
     }
 
     private func releaseContent(id: Int64) throws(SQLiteFailure) {

@@ -66,7 +66,8 @@ struct Migration {
 ///   `variant` say whether it is the one that was meant. Times are nanoseconds since the epoch. `content` is null
 ///   if there is none. `seal` guards everything in the row and the digest of the content against damage.
 /// - `content`: what entities with equal content share; `users` counts them. Either `octets`, or, for a file named
-///   by its digest, `blocks`: the digests of its parts of 256 KiB.
+///   by its digest, `blocks`: the digests of its parts of 256 KiB. `digest` is `BlockDigests.address`; once
+///   it was the SHA-256 of all octets for files, too, which makes no difference to who reads them.
 /// - `label`: by which entities are found together, by hash: the URL of what lies in partitions, the groups of what
 ///   has some. A row without its entity means nothing.
 /// - `recentlyUsed`: the keys that eviction will pass over once. `state`: where it is.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package import LarderHTTP
+import LarderIO
 
 /// An entity on its way into the store.
 ///
@@ -33,6 +34,14 @@ package final class EntityWriter: EntityWriting {
         var operation: Operation?
         /// Octets in memory that are counted against the limit of the queue.
         var held = 0
+
+        /// Whether content may still come.
+        var isOpen: Bool {
+            switch phase {
+            case .gathering, .spooling: operation == nil
+            case .finished, .abandoned: false
+            }
+        }
     }
 
     private enum Step {
@@ -41,30 +50,44 @@ package final class EntityWriter: EntityWriting {
         case rest
     }
 
+    private enum Appending {
+        case done(mustSchedule: Bool)
+        case refused(EntityWriterState.AbandonReason)
+    }
+
+    private enum Ending {
+        case done
+        case inline(ContentChunk?, held: Int)
+        case file
+        case abandoned(EntityWriterState.AbandonReason)
+    }
+
     private let core: StoreCore
     private let key: EntityKey
     private let record: EntityRecord
     private let expectedLength: Int64?
-    private let monitor = Monitor(State())
+    private let lock: Lock<State>
 
     init(core: StoreCore, key: EntityKey, record: EntityRecord, expectedLength: Int64?) {
         self.core = core
         self.key = key
         self.record = record
         self.expectedLength = expectedLength
+        var state = State()
         if !core.queue.acceptsWrites {
-            abandon(.unavailable)
+            state.phase = .abandoned(.unavailable)
         } else if let expectedLength, expectedLength > core.settings.longestContent {
-            abandon(.tooLarge)
+            state.phase = .abandoned(.tooLarge)
         } else if let expectedLength, expectedLength > Int64(core.settings.inlineLimit) {
-            monitor.withLock { $0.phase = .spooling }
+            state.phase = .spooling
         }
+        lock = Lock(state)
     }
 
     deinit { abort() }
 
     package var state: EntityWriterState {
-        monitor.withLock { state in
+        lock.withLock { state in
             switch state.phase {
             case .gathering, .spooling: state.operation == nil ? .open : .finished
             case .finished: .finished
@@ -76,48 +99,69 @@ package final class EntityWriter: EntityWriting {
     // MARK: Writing
 
     package func append(_ chunk: ContentChunk) {
-        guard chunk.count > 0, state == .open else { return }
-        let length = monitor.withLock { $0.length } + Int64(chunk.count)
-        if length > core.settings.longestContent { return abandon(.tooLarge) }
-        if let expectedLength, length > expectedLength { return abandon(.wrongLength) }
-        guard core.queue.hold(chunk.count) else { return abandon(.queueFull) }
-        let mustSchedule = monitor.withLock { state in
+        guard chunk.count > 0 else { return }
+        let appending = lock.withLock { state -> Appending in
+            guard state.isOpen else { return .done(mustSchedule: false) }
+            let length = state.length + Int64(chunk.count)
+            if length > core.settings.longestContent { return .refused(.tooLarge) }
+            if let expectedLength, length > expectedLength { return .refused(.wrongLength) }
+            guard core.queue.hold(chunk.count) else { return .refused(.queueFull) }
             state.chunks.append(chunk)
             state.length = length
             state.held += chunk.count
             if case .gathering = state.phase, length > Int64(core.settings.inlineLimit) { state.phase = .spooling }
-            return needsJob(&state)
+            return .done(mustSchedule: needsJob(&state))
         }
-        if mustSchedule { schedule() }
+        switch appending {
+        case .done(let mustSchedule): if mustSchedule { schedule() }
+        case .refused(let reason): abandon(reason)
+        }
     }
 
     @discardableResult
     package func finish(head: [UInt8]?, expires: Timestamp??) -> Bool {
-        if let expectedLength, case .open = state, monitor.withLock({ $0.length }) != expectedLength {
-            abandon(.wrongLength)
-        }
-        return commit(head: head, expires: expires)
+        commit(head: head, expires: expires, length: expectedLength)
     }
 
     /// Declares that no more content comes than was appended, fewer octets than expected: `head` says so.
-    package func finishCut(head: [UInt8]) -> Bool { commit(head: head, expires: nil) }
+    package func finishCut(head: [UInt8]) -> Bool { commit(head: head, expires: nil, length: nil) }
 
-    private func commit(head: [UInt8]?, expires: Timestamp??) -> Bool {
+    /// - Parameter length: what it must be, if that is known.
+    private func commit(head: [UInt8]?, expires: Timestamp??, length: Int64?) -> Bool {
         var record = record
         if let head { record.head = head }
         if let expires { record.expires = expires }
-        switch monitor.withLock({ $0.operation == nil ? $0.phase : .finished }) {
-        case .finished: return true
-        case .gathering: return finishInline(record)
-        case .spooling: return finishFile(record)
+        switch end(length: length) {
+        case .done: return true
+        case .inline(let chunk, let held):
+            return finishInline(record, chunk, held: held) || drop(record, because: .unavailable)
+        case .file: return finishFile(record)
         case .abandoned(let reason):
-            // The new content cannot be kept; the old is out of date all the same.
-            if reason != .aborted, reason != .wrongLength {
-                core.emit(.writeDropped(url: key.url, reason: "\(reason)"))
-                _ = core.queue.accept(Operation(key: key, change: .remove(variant: record.variant)))
-            }
-            return false
+            abandon(reason)
+            return drop(record, because: reason)
         }
+    }
+
+    /// What is to be done at the end. The operation answers for what is in memory from here on.
+    private func end(length: Int64?) -> Ending {
+        lock.withLock { state in
+            if case .abandoned(let reason) = state.phase { return .abandoned(reason) }
+            guard state.isOpen else { return .done }
+            if let length, length != state.length { return .abandoned(.wrongLength) }
+            guard case .gathering = state.phase else { return .file }
+            if state.chunks.count > 1 { state.chunks = [joined(state.chunks, length: Int(state.length))] }
+            state.phase = .finished
+            defer { state.held = 0 }
+            return .inline(state.chunks.first, held: state.held)
+        }
+    }
+
+    /// The new content cannot be kept; the old is out of date all the same.
+    private func drop(_ record: EntityRecord, because reason: EntityWriterState.AbandonReason) -> Bool {
+        guard reason != .aborted, reason != .wrongLength else { return false }
+        core.emit(.writeDropped(url: key.url, reason: "\(reason)"))
+        _ = core.queue.accept(Operation(key: key, change: .remove(variant: record.variant)))
+        return false
     }
 
     package func abort() { abandon(.aborted) }
@@ -125,34 +169,26 @@ package final class EntityWriter: EntityWriting {
     /// Stops because the store does not keep pace. What this was to replace goes: it is out of date all the same.
     package func giveUp() { abandon(.queueFull) }
 
-    private func finishInline(_ record: EntityRecord) -> Bool {
+    private func finishInline(_ record: EntityRecord, _ chunk: ContentChunk?, held: Int) -> Bool {
         var record = record
-        let held = monitor.withLock { state in
-            // The operation answers for what is in memory from here on.
-            defer { state.held = 0 }
-            if state.chunks.count > 1 { state.chunks = [joined(state.chunks, length: Int(state.length))] }
-            if let chunk = state.chunks.first {
-                // Its digest is computed where it is needed, on the writing thread.
-                record.content = ContentReference(
-                    digest: ContentReference.empty.digest, length: Int64(chunk.count), location: .inline(chunk))
-            }
-            state.phase = .finished
-            return state.held
+        if let chunk {
+            // Its digest is computed where it is needed, on the writing thread.
+            record.content = ContentReference(
+                digest: ContentReference.empty.digest, length: Int64(chunk.count), location: .inline(chunk))
         }
-        let operation = Operation(key: key, change: .write(record, blocks: nil), cost: held)
-        if core.queue.accept(operation) { return true }
+        if core.queue.accept(Operation(key: key, change: .write(record, blocks: nil), cost: held)) { return true }
         core.queue.release(held)
         abandon(.unavailable)
-        return commit(head: nil, expires: nil)
+        return false
     }
 
     private func finishFile(_ record: EntityRecord) -> Bool {
         let operation = Operation(key: key, change: .write(record, blocks: nil), progress: .spooling)
         guard core.queue.accept(operation) else {
             abandon(.unavailable)
-            return commit(head: nil, expires: nil)
+            return drop(record, because: .unavailable)
         }
-        let (mustSchedule, isAbandoned) = monitor.withLock { state in
+        let (mustSchedule, isAbandoned) = lock.withLock { state in
             if case .abandoned = state.phase { return (false, true) }
             state.operation = operation
             return (needsJob(&state), false)
@@ -167,7 +203,7 @@ package final class EntityWriter: EntityWriting {
 
     /// Stops, lets go of all memory, and forgets the file.
     private func abandon(_ reason: EntityWriterState.AbandonReason) {
-        let (operation, held, written): (Operation?, Int, Int64) = monitor.withLock { state in
+        let (operation, held, written): (Operation?, Int, Int64) = lock.withLock { state in
             switch state.phase {
             case .abandoned: return (nil, 0, 0)
             // A file that is being completed is, unless it fails, stored whatever its owner does.
@@ -202,7 +238,7 @@ package final class EntityWriter: EntityWriting {
     private func schedule() {
         // The job keeps the writer until the content is in its file, even if its owner lets go of it after `finish`.
         guard !core.spoolers.submit({ [self] _ in spool() }) else { return }
-        monitor.withLock { $0.isScheduled = false }
+        lock.withLock { $0.isScheduled = false }
         abandon(.queueFull)
     }
 
@@ -225,7 +261,7 @@ package final class EntityWriter: EntityWriting {
     }
 
     private func nextStep() -> Step {
-        let (step, dropped): (Step, Int64) = monitor.withLock { state in
+        let (step, dropped): (Step, Int64) = lock.withLock { state in
             if case .abandoned = state.phase {
                 state.isScheduled = false
                 defer {
@@ -258,7 +294,7 @@ package final class EntityWriter: EntityWriting {
         }
         let count = Int(end - offset)
         core.files.addSpooled(Int64(count))
-        let held = monitor.withLock { state in
+        let held = lock.withLock { state in
             state.written = end
             // What is in the file is read back from there; `abandon` may have emptied the list meanwhile.
             state.chunks.removeFirst(min(state.writing, state.chunks.count))
@@ -274,11 +310,11 @@ package final class EntityWriter: EntityWriting {
 
     /// The file and what digests it, made when they are first needed.
     private func tools() throws(DiskFailure) -> (SpoolFile, ContentHashing) {
-        let made = monitor.withLock { state in state.file.flatMap { file in state.hashing.map { (file, $0) } } }
+        let made = lock.withLock { state in state.file.flatMap { file in state.hashing.map { (file, $0) } } }
         if let made { return made }
         let file = try core.files.makeSpoolFile()
         let hashing = ContentHashing()
-        monitor.withLock { state in
+        lock.withLock { state in
             state.file = file
             state.hashing = hashing
         }
@@ -287,11 +323,11 @@ package final class EntityWriter: EntityWriting {
 
     private func complete(_ operation: Operation, _ file: SpoolFile, _ hashing: ContentHashing) {
         let (digest, blocks) = hashing.finish()
-        let length = monitor.withLock { $0.length }
+        let length = lock.withLock { $0.length }
         do {
             try core.files.adopt(file, digest: digest, length: length, blocks: blocks)
         } catch {
-            monitor.withLock { state in
+            lock.withLock { state in
                 state.isScheduled = false
                 state.operation = nil
             }
@@ -302,7 +338,7 @@ package final class EntityWriter: EntityWriting {
             return
         }
         let content = ContentReference(digest: digest, length: length, location: .file)
-        monitor.withLock { state in
+        lock.withLock { state in
             state.isScheduled = false
             state.operation = nil
             state.phase = .finished
@@ -317,7 +353,7 @@ package final class EntityWriter: EntityWriting {
     // MARK: Reading back
 
     package func readBack(at offset: Int64, count: Int) async -> ContentChunk? {
-        let (chunk, file, limit): (ContentChunk?, SpoolFile?, Int64) = monitor.withLock { state in
+        let (chunk, file, limit): (ContentChunk?, SpoolFile?, Int64) = lock.withLock { state in
             guard offset >= 0, offset < state.length, count > 0 else { return (nil, nil, 0) }
             if offset < state.written { return (nil, state.file, state.written - offset) }
             var start = state.written

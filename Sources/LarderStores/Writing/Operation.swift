@@ -2,7 +2,8 @@
 import LarderHTTP
 
 /// A change to the entities of one key, from when it is accepted until it is committed or given up.
-// @unchecked: everything that changes is reached only with the lock of the `WriteQueue` held.
+// @unchecked: everything that changes is reached only with the lock of the `WriteQueue` held, except that the writing
+// thread reads `change` while it is `committing`, when nobody changes it.
 final class Operation: @unchecked Sendable {
     enum Change: Sendable {
         /// `blocks` are there if the content is a file.

@@ -113,9 +113,9 @@ final class StoreWriter {
         var flushes: [UnsafeContinuation<Void, Never>] = []
         var corruption: (generation: Int, failure: SQLiteFailure)?
         let effects = try database.transaction { () throws(SQLiteFailure) in
-            for entry in batch.entries {
-                switch entry {
-                case .step(let step): try perform(step, in: database, hasRoom: hasRoom)
+            for item in batch.items {
+                switch item {
+                case .operation(let operation): try perform(operation, in: database, hasRoom: hasRoom)
                 case .command(.discardEntity(let id)): try database.discardEntity(id: id)
                 case .command(.discardContent(let digest)): try database.discardContent(digest)
                 case .command(.removeAll(let removal)):
@@ -146,10 +146,10 @@ final class StoreWriter {
     }
 
     private func perform(
-        _ step: WriteQueue.Batch.Step, in database: EntityDatabase, hasRoom: Bool
+        _ operation: Operation, in database: EntityDatabase, hasRoom: Bool
     ) throws(SQLiteFailure) {
-        let key = step.operation.key
-        switch step.change {
+        let key = operation.key
+        switch operation.change {
         case .write(let record, let blocks):
             if hasRoom {
                 try database.insert(record, for: key, blocks: blocks)
@@ -167,17 +167,17 @@ final class StoreWriter {
     /// Does outside of the database what follows from a batch that is in it.
     private func settle(_ batch: WriteQueue.Batch, _ effects: EntityDatabase.Effects) {
         core.queue.committed(batch)
-        for step in batch.steps {
-            guard case .write(let record, .some) = step.change else { continue }
+        for operation in batch.operations {
+            guard case .write(let record, .some) = operation.change else { continue }
             core.files.release(record.content.digest)
             core.files.addSpooled(-record.content.length)
         }
         settle(effects)
-        for step in batch.steps {
+        for operation in batch.operations {
             // Whether the write was done or not, the row decides whether the file stays.
-            if case .write(let record, .some) = step.change { removeIfOrphan(record.content.digest) }
+            if case .write(let record, .some) = operation.change { removeIfOrphan(record.content.digest) }
         }
-        for case .command(.checkOrphan(let digest)) in batch.entries { removeIfOrphan(digest) }
+        for case .command(.checkOrphan(let digest)) in batch.items { removeIfOrphan(digest) }
     }
 
     func settle(_ effects: EntityDatabase.Effects) {
@@ -353,9 +353,9 @@ final class StoreWriter {
     private func fail(_ batch: WriteQueue.Batch, _ failure: SQLiteFailure) {
         if failure.kind == .full { core.fitToDisk() }
         core.degrade(failure.description)
-        for step in batch.steps {
-            guard case .write(let record, let blocks) = step.change else { continue }
-            core.emit(.writeDropped(url: step.operation.key.url, reason: failure.description))
+        for operation in batch.operations {
+            guard case .write(let record, let blocks) = operation.change else { continue }
+            core.emit(.writeDropped(url: operation.key.url, reason: failure.description))
             guard blocks != nil else { continue }
             core.files.release(record.content.digest)
             core.files.addSpooled(-record.content.length)

@@ -26,21 +26,21 @@ extension WriteQueue {
 
     private func take(from state: inout State) -> Work {
         var batch = Batch()
-        while state.head < state.items.count, batch.bytes < groupBytes, batch.entries.count < Self.groupCount {
+        while state.head < state.items.count, batch.bytes < groupBytes, batch.items.count < Self.groupCount {
             let queued = state.items[state.head]
             switch queued.item {
             case .operation(let operation):
                 guard operation.progress == .queued else { break }
                 operation.progress = .committing
                 batch.bytes += queued.bytes
-                batch.entries.append(.step(.init(operation: operation, change: operation.change)))
+                batch.items.append(queued.item)
             case .command(.wipe(let removal)):
-                guard batch.entries.isEmpty else { return .batch(batch) }
+                guard batch.items.isEmpty else { return .batch(batch) }
                 advance(&state)
                 return .wipe(removal)
             case .command(let command):
                 if case .removeAll(let removal) = command { removal.isTaken = true }
-                batch.entries.append(.command(command))
+                batch.items.append(queued.item)
             }
             advance(&state)
         }
@@ -64,10 +64,10 @@ extension WriteQueue {
     /// Everything in the batch is in the database. Loops ask for the lock as well, so it is held for some of it at a
     /// time.
     func committed(_ batch: Batch) {
-        for start in stride(from: 0, to: batch.entries.count, by: 128) {
+        for start in stride(from: 0, to: batch.items.count, by: 128) {
             monitor.withLock { state in
-                for case .step(let step) in batch.entries[start..<min(start + 128, batch.entries.count)] {
-                    forget(step.operation, in: &state)
+                for case .operation(let operation) in batch.items[start..<min(start + 128, batch.items.count)] {
+                    forget(operation, in: &state)
                 }
             }
         }
@@ -85,17 +85,16 @@ extension WriteQueue {
         monitor.withLock { state in
             state.acceptsWrites = false
             var kept: [Queued] = []
-            for entry in batch.entries {
-                switch entry {
-                case .step(let step):
-                    give(up: step.operation, in: &state)
-                    guard step.operation.progress == .queued else { continue }
-                    kept.append(Queued(item: .operation(step.operation), bytes: Self.overhead))
-                case .command(.flush(let continuation)):
-                    kept.append(Queued(item: .command(.flush(continuation)), bytes: Self.overhead))
+            for item in batch.items {
+                switch item {
+                case .operation(let operation):
+                    give(up: operation, in: &state)
+                    guard operation.progress == .queued else { continue }
+                    kept.append(Queued(item: item, bytes: Self.overhead))
+                case .command(.flush): kept.append(Queued(item: item, bytes: Self.overhead))
                 case .command(.removeAll(let removal)):
                     removal.isTaken = false
-                    kept.append(Queued(item: .command(.removeAll(removal)), bytes: Self.overhead))
+                    kept.append(Queued(item: item, bytes: Self.overhead))
                 case .command: continue
                 }
             }
@@ -159,7 +158,7 @@ extension WriteQueue {
         for start in stride(from: 0, to: hashes.count, by: 128) {
             monitor.withLock { state in
                 for hash in hashes[start..<min(start + 128, hashes.count)]
-                where state.pending[hash]?.contains(where: \.isWrite) != true {
+                where !state.pending[hash].contains(where: \.isWrite) {
                     index.remove(hash)
                 }
             }
@@ -170,11 +169,10 @@ extension WriteQueue {
     func forgetAllKeys() {
         monitor.withLock { state in
             index.removeAll()
-            for (hash, operations) in state.pending where operations.contains(where: \.isWrite) {
-                index.insert(hash)
-                for case .write(let record, _) in operations.map(\.change) {
-                    for label in record.labels { index.insert(label.hash) }
-                }
+            for operation in state.pending.all {
+                guard case .write(let record, _) = operation.change else { continue }
+                index.insert(operation.key.hash)
+                for label in record.labels { index.insert(label.hash) }
             }
         }
     }

@@ -12,23 +12,13 @@ final class WriteQueue: Sendable {
 
     /// A group of items to be committed together.
     struct Batch {
-        struct Step {
-            let operation: Operation
-            /// Taken under the lock; nothing changes it any more.
-            let change: Operation.Change
-        }
-
-        enum Entry {
-            case step(Step)
-            case command(Command)
-        }
-
-        var entries: [Entry] = []
+        /// Operations are `committing`, so that nothing changes what they do any more.
+        var items: [Item] = []
         /// The octets it will add to the database, roughly.
         var bytes = 0
 
-        var steps: some Sequence<Step> {
-            entries.lazy.compactMap { if case .step(let step) = $0 { step } else { nil } }
+        var operations: some Sequence<Operation> {
+            items.lazy.compactMap { if case .operation(let operation) = $0 { operation } else { nil } }
         }
     }
 
@@ -49,9 +39,8 @@ final class WriteQueue: Sendable {
         var items: [Queued] = []
         /// Index of the first item that was not taken.
         var head = 0
-        /// Visible operations by the hash of their key, in order.
-        var pending: [UInt64: [Operation]] = [:]
-        var pendingCount = 0
+        /// Visible operations.
+        var pending = PendingOperations()
         var removals: [Removal] = []
         /// Octets of the queued items, and when the first of them came.
         var bytes = 0
@@ -104,7 +93,7 @@ final class WriteQueue: Sendable {
 
     var acceptsWrites: Bool { monitor.withLock { $0.acceptsWrites && !$0.isRefusing } }
 
-    var pendingOperations: Int { monitor.withLock { $0.pendingCount } }
+    var pendingOperations: Int { monitor.withLock { $0.pending.count } }
 
     /// Takes an operation; from now on readers see its effect. False if it was not taken: a write while none can
     /// be done, or anything that would make no difference.
@@ -127,8 +116,7 @@ final class WriteQueue: Sendable {
                 for label in update.labels ?? [] { index.insert(label.hash) }
                 if let merged = merge(update, of: operation.key, in: &state) { return merged }
             }
-            state.pending[operation.key.hash, default: []].append(operation)
-            state.pendingCount += 1
+            state.pending.append(operation)
             if operation.progress == .queued { enqueue(.operation(operation), bytes: operation.cost, in: &state) }
             return true
         }
@@ -202,9 +190,9 @@ final class WriteQueue: Sendable {
 
     /// Drops what a write or removal makes pointless. What is being committed already stays.
     private func overtake(by operation: Operation, in state: inout State) {
-        guard let earlier = state.pending[operation.key.hash] else { return }
         let variant = operation.variant
-        for other in earlier where other.progress != .committing && other.key == operation.key {
+        for other in state.pending[operation.key.hash] where other.progress != .committing && other.key == operation.key
+        {
             if variant == nil || other.variant == variant { drop(other, in: &state) }
         }
     }
@@ -212,7 +200,7 @@ final class WriteQueue: Sendable {
     /// Puts a new head on a write that is not committed yet. Nil if the update must take its turn instead.
     private func merge(_ update: HeadUpdate, of key: EntityKey, in state: inout State) -> Bool? {
         guard
-            let last = state.pending[key.hash]?.last(where: {
+            let last = state.pending[key.hash].last(where: {
                 $0.key == key && ($0.variant == nil || $0.variant == update.variant)
             })
         else { return nil }
@@ -234,15 +222,13 @@ final class WriteQueue: Sendable {
     }
 
     private func hideOperations(of removal: Removal, in state: inout State) {
-        for operations in state.pending.values {
-            for operation in operations where removal.match.accepts(operation.key) {
-                if let label = removal.match.label, !operation.writes(label) { continue }
-                if operation.progress == .committing {
-                    operation.isHidden = true
-                } else {
-                    if operation.isWrite { removal.removed += 1 }
-                    drop(operation, in: &state)
-                }
+        for operation in state.pending.all where removal.match.accepts(operation.key) {
+            if let label = removal.match.label, !operation.writes(label) { continue }
+            if operation.progress == .committing {
+                operation.isHidden = true
+            } else {
+                if operation.isWrite { removal.removed += 1 }
+                drop(operation, in: &state)
             }
         }
     }
@@ -254,11 +240,7 @@ final class WriteQueue: Sendable {
     }
 
     func forget(_ operation: Operation, in state: inout State) {
-        let hash = operation.key.hash
-        guard let place = state.pending[hash]?.firstIndex(where: { $0 === operation }) else { return }
-        state.pending[hash]?.remove(at: place)
-        if state.pending[hash]?.isEmpty == true { state.pending[hash] = nil }
-        state.pendingCount -= 1
+        guard state.pending.remove(operation) else { return }
         release(operation.cost)
         operation.cost = 0
     }
@@ -274,8 +256,7 @@ final class WriteQueue: Sendable {
             drop(operation, in: &state)
             guard !isOvertaken else { return }
             let removal = Operation(key: operation.key, change: .remove(variant: record.variant))
-            state.pending[operation.key.hash, default: []].append(removal)
-            state.pendingCount += 1
+            state.pending.append(removal)
             enqueue(.operation(removal), bytes: 0, in: &state)
         }
     }
@@ -292,9 +273,9 @@ final class WriteQueue: Sendable {
 
     func view(of key: EntityKey) -> View {
         monitor.withLock { state in
-            guard state.pendingCount > 0 || !state.removals.isEmpty else { return .database }
+            guard state.pending.count > 0 || !state.removals.isEmpty else { return .database }
             var overlay = Overlay()
-            for operation in state.pending[key.hash] ?? [] where operation.key == key && !operation.isHidden {
+            for operation in state.pending[key.hash] where operation.key == key && !operation.isHidden {
                 if operation.progress == .spooling { return .wait(operation) }
                 overlay.operations.append(operation.change)
             }
@@ -312,7 +293,7 @@ final class WriteQueue: Sendable {
     /// The writes whose content is on its way to a file.
     var spooling: [Operation] {
         monitor.withLock { state in
-            state.pending.values.flatMap { $0.filter { $0.progress == .spooling } }
+            state.pending.all.filter { $0.progress == .spooling }
         }
     }
 

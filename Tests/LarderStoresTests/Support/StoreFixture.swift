@@ -63,6 +63,15 @@ func content(_ name: String, _ count: Int) -> [UInt8] {
     }
 }
 
+/// Under which digest content is stored.
+func address(of bytes: [UInt8]) -> ContentDigest {
+    guard bytes.count > 256 << 10 else { return ContentDigest(of: bytes) }
+    let blocks = stride(from: 0, to: bytes.count, by: 256 << 10).map { start in
+        ContentDigest(of: Array(bytes[start..<min(start + 256 << 10, bytes.count)])).bytes
+    }
+    return ContentDigest(of: Array(blocks.joined())).inverted
+}
+
 func settings(
     _ directory: TemporaryDirectory, limit: Int64 = 256 << 20, _ change: (inout StoreSettings) -> Void = { _ in }
 ) -> StoreSettings {

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Operations that were accepted and are not committed yet, by the hash of their key, those of one hash in order.
+struct PendingOperations {
+    /// Almost always there is one for a key.
+    private enum Entry {
+        case one(Operation)
+        case several([Operation])
+    }
+
+    private var entries: [UInt64: Entry] = [:]
+    private(set) var count = 0
+
+    /// The operations of a hash, in order.
+    subscript(hash: UInt64) -> [Operation] {
+        switch entries[hash] {
+        case nil: []
+        case .one(let operation): [operation]
+        case .several(let operations): operations
+        }
+    }
+
+    /// All of them, those of one hash in order.
+    var all: [Operation] { entries.keys.flatMap { self[$0] } }
+
+    mutating func append(_ operation: Operation) {
+        let hash = operation.key.hash
+        count += 1
+        switch entries.updateValue(.one(operation), forKey: hash) {
+        case nil: break
+        case .one(let earlier): entries[hash] = .several([earlier, operation])
+        case .several(var operations):
+            operations.append(operation)
+            entries[hash] = .several(operations)
+        }
+    }
+
+    /// False if it is not here.
+    mutating func remove(_ operation: Operation) -> Bool {
+        let hash = operation.key.hash
+        switch entries.removeValue(forKey: hash) {
+        case nil: return false
+        case .one(let only):
+            guard only === operation else {
+                entries[hash] = .one(only)
+                return false
+            }
+        case .several(var operations):
+            let place = operations.firstIndex { $0 === operation }
+            if let place { operations.remove(at: place) }
+            entries[hash] = operations.count == 1 ? .one(operations[0]) : .several(operations)
+            guard place != nil else { return false }
+        }
+        count -= 1
+        return true
+    }
+}
