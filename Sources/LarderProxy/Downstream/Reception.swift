@@ -43,7 +43,7 @@ extension LoopContext {
         else { return .octets(request) }
         let rest: [UInt8]
         do throws(IOError) {
-            rest = try stream.writeAtOnce(answer.octets, answer.chunks, endFollows: answer.closes) ?? []
+            rest = try stream.writeAtOnce(answer)
         } catch {
             return .ended
         }

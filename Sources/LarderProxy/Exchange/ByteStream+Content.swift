@@ -4,16 +4,16 @@ import LarderHTTP
 import LarderIO
 
 extension ByteStream {
-    /// Writes a head and shared chunks as far as the kernel takes them now. What it did not take is returned.
+    /// Writes an answer of the front as far as the kernel takes it now. What it did not take is returned.
     ///
-    /// - Parameter endFollows: whether `shutdownWrite` comes next if that was all.
-    func writeAtOnce(_ head: [UInt8], _ chunks: [ContentChunk], endFollows: Bool) throws(IOError) -> [UInt8]? {
-        let outcome: Result<[UInt8]?, IOError> = head.withUnsafeBytes { bytes in
+    /// Where the client was told that nothing follows, `shutdownWrite` comes next if that was all.
+    func writeAtOnce(_ answer: FrontAnswer) throws(IOError) -> [UInt8] {
+        let outcome: Result<[UInt8], IOError> = answer.withResponse { bytes in
             var parts = GatherList()
             parts.append(bytes)
-            for chunk in chunks { parts.append(chunk.bytes) }
+            for chunk in answer.chunks { parts.append(chunk.bytes) }
             return Result { () throws(IOError) in
-                try tryWrite(&parts, endFollows: endFollows) ? nil : parts.copied()
+                try tryWrite(&parts, endFollows: answer.closes) ? [] : parts.copied()
             }
         }
         return try outcome.get()

@@ -30,8 +30,9 @@ extension Exchange {
         else { return }
         context.front.keep(
             FrontAnswer(
-                to: received, from: repeatable.client, with: variant, head: Array(out[..<momentStart]),
+                to: received, from: repeatable.client, with: variant, head: out[..<momentStart],
                 content: content, of: retrieval, snapshot: repeatable.snapshot, version: retrieval.version,
-                closes: !isPersistent))
+                closes: !isPersistent),
+            to: received)
     }
 }

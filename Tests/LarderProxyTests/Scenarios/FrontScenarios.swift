@@ -165,6 +165,27 @@ struct FrontScenarios {
         }
     }
 
+    @Test func `more than there is room for is answered all the same`() async throws {
+        try await Scenario.run({ settings, _ in
+            settings.threads = 1
+            settings.cache.memory = .mebibytes(2)
+        }) { (scene) async throws in
+            @Sendable func content(_ path: String) -> String { String(repeating: path, count: 5_000) }
+            scene.origin.answer { .ok(Self.fresh, content: content($0.target)) }
+            let client = try await scene.client()
+            // The front may keep an eighth of the memory: less than these are together.
+            for _ in 0..<4 {
+                for number in 10..<70 {
+                    try await client.get(scene.url("/\(number)"))
+                    #expect(try await client.response().text == content("/\(number)"))
+                }
+            }
+            #expect(scene.origin.seen.count == 60)
+            #expect(scene.count(.answeredAtOnce) > 0)
+            #expect(scene.count(.answeredAtOnce) < 120, "with room for all there were 120")
+        }
+    }
+
     @Test func `clients that ask once and leave are answered at once and leave nothing`() async throws {
         try await Scenario.run({ settings, _ in settings.threads = 1 }) { (scene) async throws in
             let other = try await warmed(scene)
