@@ -25,7 +25,8 @@ extension Exchange {
         }
         let memory = retrieval.resource.memory
         let status = CacheStatus(.forward(reason))
-        if let failure = (retrieval.snapshot ?? memory.snapshot).failure, context.now() < failure.retryAt, !traits.has(.cacheControl) {
+        let failure = (retrieval.snapshot ?? memory.snapshot).failure
+        if let failure, context.now() < failure.retryAt, !traits.has(.cacheControl) {
             return try await serveFailure(failure.error, variant ?? fallback, status, retrieval)
         }
         // What only this client can use passes through: HEAD has no content to share. What a pipeline may change does
