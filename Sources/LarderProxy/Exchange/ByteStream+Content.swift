@@ -9,14 +9,28 @@ extension ByteStream {
     /// Where the client was told that nothing follows, `shutdownWrite` comes next if that was all.
     func writeAtOnce(_ answer: FrontAnswer) throws(IOError) -> [UInt8] {
         let outcome: Result<[UInt8], IOError> = answer.withResponse { bytes in
-            var parts = GatherList()
-            parts.append(bytes)
-            for chunk in answer.chunks { parts.append(chunk.bytes) }
-            return Result { () throws(IOError) in
-                try tryWrite(&parts, endFollows: answer.closes) ? [] : parts.copied()
+            Result { () throws(IOError) in
+                try writeAtOnce(bytes, answer.chunks, endFollows: answer.closes)
             }
         }
         return try outcome.get()
+    }
+
+    /// Writes octets as far as the kernel takes them now. What it did not take is returned.
+    func writeAtOnce(_ octets: [UInt8]) throws(IOError) -> [UInt8] {
+        let outcome: Result<[UInt8], IOError> = octets.withUnsafeBytes { bytes in
+            Result { () throws(IOError) in try writeAtOnce(bytes, [], endFollows: false) }
+        }
+        return try outcome.get()
+    }
+
+    private func writeAtOnce(
+        _ first: UnsafeRawBufferPointer, _ chunks: [ContentChunk], endFollows: Bool
+    ) throws(IOError) -> [UInt8] {
+        var parts = GatherList()
+        parts.append(first)
+        for chunk in chunks { parts.append(chunk.bytes) }
+        return try tryWrite(&parts, endFollows: endFollows) ? [] : parts.copied()
     }
 
     /// Writes a head, shared chunks and a tail, in one system call if the kernel takes them all.

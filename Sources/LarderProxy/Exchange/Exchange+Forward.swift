@@ -103,7 +103,7 @@ extension Exchange {
     func relayInterimAtOnce(_ interim: ResponseHead) {
         guard prepareInterim(interim) else { return }
         // A client that cannot be written to has left, which is noticed elsewhere.
-        if owed.isEmpty { owed = (try? stream.writeAtOnce(out, [], endFollows: false)) ?? [] } else { owed += out }
+        if owed.isEmpty { owed = (try? stream.writeAtOnce(out)) ?? [] } else { owed += out }
     }
 
     /// Puts an interim response into `out`; false when it is not for this client.
