@@ -7,7 +7,8 @@ import Synchronization
 ///
 /// Sixty-four shards, each a lock over an index and an `EvictionQueue`, which decides what goes. A Resource that
 /// anybody still holds is passed over: its identity is being relied on. So is one that an operator has overridden,
-/// which nothing could bring back.
+/// which nothing could bring back. Those that keep nothing go first, and have an eighth of the room at most: asking for
+/// any number of URLs whose responses may not be stored takes nothing from what is.
 package final class Registry: Sendable {
     private let shards: [Lock<Shard>]
     private let total = Atomic<Int>(0)
@@ -48,14 +49,17 @@ package final class Registry: Sendable {
     /// The Resource of `key`; `make` is called, under the shard's lock, when there is none.
     package func resource(for key: borrowing ResourceKey, make: (ResourceKey) -> Resource) -> Resource {
         let copy = copy key
-        let (resource, isNew) = shards[Registry.shard(copy.hash)].withLock { shard -> (Resource, Bool) in
-            if let place = shard.find(copy) { return (shard.queue[place].resource, false) }
+        let blankLimit = max(limit / (8 * shards.count), Registry.leastBlank)
+        // The dropped Resources are released after the lock.
+        let (resource, isNew, dropped) = shards[Registry.shard(copy.hash)].withLock { shard in
+            if let place = shard.find(copy) { return (shard.queue[place].resource, false, [] as [Removed]) }
             let resource = make(copy)
             // Its own copy of the key: the caller's is written anew for each request.
             resource.memory.attach(ChangeTeller(feed: feed, key: resource.key, service: resource.service))
             shard.insert(resource, cost: Registry.overhead + copy.bytes.count)
-            return (resource, true)
+            return (resource, true, shard.evictBlank(above: blankLimit))
         }
+        settle(dropped, areEvicted: true)
         if isNew {
             population.add(1, ordering: .relaxed)
             charged(Registry.overhead + copy.bytes.count, startingAt: Registry.shard(copy.hash))
@@ -69,7 +73,7 @@ package final class Registry: Sendable {
         let cost = Registry.overhead + resource.key.bytes.count + bytes
         let difference = shards[Registry.shard(resource.key.hash)].withLock { shard -> Int in
             guard let place = shard.find(resource.key), shard.queue[place].resource === resource else { return 0 }
-            return shard.queue.charge(place, cost: cost)
+            return shard.queue.charge(place, cost: cost, isBlank: bytes == 0)
         }
         charged(difference, startingAt: Registry.shard(resource.key.hash))
     }
@@ -135,9 +139,12 @@ package final class Registry: Sendable {
         return found
     }
 
-    /// What a Resource costs besides its content, as measured with many small ones: the objects it is made of, its
-    /// locks, its configuration, its place here.
-    static let overhead = 1024
+    /// What a Resource costs besides its content, as measured with many that keep nothing: the objects it is made of,
+    /// its lock, why its response was not kept, its place here.
+    static let overhead = 1088
+
+    /// What Resources that keep nothing may take in a shard however little room there is.
+    private static let leastBlank = 16 * 1_200
 
     private static func shard(_ hash: UInt64) -> Int { Int(hash >> 58) }
 
@@ -160,12 +167,12 @@ package final class Registry: Sendable {
         let dropped = shards[number].withLock { shard in
             whateverItHas || shard.queue.cost >= share ? shard.evict(excess: excess) : []
         }
-        settle(dropped)
-        evictions.add(dropped.count, ordering: .relaxed)
+        settle(dropped, areEvicted: true)
     }
 
-    private func settle(_ dropped: [Removed]) {
+    private func settle(_ dropped: [Removed], areEvicted: Bool = false) {
         guard !dropped.isEmpty else { return }
+        if areEvicted { evictions.add(dropped.count, ordering: .relaxed) }
         total.subtract(dropped.reduce(0) { $0 + $1.cost }, ordering: .relaxed)
         population.subtract(dropped.count, ordering: .relaxed)
     }
@@ -204,7 +211,8 @@ private struct Shard {
 
     mutating func insert(_ resource: Resource, cost: Int) {
         let hash = resource.key.hash
-        index[hash] = queue.insert(Entry(resource: resource, chain: index[hash] ?? -1), hash: hash, cost: cost)
+        index[hash] = queue.insert(
+            Entry(resource: resource, chain: index[hash] ?? -1), hash: hash, cost: cost, isBlank: true)
     }
 
     mutating func remove(_ place: Int, isEvicted: Bool) -> Removed {
@@ -218,17 +226,26 @@ private struct Shard {
     mutating func evict(excess: Int) -> [Removed] {
         var dropped: [Removed] = []
         var freed = 0
-        while freed < excess {
-            let victim = queue.nextVictim { entry in
-                if entry.resource.memory.takeVisited() { return .used }
-                return entry.isUnused && !entry.resource.memory.isOverridden ? .idle : .held
-            }
-            guard let victim else { break }
+        while freed < excess, let victim = queue.nextVictim(Shard.standing) {
             let removed = remove(victim, isEvicted: true)
             freed += removed.cost
             dropped.append(removed)
         }
         return dropped
+    }
+
+    /// Drops Resources that keep nothing until the others take no more than `limit`.
+    mutating func evictBlank(above limit: Int) -> [Removed] {
+        var dropped: [Removed] = []
+        while queue.blankCost > limit, let victim = queue.nextBlank(Shard.standing) {
+            dropped.append(remove(victim, isEvicted: true))
+        }
+        return dropped
+    }
+
+    private static func standing(_ entry: inout Entry) -> EvictionQueue<Entry>.Standing {
+        if entry.resource.memory.takeVisited() { return .used }
+        return entry.isUnused && !entry.resource.memory.isOverridden ? .idle : .held
     }
 
     /// The queue is whole, and each of its Resources is found by its key.

@@ -50,6 +50,22 @@ struct EvictionQueueTests {
         #expect(cache.queue.checkInvariants() == [])
     }
 
+    @Test func `what has nothing goes first, and begins anew once it has something`() {
+        var queue = EvictionQueue<Int>()
+        let places = (0..<4).map { queue.insert($0, hash: Cache.hash($0), cost: 1, isBlank: $0 > 0) }
+        #expect(queue.blankCost == 3)
+        #expect(queue.charge(places[1], cost: 3) == 2)
+        #expect(queue.blankCost == 2)
+        #expect(queue.cost == 6)
+        #expect(queue.checkInvariants() == [])
+        var gone: [Int] = []
+        while let victim = queue.nextVictim({ $0 == 2 ? .held : .idle }) { gone.append(queue.remove(victim).entry) }
+        #expect(gone == [3, 0, 1])
+        #expect(queue.nextBlank { _ in .used } == nil)
+        #expect(queue.blankCost == 0)
+        #expect(queue.checkInvariants() == [])
+    }
+
     @Test func `what was used on probation outlives any number that nobody asks for twice`() {
         var cache = Cache(limit: 100)
         for number in 0..<50 { cache.request(number) }

@@ -99,6 +99,28 @@ struct RegistryTests {
         #expect(registry.checkInvariants() == [])
     }
 
+    @Test func `a Resource that keeps nothing goes before any that keeps something`() {
+        let registry = Registry(limit: 4 * Self.cost + 100)
+        for number in 1...2 { visit(registry, number, content: 1) }
+        for number in 3...30 { visit(registry, number) }
+        #expect(numbers(registry) == [1, 2, 29, 30])
+        // What has something now takes the place of what has not.
+        visit(registry, 29, content: 1)
+        visit(registry, 31, content: 1)
+        #expect(numbers(registry) == [1, 2, 29, 31])
+        #expect(registry.checkInvariants() == [])
+    }
+
+    @Test func `Resources that keep nothing have an eighth of the room`() {
+        let registry = Registry(limit: 64 * 80 * 8 * Self.cost)
+        for number in 0..<20_000 { visit(registry, number, hash: UInt64(number) &* 0x9E37_79B9_7F4A_7C15) }
+        #expect((5_000...64 * 80).contains(registry.count))
+        #expect(registry.evicted == 20_000 - registry.count)
+        #expect(registry.bytes == registry.count * Self.cost)
+        #expect(numbers(registry).contains(19_999))
+        #expect(registry.checkInvariants() == [])
+    }
+
     @Test func `a hit protects until it is looked for again`() {
         let registry = Registry(limit: 2 * Self.cost)
         visit(registry, 1)
@@ -113,11 +135,11 @@ struct RegistryTests {
     }
 
     @Test func `a scan does not push out what is used`() {
-        let registry = Registry(limit: 20 * Self.cost)
-        for number in 1...10 { visit(registry, number) }
+        let registry = Registry(limit: 20 * (Self.cost + 1))
+        for number in 1...10 { visit(registry, number, content: 1) }
         for scanned in 100..<2000 {
             registry.resource(for: key(1 + scanned % 10))?.memory.touch()
-            visit(registry, scanned)
+            visit(registry, scanned, content: 1)
         }
         #expect(numbers(registry).prefix(10) == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
         #expect(registry.bytes <= registry.limit)
