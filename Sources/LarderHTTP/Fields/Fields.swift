@@ -118,10 +118,14 @@ public struct Fields: Sendable {
 
     /// Adds a line. Octets that a field value may not hold (CR, LF, NUL) are a programmer's mistake here: what
     /// comes from outside is checked where it is parsed.
-    public mutating func append(_ name: FieldName, _ value: some StringProtocol) {
+    @inlinable
+    public mutating func append(_ name: FieldName, _ value: some StringProtocol) { append(name, text: String(value)) }
+
+    @usableFromInline
+    mutating func append(_ name: FieldName, text: String) {
         append(name) { octets in
-            if value.utf8.allSatisfy({ $0 < 0x80 }) { return octets.append(contentsOf: value.utf8) }
-            for scalar in value.unicodeScalars {
+            if text.utf8.allSatisfy({ $0 < 0x80 }) { return octets.append(text) }
+            for scalar in text.unicodeScalars {
                 if scalar.value < 0x100 {
                     octets.append(UInt8(scalar.value))
                 } else {

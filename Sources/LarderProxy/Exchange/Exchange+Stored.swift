@@ -162,7 +162,8 @@ extension Exchange {
     }
 
     func mapped(_ fields: Fields, service: RoutedService, way: Way) -> Fields {
-        GatewayMapping(
+        guard GatewayMapping.concerns(fields) else { return fields }
+        return GatewayMapping(
             table: context.configuration.router.table, service: service, way: way, target: uri,
             authority: head.fields[first: .host] ?? connection.client.localHost
         ).mapped(fields)

@@ -14,6 +14,11 @@ struct GatewayMapping {
     /// What the client called Larder: the `Host` field of its request.
     let authority: String
 
+    /// Whether a response with these fields says anything about URLs and hosts.
+    static func concerns(_ fields: Fields) -> Bool { !FieldSet(of: fields).isDisjoint(with: affected) }
+
+    private static let affected = FieldSet([.location, .contentLocation, .link, .setCookie])
+
     /// `fields` with `Location`, `Content-Location`, `Link` and cookies as the gateway's client must see them.
     func mapped(_ fields: Fields) -> Fields {
         var result = fields
