@@ -6,7 +6,7 @@ extension StoredResponse {
     /// What follows from a stored response and its policy, computed once so that a hit costs a few comparisons.
     package struct Facts: Sendable, Hashable {
         package let directives: CacheControl.Response
-        /// The value of `Date`, or the time of receipt if it had none (RFC 9110 §6.6.1).
+        /// The value of `Date`, or the second of receipt if it had none (RFC 9110 §6.6.1).
         package let date: Timestamp
         package let responseTime: Timestamp
         package let correctedInitialAge: Duration
@@ -36,13 +36,13 @@ extension StoredResponse {
         package let hiddenField: FieldName?
 
         init(
-            status: Status, fields: Fields, directives: CacheControl.Response, requestTime: Timestamp,
-            responseTime: Timestamp, standing: Standing, policy: CachePolicy
+            status: Status, fields: Fields, date: Timestamp, directives: CacheControl.Response,
+            requestTime: Timestamp, responseTime: Timestamp, standing: Standing, policy: CachePolicy
         ) {
             self.directives = directives
             self.responseTime = responseTime
             let isOverridden = policy.expirationMode == .override && policy.expirationTime != nil
-            date = fields.date(.date, now: responseTime) ?? responseTime
+            self.date = date
             // The pure model counts from receipt, whatever caches on the way did.
             correctedInitialAge =
                 isOverridden

@@ -58,7 +58,7 @@ package final class StoredResponse: Sendable {
         self.requestedRange = requestedRange
         self.requestWasAuthorized = requestWasAuthorized
         self.status = status
-        let kept = StoredResponse.kept(fields, directives, responseTime, policy)
+        let (kept, date) = StoredResponse.kept(fields, directives, responseTime, policy)
         self.fields = kept
         self.requestTime = requestTime
         self.responseTime = responseTime
@@ -71,8 +71,8 @@ package final class StoredResponse: Sendable {
         self.variance = variance.spanningCodings(recoding != nil)
         self.standing = standing
         facts = Facts(
-            status: status, fields: kept, directives: directives, requestTime: requestTime, responseTime: responseTime,
-            standing: standing, policy: policy)
+            status: status, fields: kept, date: date, directives: directives, requestTime: requestTime,
+            responseTime: responseTime, standing: standing, policy: policy)
     }
 
     /// Makes a stored response of a response to `request`.
@@ -113,10 +113,10 @@ package final class StoredResponse: Sendable {
     package var isPartial: Bool { extent != .whole }
 
     /// `fields` without what must not be stored (RFC 9111 §3.1), or not by this cache; with a `Date` in any case
-    /// (RFC 9110 §6.6.1). Doing so again changes nothing, so what a store returns gives the same facts.
+    /// (RFC 9110 §6.6.1), and what it says. Doing so again changes nothing, so what a store returns gives the same facts.
     private static func kept(
         _ fields: Fields, _ directives: CacheControl.Response, _ responseTime: Timestamp, _ policy: CachePolicy
-    ) -> Fields {
+    ) -> (Fields, date: Timestamp) {
         let hop = HopByHop(fields, for: .store)
         let isShared = policy.role == .shared
         let withholdsCookies = isShared && policy.setCookie == .withheld
@@ -126,8 +126,9 @@ package final class StoredResponse: Sendable {
             if withholdsCookies, name == .setCookie { return false }
             return withheld.isEmpty || !withheld.contains(name ?? FieldName(token: spelling))
         }
-        if kept.date(.date, now: responseTime) == nil { kept[.date] = HTTPDate.string(responseTime) }
-        return kept
+        if let date = kept.date(.date, now: responseTime) { return (kept, date) }
+        kept[.date] = HTTPDate.string(responseTime)
+        return (kept, Timestamp(seconds: responseTime.seconds))
     }
 
     private static func extent(status: Status, fields: Fields, contentLength: Int64?) -> Extent {

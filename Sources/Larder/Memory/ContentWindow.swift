@@ -5,8 +5,8 @@ import LarderHTTP
 /// The part of a load's content that is in memory: appended at its end, dropped at its start, read at any offset.
 struct ContentWindow {
     private(set) var chunks: [ContentChunk] = []
-    /// The offset at which each of `chunks` ends.
-    private var ends: [Int64] = []
+    /// The offset at which each of `chunks` ends, but the last, which ends at `end`: most contents are one chunk.
+    private var borders: [Int64] = []
     /// The offset of the first octet here.
     private(set) var start: Int64 = 0
     /// The offset behind the last.
@@ -24,9 +24,9 @@ struct ContentWindow {
     }
 
     mutating func append(_ chunk: ContentChunk) {
+        if !chunks.isEmpty { borders.append(end) }
         chunks.append(chunk)
         end += Int64(chunk.count)
-        ends.append(end)
         weight += ContentWindow.weight(of: chunk)
     }
 
@@ -46,17 +46,20 @@ struct ContentWindow {
     func pieces(from offset: Int64) -> [ContentChunk] {
         let first = index(behind: offset)
         var found = Array(chunks[first..<min(first + 16, chunks.count)])
-        let skipped = found.isEmpty ? 0 : Int(offset - (ends[first] - Int64(found[0].count)))
+        let skipped = found.isEmpty ? 0 : Int(offset - (end(of: first) - Int64(found[0].count)))
         if skipped > 0 { found[0] = found[0].suffix(from: skipped) }
         return found
     }
 
+    /// The offset at which a chunk ends.
+    private func end(of index: Int) -> Int64 { index < borders.count ? borders[index] : end }
+
     /// How many chunks end at `offset` or before.
     private func index(behind offset: Int64) -> Int {
-        var (low, high) = (0, ends.count)
+        var (low, high) = (0, chunks.count)
         while low < high {
             let middle = (low + high) / 2
-            if ends[middle] <= offset { low = middle + 1 } else { high = middle }
+            if end(of: middle) <= offset { low = middle + 1 } else { high = middle }
         }
         return low
     }
@@ -66,15 +69,20 @@ struct ContentWindow {
         guard offset > start else { return 0 }
         let passed = index(behind: offset)
         // The one that `offset` stands in goes with them.
-        let border = passed == 0 ? start : ends[passed - 1]
+        let border = passed == 0 ? start : end(of: passed - 1)
         return border < offset ? passed + 1 : passed
     }
 
     private mutating func removeFirst(_ count: Int) {
         guard count > 0 else { return }
-        start = ends[count - 1]
+        start = end(of: count - 1)
         weight -= chunks[..<count].reduce(0) { $0 + ContentWindow.weight(of: $1) }
-        chunks.removeFirst(count)
-        ends.removeFirst(count)
+        if count == chunks.count {
+            // Whoever was given all of them may have this very array.
+            (chunks, borders) = ([], [])
+        } else {
+            chunks.removeFirst(count)
+            borders.removeFirst(count)
+        }
     }
 }

@@ -30,6 +30,7 @@ struct DateReader {
     /// Takes the name of a weekday; a long one is a sign of RFC 850.
     mutating func weekday() -> WeekdayForm? {
         guard let day = abbreviation(in: DateReader.weekdayKeys) else { return nil }
+        guard position < bytes.count, ASCII.isAlpha(bytes[position]) else { return .short }
         return take(DateReader.weekdays[day].dropFirst(3)) ? .long : .short
     }
 
