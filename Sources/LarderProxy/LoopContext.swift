@@ -10,6 +10,8 @@ import Logging
 final class LoopContext {
     let loop: EventLoop
     unowned let proxy: Proxy
+    let registry: Registry
+    let storing: Storing?
     private(set) var configuration: ProxyConfiguration
     let upstream: UpstreamPool
     let counters: LoopCounters
@@ -37,6 +39,8 @@ final class LoopContext {
     init(loop: EventLoop, proxy: Proxy, configuration: ProxyConfiguration, counters: LoopCounters) {
         self.loop = loop
         self.proxy = proxy
+        registry = proxy.registry
+        storing = proxy.storing
         self.configuration = configuration
         self.counters = counters
         front = LoopFront(limit: proxy.registry.limit / 8 / max(1, proxy.counters.count))

@@ -51,7 +51,10 @@ package struct CachePolicy: Sendable, Hashable {
     package var heuristicFraction: Double = 0.1
     package var heuristicMaximum: Duration = .seconds(86_400)
     /// The target list of RFC 9213 §2.2, most applicable first. Empty for a proxy that is no part of a CDN.
-    package var targets: [FieldName] = []
+    package var targets: [FieldName] {
+        get { lists.values.targets }
+        set { change { $0.targets = newValue } }
+    }
     /// Never ask the upstream: stored responses whatever their age, else 504.
     package var offline = false
     /// Whether responses to requests with `Authorization` are stored although no directive allows it, because the key
@@ -63,16 +66,53 @@ package struct CachePolicy: Sendable, Hashable {
     /// Whether values of `Accept`-like fields are compared in a normal form (RFC 9111 §4.1), or octet by octet.
     package var normalisedVary = true
     /// What is done about request fields outside the key that make origins answer differently.
-    package var unkeyedFields = UnkeyedFields()
+    package var unkeyedFields: UnkeyedFields {
+        get { lists.values.unkeyedFields }
+        set { change { $0.unkeyedFields = newValue } }
+    }
     /// Whether the key includes the request content, which makes QUERY and POST storable like GET.
     package var keyedByContent = false
     /// The codings that stored content is given in to clients that accept them, the preferred one first; where there
     /// are none, it goes out as it came.
-    package var codings: [ServedCoding] = []
+    package var codings: [ServedCoding] {
+        get { lists.values.codings }
+        set { change { $0.codings = newValue } }
+    }
     /// The field in which origins name further groups, separated by blanks or commas: `Surrogate-Key`, `xkey`.
-    package var surrogateKey: FieldName?
+    package var surrogateKey: FieldName? {
+        get { lists.values.surrogateKey }
+        set { change { $0.surrogateKey = newValue } }
+    }
     /// Whether that field is kept from clients.
     package var hidesSurrogateKey = false
 
+    private var lists = Lists.none
+
     package init() {}
+
+    private mutating func change(_ body: (inout Lists.Values) -> Void) {
+        var values = lists.values
+        body(&values)
+        lists = Lists(values)
+    }
+
+    /// Everything in a policy that is more than a number: behind one reference, as each request has its copies.
+    private final class Lists: Sendable, Hashable {
+        struct Values: Hashable {
+            var targets: [FieldName] = []
+            var unkeyedFields = UnkeyedFields()
+            var codings: [ServedCoding] = []
+            var surrogateKey: FieldName?
+        }
+
+        static let none = Lists(Values())
+
+        let values: Values
+
+        init(_ values: Values) { self.values = values }
+
+        static func == (a: Lists, b: Lists) -> Bool { a === b || a.values == b.values }
+
+        func hash(into hasher: inout Hasher) { hasher.combine(values) }
+    }
 }

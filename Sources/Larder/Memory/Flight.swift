@@ -64,9 +64,7 @@ package final class Flight: Sendable {
         self.isRemaking = isRemaking
         self.window = window
         self.registry = registry
-        var state = State()
-        state.expected = expecting
-        self.state = Lock(state)
+        state = Lock(State(expected: expecting))
     }
 
     /// Whether anybody was told how far the load has come.

@@ -87,9 +87,7 @@ package final class ResourceMemory: Sendable {
     package init(reach: Reach? = nil) {
         self.reach = reach
         invalidations = reach?.invalidations
-        var state = State()
-        state.checked = reach?.invalidations.latest ?? 0
-        self.state = Lock(state)
+        state = Lock(State(checked: reach?.invalidations.latest ?? 0))
     }
 
     /// Octets that the variants take.

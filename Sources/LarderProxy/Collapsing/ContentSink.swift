@@ -76,7 +76,7 @@ final class ContentSink {
     /// Gives a store that fell behind a moment to catch up. When it does not, slow readers have to hold the load back
     /// instead of reading what is on disk: going on, the store would run full, and with it goes their place.
     private func keepsPace(_ writer: EntityWriter) async -> Bool {
-        guard let storing = context.proxy.storing else { return true }
+        guard let storing = context.storing else { return true }
         var patience = 50
         while storing.isBehind, case .open = writer.state, patience > 0 {
             patience -= 1

@@ -13,6 +13,8 @@ final class FlightLaunch {
     let resource: Resource
     let uri: TargetURI
     let configuration: EffectiveConfiguration
+    /// The version of the service's configuration that `configuration` was made from.
+    let version: UInt64
     var policy: CachePolicy { configuration.policy }
     /// What the client sent; `Vary` is judged by it.
     let clientHead: RequestHead
@@ -37,7 +39,7 @@ final class FlightLaunch {
     /// - Parameter clientHead: what the client sent, which asks for the whole where only that can be used.
     private init(
         _ context: LoopContext, _ service: RoutedService, _ resource: Resource, _ uri: TargetURI,
-        _ configuration: EffectiveConfiguration, clientHead: RequestHead, request: RequestHead,
+        _ configuration: EffectiveConfiguration, version: UInt64, clientHead: RequestHead, request: RequestHead,
         content: ContentChunk?, validating: Variant?, completing parts: Variant?, isBackground: Bool,
         isJoinable: Bool, from reach: Reach
     ) {
@@ -46,6 +48,7 @@ final class FlightLaunch {
         self.resource = resource
         self.uri = uri
         self.configuration = configuration
+        self.version = version
         self.clientHead = clientHead
         self.request = request
         self.content = content
@@ -91,7 +94,7 @@ final class FlightLaunch {
         }
         self.init(
             exchange.context, retrieval.service, retrieval.resource, exchange.uri, configuration,
-            clientHead: client, request: head, content: retrieval.content, validating: variant,
+            version: retrieval.version, clientHead: client, request: head, content: retrieval.content, validating: variant,
             // Parts of what the origin sent are no parts of what a pipeline makes of it.
             completing: configuration.mayTransform ? nil : parts, isBackground: isBackground,
             isJoinable: isJoinable, from: exchange.reach)
@@ -101,7 +104,7 @@ final class FlightLaunch {
     /// The load that an operator asks for.
     convenience init(
         _ subject: ResourceSubject, resource: Resource, head: RequestHead, configuration: EffectiveConfiguration,
-        validating variant: Variant?, completing parts: Variant?, context: LoopContext, reach: Reach
+        version: UInt64, validating variant: Variant?, completing parts: Variant?, context: LoopContext, reach: Reach
     ) {
         var request = ForwardedRequest(
             uri: subject.uri, way: subject.way, via: context.configuration.via, configuration: configuration,
@@ -110,7 +113,7 @@ final class FlightLaunch {
         if configuration.mayTransform { FlightLaunch.removeConditions(from: &request.fields) }
         if let variant { Validation.makeConditional(&request.fields, for: variant.stored) }
         self.init(
-            context, subject.service, resource, subject.uri, configuration, clientHead: head, request: request,
+            context, subject.service, resource, subject.uri, configuration, version: version, clientHead: head, request: request,
             content: nil, validating: variant, completing: parts, isBackground: false,
             isJoinable: RequestTraits(of: head).presence.isDisjoint(with: [.conditional, .authorization, .range]),
             from: reach)
@@ -132,7 +135,7 @@ final class FlightLaunch {
         Flight(
             request: clientHead, at: context.now(), isValidation: validating != nil,
             isJoinable: isJoinable && remaking == nil, isRemaking: remaking != nil, window: context.proxy.pieceSize,
-            expecting: 1, registry: context.proxy.registry)
+            expecting: 1, registry: context.registry)
     }
 
     /// Starts the load on this loop, as a task of its own.

@@ -44,6 +44,8 @@ extension FlightRunner {
 
     /// Nil when the service is there no more.
     private var configurationNow: EffectiveConfiguration? {
-        context.proxy.configuration.router.table.numbered(launch.service.number)?.configuration(for: launch.resource)
+        let service = context.proxy.configuration.router.table.numbered(launch.service.number)
+        if service === launch.service, service?.configurationVersion == launch.version { return launch.configuration }
+        return service?.configuration(for: launch.resource)
     }
 }

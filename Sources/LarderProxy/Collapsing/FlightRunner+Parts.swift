@@ -219,7 +219,7 @@ extension FlightRunner {
             let variant = variant(landing.stored, landing.content)
             guard memory.landPart(variant, replacing: held, epoch: epoch, mark: mark) else { continue }
             landed()
-            if sink.writer == nil, landing.isWorthWriting, let storing = context.proxy.storing {
+            if sink.writer == nil, landing.isWorthWriting, let storing = context.storing {
                 let writer = storing.begin(
                     landing.stored, of: launch.resource, service: launch.service, length: variant.content.length,
                     policy: launch.policy)
@@ -233,11 +233,11 @@ extension FlightRunner {
     /// A configuration that came during the load judges what has landed.
     private func landed() {
         judgeAgain(after: launch.policy)
-        context.proxy.registry.charge(launch.resource, content: launch.resource.memory.cost)
+        context.registry.charge(launch.resource, content: launch.resource.memory.cost)
     }
 
     private func removeFromStore(_ stored: StoredResponse) {
-        context.proxy.storing?.remove(stored.variance, of: launch.resource, service: launch.service)
+        context.storing?.remove(stored.variance, of: launch.resource, service: launch.service)
     }
 
     private func variant(_ stored: StoredResponse, _ content: [ContentChunk]) -> Variant {
@@ -254,7 +254,7 @@ extension FlightRunner {
 
     private func forget(_ variant: Variant) {
         launch.resource.memory.removeVariants { $0 === variant }
-        context.proxy.storing?.remove(variant, of: launch.resource, service: launch.service)
+        context.storing?.remove(variant, of: launch.resource, service: launch.service)
     }
 }
 

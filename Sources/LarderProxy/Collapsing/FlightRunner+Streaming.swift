@@ -90,7 +90,7 @@ extension FlightRunner {
 
     func beginWriting(_ stored: StoredResponse, length: Int64?) -> EntityWriter? {
         guard launch.configuration.storesReceived else { return nil }
-        return context.proxy.storing?.begin(
+        return context.storing?.begin(
             stored, of: launch.resource, service: launch.service, length: length, policy: launch.policy)
     }
 
@@ -119,7 +119,7 @@ extension FlightRunner {
         guard let whole else {
             // Once more, as it may have happened before the store heard of the entity.
             if isSuperseded(stored) {
-                context.proxy.storing?.remove(stored.variance, of: launch.resource, service: launch.service)
+                context.storing?.remove(stored.variance, of: launch.resource, service: launch.service)
             } else if isStored {
                 // Too large for memory: the next request finds it in the store.
                 memory.forgetStoreRead(variance: stored.variance, epoch: epoch)
@@ -137,10 +137,10 @@ extension FlightRunner {
             fingerprint: launch.configuration.fingerprint)
         if case .landed(let replaced) = memory.land(variant, epoch: epoch, mark: mark, ending: flight) {
             judgeAgain(after: policy)
-            context.proxy.storing?.removeReplaced(replaced, by: variant, of: launch.resource, service: launch.service)
-            context.proxy.registry.charge(launch.resource, content: memory.cost)
+            context.storing?.removeReplaced(replaced, by: variant, of: launch.resource, service: launch.service)
+            context.registry.charge(launch.resource, content: memory.cost)
         } else {
-            context.proxy.storing?.remove(variant, of: launch.resource, service: launch.service)
+            context.storing?.remove(variant, of: launch.resource, service: launch.service)
             memory.retire(flight)
         }
     }

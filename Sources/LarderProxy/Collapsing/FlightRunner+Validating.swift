@@ -43,11 +43,11 @@ extension FlightRunner {
         case .updated(let stored):
             let fresh = variant.with(stored, via: context.configuration.via, freshenedBy: response.fields)
             guard memory.replace(variant, by: fresh) else { return nil }
-            context.proxy.storing?.update(fresh, of: launch.resource, service: launch.service, policy: launch.policy)
+            context.storing?.update(fresh, of: launch.resource, service: launch.service, policy: launch.policy)
             return fresh
         case .discard(let stored, _):
             memory.removeVariants { $0 === variant }
-            context.proxy.storing?.remove(variant, of: launch.resource, service: launch.service)
+            context.storing?.remove(variant, of: launch.resource, service: launch.service)
             return variant.with(stored, via: context.configuration.via)
         case .stale, .untouched:
             return nil

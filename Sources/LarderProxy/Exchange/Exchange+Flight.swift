@@ -131,9 +131,10 @@ extension Exchange {
     ) async throws {
         var fields = retrieval.way.isGateway ? mapped(response.fields, retrieval) : response.fields
         noteForms(in: &fields, of: response, retrieval.policy)
-        let precondition = Preconditions.evaluate(
-            head, against: response, receivedAt: context.now(),
-            as: retrieval.configuration.mayTransform ? .origin : .cache)
+        let evaluator = retrieval.configuration.mayTransform ? Preconditions.Evaluator.origin : .cache
+        let precondition =
+            traits.has(.conditional)
+            ? Preconditions.evaluate(head, against: response, receivedAt: context.now(), as: evaluator) : .proceed
         switch precondition {
         case .notModified:
             startHead(status: 304, fields: Preconditions.notModifiedFields(fields))

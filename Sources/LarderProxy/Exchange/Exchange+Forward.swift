@@ -169,11 +169,11 @@ extension Exchange {
             case .updated(let stored), .stale(let stored, _):
                 let changed = variant.with(stored, via: context.configuration.via)
                 guard memory.replace(variant, by: changed) else { continue }
-                context.proxy.storing?.update(
+                context.storing?.update(
                     changed, of: retrieval.resource, service: retrieval.service, policy: retrieval.policy)
             case .discard:
                 memory.removeVariants { $0 === variant }
-                context.proxy.storing?.remove(variant, of: retrieval.resource, service: retrieval.service)
+                context.storing?.remove(variant, of: retrieval.resource, service: retrieval.service)
             case .untouched:
                 break
             }

@@ -30,13 +30,15 @@ extension Exchange {
         let partition = service.partition(of: head.fields, from: reach)
         key.set(
             service: service.number, partition: partition, url: uri, spelling: spelling, content: keyed?.mark)
-        let registry = context.proxy.registry
+        let registry = context.registry
         let resource =
             registry.resource(for: key)
             ?? registry.resource(for: key) { key in service.makeResource(key: key, partition: partition, url: uri) }
+        // The version first: of a configuration that changes meanwhile it is the old one, and so never taken for the new.
+        let version = service.configurationVersion
         var retrieval = Retrieval(
             service: service, way: way, resource: resource, configuration: service.configuration(for: resource),
-            version: service.configurationVersion, content: keyed?.content)
+            version: version, content: keyed?.content)
         if let answer = hardWiredAnswer(retrieval) { return try await respond(answer, by: service) }
         guard retrieval.configuration.caches else { return try await bypass(&retrieval, reason: .bypass) }
         // A request is decided again when the load it waited for was not about it, which each load can be once.
@@ -58,7 +60,7 @@ extension Exchange {
         var snapshot = memory.snapshot
         // What comes to memory for this request was not wanted twice yet.
         var isNew = false
-        if !snapshot.isStoreRead, let storing = context.proxy.storing {
+        if !snapshot.isStoreRead, let storing = context.storing {
             await storing.load(retrieval.resource, service: retrieval.service, retrieval.configuration)
             snapshot = memory.snapshot
             if !snapshot.variants.isEmpty { chargeRegistry(for: retrieval.resource) }
@@ -116,6 +118,6 @@ extension Exchange {
     }
 
     func chargeRegistry(for resource: Resource) {
-        context.proxy.registry.charge(resource, content: resource.memory.cost)
+        context.registry.charge(resource, content: resource.memory.cost)
     }
 }

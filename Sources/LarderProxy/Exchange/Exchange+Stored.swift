@@ -152,7 +152,7 @@ extension Exchange {
 
     private func contentIsGone(_ variant: Variant, _ retrieval: Retrieval) -> Bool {
         retrieval.resource.memory.removeVariants { $0 === variant }
-        context.proxy.storing?.remove(variant, of: retrieval.resource, service: retrieval.service)
+        context.storing?.remove(variant, of: retrieval.resource, service: retrieval.service)
         return false
     }
 

@@ -14,7 +14,7 @@ import LarderRules
 final class Exchange {
     unowned let connection: DownstreamConnection
     let context: LoopContext
-    var stream: ByteStream { connection.stream }
+    let stream: ByteStream
 
     // MARK: The request
 
@@ -61,6 +61,7 @@ final class Exchange {
     init(connection: DownstreamConnection) {
         self.connection = connection
         context = connection.context
+        stream = connection.stream
         out.reserveCapacity(1024)
     }
 

@@ -27,7 +27,7 @@ struct WrittenState {
         let partition = service.partition(of: exchange.head.fields, from: exchange.reach)
         var key = ResourceKey()
         key.set(service: service.number, partition: partition, url: uri, spelling: exchange.spelling)
-        resource = context.proxy.registry.resource(for: key) { key in
+        resource = context.registry.resource(for: key) { key in
             service.makeResource(key: key, partition: partition, url: uri)
         }
         let configuration = service.configuration(for: resource)
@@ -88,7 +88,7 @@ struct WrittenState {
             content: .memory(ContentChunk.coalesced(chunks), length: length), storedAt: now,
             via: context.configuration.via)
         if case .landed = resource.memory.land(variant, epoch: epoch) {
-            context.proxy.registry.charge(resource, content: resource.memory.cost)
+            context.registry.charge(resource, content: resource.memory.cost)
         }
     }
 }

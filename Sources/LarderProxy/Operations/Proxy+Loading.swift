@@ -49,17 +49,18 @@ private struct OperatorLoad {
     func run(onlyIfNeeded: Bool, despiteFailure: Bool) async throws -> LoadOutcome {
         let service = subject.service
         let partition = service.partition(of: head.fields, from: reach)
-        let registry = context.proxy.registry
+        let registry = context.registry
         let resource = registry.resource(for: subject.key(in: partition)) { key in
             service.makeResource(key: key, partition: partition, url: subject.uri)
         }
+        let version = service.configurationVersion
         let configuration = service.configuration(for: resource)
         guard configuration.caches else { throw Problem.notCached(by: service.name) }
         guard context.proxy.offlineMode(service, configuration) != .on else {
             throw Problem.offline(service: service.name)
         }
         guard service.allows(subject.uri) else { throw Problem.hostNotAllowed(subject.uri.host, service: service.name) }
-        if !resource.memory.snapshot.isStoreRead, let storing = context.proxy.storing {
+        if !resource.memory.snapshot.isStoreRead, let storing = context.storing {
             await storing.load(resource, service: service, configuration)
             registry.charge(resource, content: resource.memory.cost)
         }
@@ -74,7 +75,7 @@ private struct OperatorLoad {
             snapshot.variants[$0]
         }
         let launch = FlightLaunch(
-            subject, resource: resource, head: head, configuration: configuration,
+            subject, resource: resource, head: head, configuration: configuration, version: version,
             validating: selected.flatMap { $0.stored.facts.hasValidator && !$0.stored.isPartial ? $0 : nil },
             completing: selected, context: context,
             reach: reach)

@@ -99,7 +99,7 @@ extension FlightRunner {
         let variant = made.variant(
             of: stored.marked(stored.standing, policy: policy), storedAt: stored.responseTime, launch.configuration,
             via: context.configuration.via)
-        let storing = context.proxy.storing
+        let storing = context.storing
         if isStored, launch.configuration.storesRenditions {
             storing?.keepRendition(of: variant, launch.resource, service: launch.service)
         }
@@ -110,7 +110,7 @@ extension FlightRunner {
             }
             judgeAgain(after: policy)
             storing?.removeReplaced(replaced, by: variant, of: launch.resource, service: launch.service)
-            context.proxy.registry.charge(launch.resource, content: memory.cost)
+            context.registry.charge(launch.resource, content: memory.cost)
         } else if isSuperseded(stored) {
             storing?.remove(variant, of: launch.resource, service: launch.service)
         } else if isStored {
@@ -151,7 +151,7 @@ extension FlightRunner {
         if !variant.stored.isPartial, treatment(of: head, length: length) == .transformed {
             guard let content = try await collect(variant.content) else {
                 memory.removeVariants { $0 === variant }
-                context.proxy.storing?.remove(variant, of: launch.resource, service: launch.service)
+                context.storing?.remove(variant, of: launch.resource, service: launch.service)
                 return settle(by: variant)
             }
             let times = Arrival.Times(request: variant.stored.requestTime, response: variant.stored.responseTime)
@@ -168,9 +168,9 @@ extension FlightRunner {
                 of: stored, storedAt: variant.storedAt, launch.configuration, via: context.configuration.via)
             if memory.replace(variant, by: remade) {
                 if launch.configuration.storesRenditions {
-                    context.proxy.storing?.keepRendition(of: remade, launch.resource, service: launch.service)
+                    context.storing?.keepRendition(of: remade, launch.resource, service: launch.service)
                 }
-                context.proxy.registry.charge(launch.resource, content: memory.cost)
+                context.registry.charge(launch.resource, content: memory.cost)
             }
         } else {
             _ = memory.replace(variant, by: variant.under(fingerprint: launch.configuration.fingerprint))
