@@ -94,7 +94,8 @@ final class FlightLaunch {
         }
         self.init(
             exchange.context, retrieval.service, retrieval.resource, exchange.uri, configuration,
-            version: retrieval.version, clientHead: client, request: head, content: retrieval.content, validating: variant,
+            version: retrieval.version, clientHead: client, request: head, content: retrieval.content,
+            validating: variant,
             // Parts of what the origin sent are no parts of what a pipeline makes of it.
             completing: configuration.mayTransform ? nil : parts, isBackground: isBackground,
             isJoinable: isJoinable, from: exchange.reach)
@@ -113,7 +114,8 @@ final class FlightLaunch {
         if configuration.mayTransform { FlightLaunch.removeConditions(from: &request.fields) }
         if let variant { Validation.makeConditional(&request.fields, for: variant.stored) }
         self.init(
-            context, subject.service, resource, subject.uri, configuration, version: version, clientHead: head, request: request,
+            context, subject.service, resource, subject.uri, configuration, version: version, clientHead: head,
+            request: request,
             content: nil, validating: variant, completing: parts, isBackground: false,
             isJoinable: RequestTraits(of: head).presence.isDisjoint(with: [.conditional, .authorization, .range]),
             from: reach)
