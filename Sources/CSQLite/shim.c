@@ -17,6 +17,17 @@ int csqlite_leave_log_on_close(sqlite3 *connection) {
     return sqlite3_db_config(connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
 }
 
+static int keep_count(void *pages, sqlite3 *connection, const char *database, int count) {
+    (void)connection;
+    (void)database;
+    *(int *)pages = count;
+    return SQLITE_OK;
+}
+
+void csqlite_count_log(sqlite3 *connection, int *pages) {
+    sqlite3_wal_hook(connection, pages ? keep_count : (int (*)(void *, sqlite3 *, const char *, int))0, pages);
+}
+
 int csqlite_defend(sqlite3 *connection) {
     int code = sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)0);
     return code != SQLITE_OK ? code : sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (int *)0);

@@ -7,7 +7,7 @@ import LarderIO
 /// A directory in which caches of a service keep what has to outlive the process: the daemon's own store, for programs
 /// that use the library without it.
 ///
-/// The directory belongs to one process at a time. What is written can be read at once and is on disk some twenty
+/// The directory belongs to one process at a time. What is written can be read at once and is on disk some fifty
 /// milliseconds later; a process that is killed loses no more than that. Damaged entries are misses.
 public final class SQLiteStorage: Sendable {
     let store: SQLiteStore

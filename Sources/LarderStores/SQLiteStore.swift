@@ -279,6 +279,7 @@ package final class SQLiteStore: EntityStore {
             state: core.state, entries: counts.entries, bytesOnDisk: core.bytesOnDisk, limit: core.limit,
             pendingOperations: core.queue.pendingOperations, pendingBytes: core.queue.heldOctets,
             evictions: counts.evictions, droppedWrites: counts.droppedWrites, damaged: counts.damaged,
-            longestTransaction: .nanoseconds(counts.longestTransaction))
+            longestTransaction: .nanoseconds(counts.longestTransaction),
+            longestCheckpoint: .nanoseconds(counts.longestCheckpoint))
     }
 }

@@ -26,6 +26,8 @@ final class StoreCore: Sendable {
         var damaged = 0
         /// Nanoseconds.
         var longestTransaction: Int64 = 0
+        /// Nanoseconds.
+        var longestCheckpoint: Int64 = 0
         /// The database, its log and index, and what was set aside; as of the last commit.
         var databaseBytes: Int64 = 0
         /// Files that rows refer to.

@@ -96,4 +96,6 @@ package struct StoreStatistics: Sendable {
     /// The longest that a transaction of the writer took since the store was opened. Readers do not wait for one,
     /// but writes do.
     package var longestTransaction = Duration.zero
+    /// The longest time that writing the log back to the database kept the writer from anything else.
+    package var longestCheckpoint = Duration.zero
 }

@@ -41,7 +41,7 @@ package struct StoreSettings: Sendable {
         inlineLimit = 64 << 10
         maxObject = diskLimit / 8
         readers = 2
-        commitInterval = .milliseconds(20)
+        commitInterval = .milliseconds(50)
         commitBytes = 4 << 20
         queueLimit = 64 << 20
         readQueueLimit = 4096

@@ -31,6 +31,7 @@ struct StoreScale: Sendable {
             await lookUp(store, among: size)
         }
         show("longest transaction while filling", Self.nanoseconds(store.statistics.longestTransaction))
+        show("longest checkpoint while filling", Self.nanoseconds(store.statistics.longestCheckpoint))
         print("on disk: \(store.statistics.bytesOnDisk >> 20) MiB")
         // As a kill leaves it: with what the log has still to give back.
         let left = directory + "-left"
@@ -119,6 +120,7 @@ struct StoreScale: Sendable {
         show("evicting took", Self.now() - start)
         print("evicted: \(store.statistics.evictions)")
         show("longest transaction while evicting", Self.nanoseconds(store.statistics.longestTransaction))
+        show("longest checkpoint while evicting", Self.nanoseconds(store.statistics.longestCheckpoint))
         await store.close()
     }
 

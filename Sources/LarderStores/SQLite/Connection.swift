@@ -4,6 +4,8 @@ import CSQLite
 /// A connection to a database. Belongs to one thread at a time; the pointers of SQLite stay in this file.
 final class Connection {
     private let handle: OpaquePointer
+    /// What `loggedPages` says; nil for readers.
+    private let logged: UnsafeMutablePointer<Int32>?
 
     /// Opens the file at `path`, which must exist.
     init(path: String, isWriter: Bool) throws(SQLiteFailure) {
@@ -20,12 +22,24 @@ final class Connection {
             throw failure
         }
         self.handle = handle
+        logged = isWriter ? .allocate(capacity: 1) : nil
+        if let logged {
+            logged.initialize(to: 0)
+            csqlite_count_log(handle, logged)
+        }
         csqlite_defend(handle)
         sqlite3_busy_timeout(handle, 2000)
     }
 
     // Statements that outlive their connection keep it open behind the scenes until they are gone.
-    deinit { sqlite3_close_v2(handle) }
+    deinit {
+        csqlite_count_log(handle, nil)
+        sqlite3_close_v2(handle)
+        logged?.deallocate()
+    }
+
+    /// How long the log was after the last commit of this connection, which leaves writing it back to whoever asks.
+    var loggedPages: Int64 { Int64(logged?.pointee ?? 0) }
 
     /// Leaves the log as it is when this connection is closed. A reader that outlived a renamed database would
     /// otherwise delete the log of its successor, which has the same name.

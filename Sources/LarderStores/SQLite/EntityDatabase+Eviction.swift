@@ -20,9 +20,9 @@ extension EntityDatabase {
         var expires: Int64?
     }
 
-    /// Looks at up to `limit` of `entries` rows.
+    /// Looks at up to `limit` of `entries` rows, and at no more of them from `deadline` on, by the monotonic clock.
     func evict(
-        atMost limit: Int, of entries: Int, index: KeyIndex, now: Timestamp
+        atMost limit: Int, of entries: Int, until deadline: Int64, index: KeyIndex, now: Timestamp
     ) throws(SQLiteFailure) -> EvictionSlice {
         var range = hands.next(entries: entries, newest: lastEntityID, atMost: limit)
         var candidates = try candidates(in: range)
@@ -37,7 +37,7 @@ extension EntityDatabase {
             candidates = try self.candidates(in: range)
         }
         var slice = EvictionSlice()
-        for candidate in candidates {
+        for candidate in candidates where slice.examined == 0 || monotonicNow() < deadline {
             slice.examined += 1
             hands.passed(candidate.id, of: range)
             let hasExpired = candidate.expires.map { $0 <= now.nanoseconds } ?? false
@@ -51,7 +51,7 @@ extension EntityDatabase {
             countEviction()
             slice.evicted += 1
         }
-        if candidates.count < range.limit { hands.exhausted(range) }
+        if slice.examined == candidates.count, candidates.count < range.limit { hands.exhausted(range) }
         try writeHands()
         return slice
     }

@@ -11,8 +11,8 @@ final class EntityDatabase {
         var evictions = 0
         /// Octets of files that rows refer to.
         var fileBytes: Int64 = 0
-        /// Keys that lost a row, by hash.
-        var shrunkKeys: Set<UInt64> = []
+        /// Keys that have no row any more, by hash.
+        var lostKeys: [UInt64] = []
         /// Content in files that lost its row.
         var freedFiles: Set<ContentDigest> = []
         /// Nanoseconds from the beginning to the end of the commit.
@@ -21,6 +21,8 @@ final class EntityDatabase {
 
     let connection: Connection
     private(set) var effects = Effects()
+    /// Keys that lost a row in the transaction in progress.
+    private var shrunkKeys: Set<UInt64> = []
     /// The last row that was ever written by this object; rows are numbered upward.
     private(set) var lastEntityID: Int64
     private var lastContentID: Int64
@@ -108,6 +110,7 @@ final class EntityDatabase {
     /// Runs `body` so that all of its changes are made or none; returns what they brought about.
     func transaction(_ body: () throws(SQLiteFailure) -> Void) throws(SQLiteFailure) -> Effects {
         effects = Effects()
+        shrunkKeys.removeAll(keepingCapacity: shrunkKeys.count <= 1024)
         let handsBefore = hands
         let start = monotonicNow()
         // The last one may have failed so badly that not even giving it up was possible.
@@ -115,6 +118,7 @@ final class EntityDatabase {
         try begin.run()
         do {
             try body()
+            for key in shrunkKeys where try !hasKey(key) { effects.lostKeys.append(key) }
             try commit.run()
         } catch {
             hands = handsBefore
@@ -133,7 +137,7 @@ final class EntityDatabase {
     /// - Parameter blocks: there if its content is a file.
     func insert(_ record: EntityRecord, for key: EntityKey, blocks: BlockDigests?) throws(SQLiteFailure) {
         guard let (content, digest) = try storeContent(record.content, blocks: blocks) else { return }
-        let variantHash = hashing.digest(of: record.variant).prefix
+        let variantHash = hash(ofVariant: record.variant)
         lastEntityID += 1
         let seal = EntitySeal(
             requestTime: record.requestTime, responseTime: record.responseTime, storedAt: record.storedAt,
@@ -162,7 +166,7 @@ final class EntityDatabase {
     }
 
     func updateHead(_ update: HeadUpdate, of key: EntityKey) throws(SQLiteFailure) {
-        let variantHash = hashing.digest(of: update.variant).prefix
+        let variantHash = hash(ofVariant: update.variant)
         guard let row = try find(keyHash: key.hash, variantHash: variantHash) else { return }
         guard row.key == key.bytes, row.variant == update.variant, row.storedAt == update.storedAt.nanoseconds
         else { return }
@@ -192,7 +196,7 @@ final class EntityDatabase {
     /// Removes one variant of a key, or all.
     func remove(_ key: EntityKey, variant: [UInt8]?) throws(SQLiteFailure) {
         if let variant {
-            let variantHash = hashing.digest(of: variant).prefix
+            let variantHash = hash(ofVariant: variant)
             guard let row = try find(keyHash: key.hash, variantHash: variantHash) else { return }
             guard row.key == key.bytes, row.variant == variant else { return }
             try removeRow(id: row.id, keyHash: key.hash, content: row.content)
@@ -227,11 +231,11 @@ final class EntityDatabase {
         try deleteEntity.run()
         effects.entries -= connection.changes
         try removeLabels(of: id)
-        effects.shrunkKeys.insert(keyHash)
+        shrunkKeys.insert(keyHash)
         if let content { try releaseContent(id: content) }
     }
 
-    func hasKey(_ hash: UInt64) throws(SQLiteFailure) -> Bool {
+    private func hasKey(_ hash: UInt64) throws(SQLiteFailure) -> Bool {
         anyOfKey.bind(1, hash: hash)
         defer { anyOfKey.reset() }
         return try anyOfKey.step()
@@ -240,6 +244,10 @@ final class EntityDatabase {
     private func removeEntity(keyHash: UInt64, variantHash: UInt64) throws(SQLiteFailure) {
         guard let row = try find(keyHash: keyHash, variantHash: variantHash) else { return }
         try removeRow(id: row.id, keyHash: keyHash, content: row.content)
+    }
+
+    private func hash(ofVariant variant: [UInt8]) -> UInt64 {
+        variant.isEmpty ? ContentReference.empty.digest.prefix : hashing.digest(of: variant).prefix
     }
 
     private struct FoundEntity {

@@ -21,13 +21,13 @@ final class StoreWriter {
     /// Octets in databases that were set aside.
     var setAsideBytes: Int64 = 0
     /// Marks that were taken from the index and could not be written yet.
-    private var marks: [UInt64] = []
+    private var marks: ArraySlice<UInt64> = []
 
     private static let idleInterval: Int64 = 5_000_000_000
     private static let marksInterval: Int64 = 30_000_000_000
+    private static let marksLimit = 4096
+    private static let marksSlice = 512
     private static let removalSlice = 1000
-    private static let longestEvictionSlice = 512
-    private static let vacuumSlice: Int64 = 256
 
     init(core: StoreCore) { self.core = core }
 
@@ -73,6 +73,7 @@ final class StoreWriter {
                 close()
                 return
             }
+            writeBackLog()
             publish()
         }
     }
@@ -188,9 +189,7 @@ final class StoreWriter {
             counts.longestTransaction = max(counts.longestTransaction, effects.duration)
         }
         for digest in effects.freedFiles { removeIfOrphan(digest) }
-        guard let database else { return }
-        // On an error the hash stays, which is only a wasted look later.
-        core.queue.forgetKeys(effects.shrunkKeys.filter { (try? database.hasKey($0)) == false })
+        core.queue.forgetKeys(effects.lostKeys)
     }
 
     private func removeIfOrphan(_ digest: ContentDigest) {
@@ -222,80 +221,6 @@ final class StoreWriter {
         }
     }
 
-    // MARK: Room
-
-    /// Octets on disk that cannot be used for something else: pages with something in them, the log at its
-    /// longest, files.
-    private func occupied(_ database: EntityDatabase) throws(SQLiteFailure) -> Int64 {
-        let pages = try database.pages()
-        return (pages.all - pages.free) * Schema.pageSize + besidePages
-    }
-
-    private var besidePages: Int64 {
-        let log = max(fileLength(core.databasePath + "-wal"), checkpointBytes * 2)
-        return log + fileLength(core.databasePath + "-shm") + core.currentCounts.fileBytes + core.files.spooledBytes
-            + setAsideBytes
-    }
-
-    private var budget: Int64 { core.limit - StoreSettings.reserve(below: core.limit) }
-
-    private var checkpointBytes: Int64 { StoreSettings.checkpointBytes(below: core.limit) }
-
-    /// Lets the log grow as far as the limit allows now.
-    func fitLog(of connection: Connection) throws(SQLiteFailure) {
-        guard checkpointBytes != loggedBytes else { return }
-        try connection.execute(
-            """
-            PRAGMA wal_autocheckpoint = \(checkpointBytes / Schema.pageSize);
-            PRAGMA journal_size_limit = \(checkpointBytes);
-            """)
-        loggedBytes = checkpointBytes
-    }
-
-    /// Evicts, a slice at a time, until `bytes` more have room. False if even that does not help.
-    func makeRoom(for bytes: Int64) throws(SQLiteFailure) -> Bool {
-        guard let database else { return false }
-        try fitLog(of: database.connection)
-        var fruitless = 0
-        while try occupied(database) + bytes > budget {
-            if setAsideBytes > 0 {
-                removeSetAside()
-                continue
-            }
-            var slice = EntityDatabase.EvictionSlice()
-            let now = core.settings.now()
-            let entries = core.currentCounts.entries
-            let effects = try database.transaction { () throws(SQLiteFailure) in
-                slice = try database.evict(
-                    atMost: evictionSlice(of: entries), of: entries, index: core.index, now: now)
-            }
-            settle(effects)
-            // Everything may be marked; one round takes all marks away, the next evicts.
-            fruitless = slice.evicted > 0 ? 0 : fruitless + slice.examined
-            if slice.examined == 0 || fruitless > core.currentCounts.entries * 2 { return false }
-        }
-        return true
-    }
-
-    /// How many rows are looked at in one transaction: few enough that a small store does not lose much more than it
-    /// must.
-    private func evictionSlice(of entries: Int) -> Int { min(max(entries / 64, 8), Self.longestEvictionSlice) }
-
-    /// Gives free pages back while the files are too large for the limit, or mostly air. Returns whether there may
-    /// be more to give.
-    private func vacuum(_ database: EntityDatabase) throws(SQLiteFailure) -> Bool {
-        let pages = try database.pages()
-        let excess = pages.all * Schema.pageSize + besidePages - budget
-        let isMostlyAir = pages.free > pages.all / 4 && pages.free > Self.vacuumSlice
-        guard pages.free > 0, excess > 0 || isMostlyAir else { return false }
-        let count = min(pages.free, Self.vacuumSlice)
-        try database.vacuum(pages: count)
-        let left = try database.pages()
-        // The file itself shrinks when the log is written back.
-        if left.free == 0 || left.all == pages.all { try database.connection.checkpoint(.passive) }
-        return left.all < pages.all
-    }
-
     // MARK: Looking after the house
 
     /// A slice of whatever is to be done when there is nothing to commit. Returns whether there is more.
@@ -308,12 +233,12 @@ final class StoreWriter {
         do {
             try continueRemovals()
             _ = try makeRoom(for: 0)
-            try writeMarks(database)
+            let hasMarks = try writeMarks(database)
             let mayVacuum = try vacuum(database)
             if fileLength(core.databasePath + "-wal") > checkpointBytes * 3 {
                 try database.connection.checkpoint(.truncate)
             }
-            let isDone = !mayVacuum && removals.isEmpty
+            let isDone = !mayVacuum && !hasMarks && removals.isEmpty
             // The system keeps the pages that are read again soon, and may give their room to others.
             if isDone { database.connection.releaseMemory() }
             return !isDone
@@ -326,17 +251,20 @@ final class StoreWriter {
         }
     }
 
-    /// Which keys were used is written down now and then: losing it costs a few evictions that could be better.
-    private func writeMarks(_ database: EntityDatabase) throws(SQLiteFailure) {
+    /// Which keys were used is written down now and then, the latest of them: losing the others costs a few evictions
+    /// that could be better. Returns whether there is more to write.
+    private func writeMarks(_ database: EntityDatabase) throws(SQLiteFailure) -> Bool {
         let now = monotonicNow()
-        guard now - marksWrittenAt > Self.marksInterval || core.index.waitingMarks > 10_000 else { return }
-        marksWrittenAt = now
-        marks += core.index.takeMarks()
-        guard !marks.isEmpty else { return }
-        let slice = marks.suffix(4096)
+        if now - marksWrittenAt > Self.marksInterval || core.index.waitingMarks > 10_000 {
+            marksWrittenAt = now
+            marks = (marks + core.index.takeMarks()).suffix(Self.marksLimit)
+        }
+        guard !marks.isEmpty else { return false }
+        let slice = marks.suffix(Self.marksSlice)
         let effects = try database.transaction { () throws(SQLiteFailure) in try database.writeMarks(slice) }
         marks.removeLast(slice.count)
         settle(effects)
+        return !marks.isEmpty
     }
 
     /// Tells the others how large everything is.
