@@ -205,4 +205,47 @@ struct EvictionTests {
         print("100,000 entities: open after \(opened - began), all keys known after \(loaded - began)")
         await store.close()
     }
+
+    @Test(arguments: [(until: Int64.min, examined: 1), (.max, 8)])
+    func `eviction looks at rows until its time is over, and goes on there`(until: Int64, examined: Int) throws {
+        let directory = TemporaryDirectory()
+        directory.write([], to: "larder.db")
+        let connection = try Connection(path: directory.path + "/larder.db", isWriter: true)
+        _ = try Schema.prepare(connection)
+        let database = try EntityDatabase(connection)
+        let time = Timestamp(seconds: 1000)
+        _ = try database.transaction { () throws(SQLiteFailure) in
+            for number in 1...20 {
+                let record = EntityRecord(
+                    variant: [], head: [], requestTime: time, responseTime: time, storedAt: time, expires: nil,
+                    content: .empty)
+                try database.insert(record, for: key("\(number)"), blocks: nil)
+            }
+        }
+        for round in 1...2 {
+            let effects = try database.transaction { () throws(SQLiteFailure) in
+                let slice = try database.evict(atMost: 8, of: 20, until: until, index: KeyIndex(), now: time)
+                #expect(slice.examined == examined)
+                #expect(slice.evicted == examined)
+            }
+            #expect(Set(effects.lostKeys).count == examined)
+            #expect(try connection.integer("SELECT min(id) FROM entity") == Int64(round * examined + 1))
+        }
+    }
+
+    @Test func `a log that has become long is written back after the group that made it so`() async throws {
+        let directory = TemporaryDirectory()
+        let store = try openStore(directory, limit: 32 << 20)
+        store.put(key("small"), content("small", 1000))
+        await store.flush()
+        await store.flush()
+        #expect(store.statistics.longestCheckpoint == .zero)
+        for number in 0..<30 { store.put(key("\(number)"), content("\(number)", 50_000)) }
+        await store.flush()
+        // The writer turns to this one when it is done with what follows from the first.
+        await store.flush()
+        #expect(store.statistics.longestCheckpoint > .zero)
+        #expect(directory.length(of: "larder.db") > 1_000_000)
+        await store.close()
+    }
 }

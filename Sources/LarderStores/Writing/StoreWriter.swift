@@ -209,6 +209,7 @@ final class StoreWriter {
                     result = try database.continueRemoval(removal, lastID: lastID, limit: Self.removalSlice)
                 }
                 settle(effects)
+                writeBackLog()
             } catch {
                 removal.nextID = before
                 throw error
