@@ -62,19 +62,21 @@ extension FlightRunner {
         guard try response.isAllHere() else { return nil }
         let content = response.contentHere
         let count = content.reduce(0) { $0 + $1.count }
+        // Chunked content leaves as such where something follows it.
+        let length = response.trailers.isEmpty ? Int64(count) : arrival.length
         let answer: Flight.Answer
         switch treatment {
         case .passes:
             note(arrival.unstored)
             launch.resource.memory.retire(flight)
-            answer = .response(arrival.head, length: Int64(count), stored: nil)
+            answer = .response(arrival.head, length: length, stored: nil)
             flight.conclude(answer)
-        case .isKept where context.proxy.keepsInMemory(Int64(count)) && count <= context.proxy.storedObjectLimit:
+        case .isKept where context.proxy.keepsInMemory(Int64(count)) && context.proxy.mayKeep(Int64(count)):
             let stored = arrival.storedResponse()
             let writer = beginWriting(stored, arrival)
             for chunk in content { writer?.append(chunk) }
             land(stored, writer, content)
-            answer = .response(arrival.head, length: Int64(count), stored: stored)
+            answer = .response(arrival.head, length: length, stored: stored)
             flight.conclude(answer, content: content, trailers: response.trailers)
         default: return nil
         }

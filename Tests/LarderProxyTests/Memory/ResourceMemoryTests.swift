@@ -101,6 +101,24 @@ struct ResourceMemoryTests {
         #expect(memory.flights.isEmpty)
     }
 
+    @Test func `a load is not started for what has changed since it was found necessary`() {
+        let decided = memory.snapshot
+        guard case .started(let first) = memory.join(since: decided, where: { _ in true }, orStart: { flight() }) else {
+            Issue.record("nothing had changed")
+            return
+        }
+        memory.land(german("neu"), ending: first)
+        guard case .overtaken = memory.join(since: decided, where: { _ in true }, orStart: { flight() }) else {
+            Issue.record("what landed meanwhile was not seen")
+            return
+        }
+        #expect(memory.flights.isEmpty)
+        guard case .started = memory.join(since: memory.snapshot, where: { _ in true }, orStart: { flight() }) else {
+            Issue.record("what landed is known now")
+            return
+        }
+    }
+
     @Test func `a load that is too far on to be joined does not hide the next one`() {
         guard case .started(let first) = memory.join(where: { _ in true }, orStart: { flight() }) else { return }
         let reader = first.read()
