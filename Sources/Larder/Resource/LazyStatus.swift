@@ -12,9 +12,7 @@ struct LazyStatus: ~Copyable, Sendable {
     private let box = AtomicLazyReference<Box>()
 
     /// Calls `body` with the status while no other thread can.
-    func withLock<Result, Failure: Error>(
-        _ body: (inout Resource.Status) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
+    func withLock<Result>(_ body: (inout Resource.Status) throws -> Result) rethrows -> Result {
         try (box.load() ?? box.storeIfNil(Box())).status.withLock(body)
     }
 

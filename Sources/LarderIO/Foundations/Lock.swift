@@ -33,11 +33,11 @@ package struct Lock<State>: @unchecked Sendable {
     }
 
     /// Calls `body` with the state while no other thread can. Keep it short; never suspend or call out in it.
+    ///
+    /// It rethrows instead of naming the error: the compiler does not specialise generic functions with typed errors.
     @inlinable
-    package func withLock<Result, Failure: Error>(
-        _ body: (inout State) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try storage.withUnsafeMutablePointers { mutex, state throws(Failure) in
+    package func withLock<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
+        try storage.withUnsafeMutablePointers { mutex, state in
             pthread_mutex_lock(mutex)
             defer { pthread_mutex_unlock(mutex) }
             return try body(&state.pointee)
