@@ -10,7 +10,16 @@ extension [UInt8] {
 
     /// Appends text as UTF-8.
     @inlinable
-    package mutating func append(_ text: String) { append(contentsOf: text.utf8) }
+    package mutating func append(_ text: String) {
+        var text = text
+        text.withUTF8 { append(contentsOf: $0) }
+    }
+
+    /// Appends octets, in one piece.
+    @inlinable
+    package mutating func append(_ octets: UnsafeRawBufferPointer) {
+        octets.withMemoryRebound(to: UInt8.self) { append(contentsOf: $0) }
+    }
 
     /// Appends a number in decimal digits, without leading zeros.
     package mutating func append(decimal number: Int64) {

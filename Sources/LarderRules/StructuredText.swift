@@ -6,9 +6,11 @@ import LarderHTTP
 enum StructuredText {
     /// Writes `text` as a Token if it is one, else as a String.
     static func append(tokenOrString text: String, to octets: inout [UInt8]) {
-        let isToken =
-            text.utf8.first.map { ASCII.isAlpha($0) || $0 == 0x2A } ?? false
-            && text.utf8.allSatisfy { Token.isTokenCharacter($0) || $0 == 0x3A || $0 == 0x2F }
+        var text = text
+        let isToken = text.withUTF8 { octets in
+            (octets.first.map { ASCII.isAlpha($0) || $0 == 0x2A } ?? false)
+                && octets.allSatisfy { Token.isTokenCharacter($0) || $0 == 0x3A || $0 == 0x2F }
+        }
         if isToken { octets.append(text) } else { append(string: text, to: &octets) }
     }
 

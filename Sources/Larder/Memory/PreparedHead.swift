@@ -31,10 +31,10 @@ package enum PreparedHead {
     package static func append(_ fields: Fields, to out: inout [UInt8]) {
         fields.forEachLine { name, spelling, value in
             if let name, ofThisHop.contains(name) { return }
-            out.append(contentsOf: spelling)
+            out.append(spelling)
             out.append(0x3A)
             out.append(0x20)
-            out.append(contentsOf: value)
+            out.append(value)
             appendLineEnd(to: &out)
         }
     }
@@ -46,7 +46,7 @@ package enum PreparedHead {
     package static func appendVia(_ fields: Fields, via: String, to out: inout [UInt8]) {
         out.append("Via: ")
         fields.forEach(.via) { value in
-            out.append(contentsOf: value)
+            out.append(value)
             out.append(", ")
         }
         out.append(via)

@@ -203,7 +203,7 @@ private struct Shard {
     func find(_ key: borrowing ResourceKey) -> Int? {
         guard var place = index[key.hash] else { return nil }
         while place >= 0 {
-            if queue[place].resource.key.bytes == key.bytes { return place }
+            if queue[place].resource.key == key { return place }
             place = queue[place].chain
         }
         return nil

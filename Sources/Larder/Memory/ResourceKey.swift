@@ -38,14 +38,14 @@ package struct ResourceKey: Sendable {
     ) {
         // While somebody keeps a copy, emptying makes new storage, a little larger each time.
         bytes.removeAll(keepingCapacity: bytes.capacity <= 1024)
-        withUnsafeBytes(of: service.bigEndian) { bytes.append(contentsOf: $0) }
-        bytes.append(contentsOf: partition.name.utf8)
+        withUnsafeBytes(of: service.bigEndian) { bytes.append($0) }
+        bytes.append(partition.name)
         bytes.append(0)
         urlStart = bytes.count
         if spelling.isEmpty {
-            url.withBytes { bytes.append(contentsOf: $0) }
+            url.withBytes { bytes.append($0) }
         } else {
-            url.withBytes(of: 0..<url.pathRange.lowerBound) { bytes.append(contentsOf: $0) }
+            url.withBytes(of: 0..<url.pathRange.lowerBound) { bytes.append($0) }
             bytes.append(contentsOf: spelling)
         }
         urlEnd = bytes.count
@@ -89,7 +89,9 @@ package struct ResourceKey: Sendable {
 }
 
 extension ResourceKey: Hashable {
-    package static func == (a: ResourceKey, b: ResourceKey) -> Bool { a.hash == b.hash && a.bytes == b.bytes }
+    package static func == (a: ResourceKey, b: ResourceKey) -> Bool {
+        a.hash == b.hash && a.bytes.withUnsafeBytes { left in b.bytes.withUnsafeBytes { ASCII.equal(left, $0) } }
+    }
     package func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 }
 

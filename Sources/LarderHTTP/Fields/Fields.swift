@@ -124,7 +124,9 @@ public struct Fields: Sendable {
     @usableFromInline
     mutating func append(_ name: FieldName, text: String) {
         append(name) { octets in
-            if text.utf8.allSatisfy({ $0 < 0x80 }) { return octets.append(text) }
+            var text = text
+            let isASCII = text.withUTF8 { $0.allSatisfy { $0 < 0x80 } }
+            if isASCII { return octets.append(text) }
             for scalar in text.unicodeScalars {
                 if scalar.value < 0x100 {
                     octets.append(UInt8(scalar.value))
@@ -137,7 +139,7 @@ public struct Fields: Sendable {
 
     /// Adds a line with a value of octets.
     public mutating func append(_ name: FieldName, bytes value: UnsafeRawBufferPointer) {
-        append(name) { $0.append(contentsOf: value) }
+        append(name) { $0.append(value) }
     }
 
     /// Adds a line whose value is what `write` appends.
@@ -146,9 +148,10 @@ public struct Fields: Sendable {
         bytes.append(name.spelling)
         let valueStart = bytes.count
         write(&bytes)
-        precondition(
-            !bytes[valueStart...].contains { $0 == 0x0D || $0 == 0x0A || $0 == 0 },
-            "a field value holds no CR, LF or NUL")
+        let isOneLine = bytes.withUnsafeBytes { all in
+            all[valueStart...].allSatisfy { $0 != 0x0D && $0 != 0x0A && $0 != 0 }
+        }
+        precondition(isOneLine, "a field value holds no CR, LF or NUL")
         appendLine(
             code: name.code, nameStart: nameStart, nameCount: valueStart - nameStart, valueStart: valueStart,
             valueCount: bytes.count - valueStart)
@@ -163,7 +166,7 @@ public struct Fields: Sendable {
     package var octetCount: Int { bytes.count }
 
     /// Adds octets that lines point into, or will.
-    mutating func appendOctets(_ octets: UnsafeRawBufferPointer) { bytes.append(contentsOf: octets) }
+    mutating func appendOctets(_ octets: UnsafeRawBufferPointer) { bytes.append(octets) }
 
     /// Adds a line whose octets are, or will be, where the offsets say.
     @inline(__always)
@@ -243,8 +246,8 @@ public struct Fields: Sendable {
 
     private mutating func appendLine(code: UInt8, spelling: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
         let start = bytes.count
-        bytes.append(contentsOf: spelling)
-        bytes.append(contentsOf: value)
+        bytes.append(spelling)
+        bytes.append(value)
         appendLine(
             code: code, nameStart: start, nameCount: spelling.count, valueStart: start + spelling.count,
             valueCount: value.count)

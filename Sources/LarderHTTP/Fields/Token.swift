@@ -19,6 +19,22 @@ package enum ASCII {
         return folded &- 0x61 < 6 ? folded &- 0x61 &+ 10 : nil
     }
 
+    /// Whether two runs of octets are equal, compared eight at a time.
+    package static func equal(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
+        guard a.count == b.count else { return false }
+        var position = 0
+        while position &+ 8 <= a.count {
+            let word = a.loadUnaligned(fromByteOffset: position, as: UInt64.self)
+            if word != b.loadUnaligned(fromByteOffset: position, as: UInt64.self) { return false }
+            position &+= 8
+        }
+        while position < a.count {
+            if a[position] != b[position] { return false }
+            position &+= 1
+        }
+        return true
+    }
+
     /// Whether two runs of octets are equal when ASCII letters are compared without case.
     package static func equalFolded(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
         guard a.count == b.count else { return false }

@@ -83,10 +83,10 @@ package enum MessageWriter {
         _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, to output: inout [UInt8]
     ) {
         guard isClean(name), isClean(value) else { return }
-        output.append(contentsOf: name)
+        output.append(name)
         output.append(0x3A)
         output.append(0x20)
-        output.append(contentsOf: value)
+        output.append(value)
         output.append(0x0D)
         output.append(0x0A)
     }

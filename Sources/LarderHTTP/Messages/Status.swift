@@ -27,9 +27,14 @@ public struct Status: Hashable, Sendable, RawRepresentable, ExpressibleByInteger
 
     /// The registered phrase, or the phrase of the class for others.
     public var phrase: String {
-        Status.phrases[rawValue]
-            ?? ["", "Informational", "Success", "Redirection", "Client Error", "Server Error"][
-                min(Int(rawValue / 100), 5)]
+        (100..<600).contains(rawValue) ? Status.all[Int(rawValue) - 100] : Status.classPhrase(rawValue)
+    }
+
+    /// The phrases of all codes from 100 to 599.
+    private static let all = (100..<600).map { phrases[$0] ?? classPhrase($0) }
+
+    private static func classPhrase(_ code: UInt16) -> String {
+        ["", "Informational", "Success", "Redirection", "Client Error", "Server Error"][min(Int(code / 100), 5)]
     }
 
     private static let phrases: [UInt16: String] = [

@@ -117,10 +117,11 @@ public struct TargetURI: Sendable {
     package var hostKind: HostKind { withBytes(of: hostRange) { URIHost.kind(ofNormalised: $0) } }
 
     /// Whether both have the same scheme, host and port.
-    @inlinable
     public func hasSameOrigin(as other: TargetURI) -> Bool {
-        pathStart == other.pathStart && scheme == other.scheme
-            && storage[..<Int(pathStart)].elementsEqual(other.storage[..<Int(pathStart)])
+        guard pathStart == other.pathStart, scheme == other.scheme, port == other.port else { return false }
+        return withBytes(of: 0..<Int(pathStart)) { origin in
+            other.withBytes(of: 0..<Int(pathStart)) { ASCII.equal(origin, $0) }
+        }
     }
 }
 

@@ -22,7 +22,7 @@ struct ForwardedRequest {
         var fields = Fields()
         // Room for a few more, among them what validators and the configuration add.
         fields.reserve(lines: head.fields.count + 6, octets: head.fields.octetCount + uri.count + via.utf8.count + 128)
-        fields.append(.host) { octets in uri.withBytes(of: uri.authorityRange) { octets.append(contentsOf: $0) } }
+        fields.append(.host) { octets in uri.withBytes(of: uri.authorityRange) { octets.append($0) } }
         let hop = HopByHop(head.fields, for: .forwardRequest)
         let unkeyed = UnkeyedFields()
         head.fields.forEachLine { name, spelling, value in

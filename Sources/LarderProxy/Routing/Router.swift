@@ -18,7 +18,7 @@ package struct KnownHost {
 
     fileprivate func isPlainlyOurs(_ fields: Fields, by router: Router) -> Bool {
         guard self.router === router else { return false }
-        return fields.withFirst(.host) { $0.elementsEqual(octets) } ?? false
+        return fields.withFirst(.host) { host in octets.withUnsafeBytes { ASCII.equal(host, $0) } } ?? false
     }
 }
 
