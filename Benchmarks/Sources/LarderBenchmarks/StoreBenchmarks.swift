@@ -44,7 +44,10 @@ extension Benchmark {
         let writer = store.beginWrite(
             key(number), variant: [], head: Samples.response, requestTime: time, responseTime: time, storedAt: time,
             expires: nil, expectedLength: Int64(size))
-        writer.append(ContentChunk([UInt8](repeating: UInt8(truncatingIfNeeded: number), count: size)))
+        // No two alike, as those would be stored once.
+        var content = [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: size)
+        withUnsafeBytes(of: number) { content.replaceSubrange(0..<8, with: $0) }
+        writer.append(ContentChunk(content))
         writer.finish()
     }
 

@@ -3,7 +3,7 @@ import LarderHTTP
 
 /// A change to the entities of one key, from when it is accepted until it is committed or given up.
 // @unchecked: everything that changes is reached only with the lock of the `WriteQueue` held, except that the writing
-// thread reads `change` while it is `committing`, when nobody changes it.
+// thread reads `change` and `isInFile` while it is `committing`, when nobody changes them.
 final class Operation: @unchecked Sendable {
     enum Change: Sendable {
         /// `blocks` are there if the content is a file.
@@ -28,6 +28,8 @@ final class Operation: @unchecked Sendable {
     var progress: Progress
     /// The octets of content it holds in memory.
     var cost: Int
+    /// Whether it writes content that is in its file.
+    var isInFile = false
     /// Removed, while it was being committed, by an operation on many entities that was accepted after it.
     var isHidden = false
     /// Reads that wait for the end of `spooling`.
@@ -51,6 +53,12 @@ final class Operation: @unchecked Sendable {
     /// Whether it writes an entity with that label.
     func writes(_ label: EntityLabel) -> Bool {
         if case .write(let record, _) = change { record.labels.contains(label) } else { false }
+    }
+
+    /// The content that it has in a file; nil for most.
+    var file: ContentReference? {
+        guard isInFile, case .write(let record, _) = change else { return nil }
+        return record.content
     }
 
     var isWrite: Bool {

@@ -168,16 +168,11 @@ final class StoreWriter {
     /// Does outside of the database what follows from a batch that is in it.
     private func settle(_ batch: WriteQueue.Batch, _ effects: EntityDatabase.Effects) {
         core.queue.committed(batch)
-        for operation in batch.operations {
-            guard case .write(let record, .some) = operation.change else { continue }
-            core.files.release(record.content.digest)
-            core.files.addSpooled(-record.content.length)
-        }
+        let files = batch.files
+        for file in files { letGo(of: file) }
         settle(effects)
-        for operation in batch.operations {
-            // Whether the write was done or not, the row decides whether the file stays.
-            if case .write(let record, .some) = operation.change { removeIfOrphan(record.content.digest) }
-        }
+        // Whether the write was done or not, the row decides whether the file stays.
+        for file in files { removeIfOrphan(file.digest) }
         for case .command(.checkOrphan(let digest)) in batch.items { removeIfOrphan(digest) }
     }
 
@@ -190,6 +185,12 @@ final class StoreWriter {
         }
         for digest in effects.freedFiles { removeIfOrphan(digest) }
         core.queue.forgetKeys(effects.lostKeys)
+    }
+
+    /// What becomes of a file is from now on a matter of the database.
+    private func letGo(of file: ContentReference) {
+        core.files.release(file.digest)
+        core.files.addSpooled(-file.length)
     }
 
     private func removeIfOrphan(_ digest: ContentDigest) {
@@ -282,13 +283,12 @@ final class StoreWriter {
     private func fail(_ batch: WriteQueue.Batch, _ failure: SQLiteFailure) {
         if failure.kind == .full { core.fitToDisk() }
         core.degrade(failure.description)
-        for operation in batch.operations {
-            guard case .write(let record, let blocks) = operation.change else { continue }
+        for operation in batch.operations where operation.isWrite {
             core.emit(.writeDropped(url: operation.key.url, reason: failure.description))
-            guard blocks != nil else { continue }
-            core.files.release(record.content.digest)
-            core.files.addSpooled(-record.content.length)
-            removeIfOrphan(record.content.digest)
+        }
+        for file in batch.files {
+            letGo(of: file)
+            removeIfOrphan(file.digest)
         }
         core.queue.failed(batch)
         // A log that is written back may make room; if that fails as well, nothing is lost.

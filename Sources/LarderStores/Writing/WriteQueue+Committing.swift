@@ -30,12 +30,15 @@ extension WriteQueue {
             let queued = state.items[state.head]
             switch queued.item {
             case .operation(let operation):
-                guard operation.progress == .queued else { break }
+                guard operation.progress == .queued else {
+                    if let file = operation.file { batch.unwanted.append(file) }
+                    break
+                }
                 operation.progress = .committing
                 batch.bytes += queued.bytes
                 batch.items.append(queued.item)
             case .command(.wipe(let removal)):
-                guard batch.items.isEmpty else { return .batch(batch) }
+                guard batch.items.isEmpty, batch.unwanted.isEmpty else { return .batch(batch) }
                 advance(&state)
                 return .wipe(removal)
             case .command(let command):

@@ -16,6 +16,11 @@ final class WriteQueue: Sendable {
         var items: [Item] = []
         /// The octets it will add to the database, roughly.
         var bytes = 0
+        /// Content of writes that came to nothing when their files were complete.
+        var unwanted: [ContentReference] = []
+
+        /// All content that lies in files and has waited for this.
+        var files: [ContentReference] { operations.compactMap(\.file) + unwanted }
 
         var operations: some Sequence<Operation> {
             items.lazy.compactMap { if case .operation(let operation) = $0 { operation } else { nil } }
@@ -131,6 +136,7 @@ final class WriteQueue: Sendable {
             }
             record.content = content
             operation.change = .write(record, blocks: blocks)
+            operation.isInFile = true
             operation.progress = .queued
             enqueue(.operation(operation), bytes: 0, in: &state)
             return (true, operation.readers)
