@@ -212,6 +212,13 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
         thread.store(0, ordering: .relaxed)
     }
 
+    /// Does what other threads have brought so far. To be called by libevent's callbacks only, before they start with
+    /// something that may have begun later.
+    func catchUp() {
+        collect()
+        runReady()
+    }
+
     /// Runs what is ready, and what that makes ready, for a few rounds; then the kernel is due again.
     private func runReady() {
         guard !ready.isEmpty else { return }

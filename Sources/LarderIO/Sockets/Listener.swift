@@ -103,6 +103,8 @@ package final class Listener {
                 return descriptor >= 0
             }
             if descriptor >= 0 {
+                // A client that was told something has changed, by another thread, is to find it changed.
+                executor.catchUp()
                 accepted(ByteStream(accepted: descriptor, on: executor, peer: peer, local: local))
                 continue
             }

@@ -22,6 +22,37 @@ struct EventLoopTests {
         #expect(seen.withLock { $0 } == Array(0..<1000))
     }
 
+    @Test func `what another thread has brought is done before what came over the network later`() async throws {
+        let loop = try EventLoop(name: "busy")
+        try loop.start()
+        defer { loop.stop() }
+        let socket = try ListeningSocket.tcp(.loopback(port: 0))[0]
+        let log = Lock<[String]>([])
+        let listener = try await run(on: loop) { loop in
+            Confined(
+                try Listener(socket, on: loop) { stream in
+                    log.withLock { $0.append("network") }
+                    stream.close()
+                })
+        }
+        let address = try await run(on: loop) { _ in listener.value.address }
+        var gate: [Int32] = [0, 0]
+        #expect(pipe(&gate) == 0)
+        let (exit, entrance) = (gate[0], gate[1])
+        loop.execute { _ in
+            var octet: UInt8 = 0
+            _ = read(exit, &octet, 1)
+        }
+        loop.execute { _ in log.withLock { $0.append("held up") } }
+        let peer = try ListenerTests.dial(address)
+        loop.execute { _ in log.withLock { $0.append("thread") } }
+        close(entrance)
+        #expect(peer.receive().isEmpty)
+        #expect(log.withLock { $0 } == ["held up", "thread", "network"])
+        close(exit)
+        _ = try await run(on: loop) { _ in listener.value.close() }
+    }
+
     @Test func `work given before the start runs after it`() async throws {
         let loop = try EventLoop(name: "late")
         let log = Lock<[String]>([])
