@@ -319,4 +319,24 @@ struct StoreConformanceTests {
             #expect(await store.read(key("never")).isEmpty)
         }
     }
+
+    @Test(arguments: [1, 40_000, 100_000])
+    func `content that somebody keeps in other pieces is stored as it was appended`(size: Int) async throws {
+        let directory = TemporaryDirectory()
+        let store = try openStore(directory)
+        let bytes = content("a", size)
+        for (name, kept) in [("same", [ContentChunk(bytes)]), ("cut", [ContentChunk(bytes.dropLast())]), ("none", [])] {
+            let writer = store.beginWrite(
+                key(name), variant: [], head: [], requestTime: Timestamp(seconds: 1),
+                responseTime: Timestamp(seconds: 1), storedAt: Timestamp(seconds: 1), expires: nil, expectedLength: nil,
+                labels: [])
+            for start in stride(from: 0, to: size, by: 9000) {
+                writer.append(ContentChunk(bytes[start..<min(start + 9000, size)]))
+            }
+            #expect(writer.finish(sharing: kept))
+            #expect(await writer.readBack(at: 0, count: 1)?.withBytes { Array($0) } == [bytes[0]])
+            #expect(await store.contents(key(name)) == [bytes])
+        }
+        await store.close()
+    }
 }

@@ -117,8 +117,9 @@ extension FlightRunner {
         let memory = launch.resource.memory
         let policy = policyAtLanding(of: stored)
         if policy == nil || isSuperseded(stored) { writer?.abort() }
-        let isStored = writer?.finish() ?? false
-        guard let whole else {
+        let chunks = whole.map { ContentChunk.coalesced($0) }
+        let isStored = writer?.finish(sharing: chunks ?? []) ?? false
+        guard let chunks else {
             // Once more, as it may have happened before the store heard of the entity.
             if isSuperseded(stored) {
                 context.storing?.remove(stored.variance, of: launch.resource, service: launch.service)
@@ -130,7 +131,6 @@ extension FlightRunner {
         }
         guard let policy else { return memory.retire(flight) }
         let judged = policy == launch.policy ? stored : stored.marked(stored.standing, policy: policy)
-        let chunks = ContentChunk.coalesced(whole)
         let length = chunks.reduce(0) { $0 + $1.count }
         let variant = Variant(
             stored: judged.complete(length: Int64(length), policy: policy),

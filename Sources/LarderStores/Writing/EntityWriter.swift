@@ -123,15 +123,24 @@ package final class EntityWriter: EntityWriting {
         commit(head: head, expires: expires, length: expectedLength)
     }
 
+    /// Declares the content complete.
+    ///
+    /// - Parameter content: the same octets in other pieces, which somebody keeps anyway.
+    package func finish(sharing content: [ContentChunk]) -> Bool {
+        commit(head: nil, expires: nil, length: expectedLength, sharing: content)
+    }
+
     /// Declares that no more content comes than was appended, fewer octets than expected: `head` says so.
     package func finishCut(head: [UInt8]) -> Bool { commit(head: head, expires: nil, length: nil) }
 
     /// - Parameter length: what it must be, if that is known.
-    private func commit(head: [UInt8]?, expires: Timestamp??, length: Int64?) -> Bool {
+    private func commit(
+        head: [UInt8]?, expires: Timestamp??, length: Int64?, sharing content: [ContentChunk] = []
+    ) -> Bool {
         var record = record
         if let head { record.head = head }
         if let expires { record.expires = expires }
-        switch end(length: length) {
+        switch end(length: length, sharing: content) {
         case .done: return true
         case .inline(let chunk, let held):
             return finishInline(record, chunk, held: held) || drop(record, because: .unavailable)
@@ -143,13 +152,16 @@ package final class EntityWriter: EntityWriting {
     }
 
     /// What is to be done at the end. The operation answers for what is in memory from here on.
-    private func end(length: Int64?) -> Ending {
+    private func end(length: Int64?, sharing content: [ContentChunk]) -> Ending {
         lock.withLock { state in
             if case .abandoned(let reason) = state.phase { return .abandoned(reason) }
             guard state.isOpen else { return .done }
             if let length, length != state.length { return .abandoned(.wrongLength) }
             guard case .gathering = state.phase else { return .file }
-            if state.chunks.count > 1 { state.chunks = [joined(state.chunks, length: Int(state.length))] }
+            if state.chunks.count > 1 {
+                let isShared = content.count == 1 && Int64(content[0].count) == state.length
+                state.chunks = isShared ? content : [joined(state.chunks, length: Int(state.length))]
+            }
             state.phase = .finished
             defer { state.held = 0 }
             return .inline(state.chunks.first, held: state.held)
