@@ -41,7 +41,10 @@ extension Benchmark {
                         out.removeAll(keepingCapacity: true)
                         out.append(contentsOf: variant.head)
                         PreparedHead.appendField("Age", number: Int64(index & 63), to: &out)
-                        PreparedHead.appendField("Cache-Status: Larder; hit; ttl=", digits: 60, to: &out)
+                        PreparedHead.appendField("Cache-Status", to: &out) {
+                            $0.append(contentsOf: "Larder; hit; ttl=".utf8)
+                            $0.append(decimal: Int64(60))
+                        }
                         PreparedHead.appendLineEnd(to: &out)
                         keep(out.count)
                     }
