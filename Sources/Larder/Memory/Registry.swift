@@ -234,10 +234,11 @@ private struct Shard {
         return dropped
     }
 
-    /// Drops Resources that keep nothing until the others take no more than `limit`.
+    /// Drops Resources that keep nothing when they take more than `limit`: some at once, as each is little.
     mutating func evictBlank(above limit: Int) -> [Removed] {
+        guard queue.blankCost > limit else { return [] }
         var dropped: [Removed] = []
-        while queue.blankCost > limit, let victim = queue.nextBlank(Shard.standing) {
+        while queue.blankCost > limit - limit / 16, let victim = queue.nextBlank(Shard.standing) {
             dropped.append(remove(victim, isEvicted: true))
         }
         return dropped
