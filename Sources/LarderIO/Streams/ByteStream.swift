@@ -181,9 +181,9 @@ package final class ByteStream {
 
     private func endWaits(_ end: WaitEnd) {
         endReading(end)
-        writer.end(end)
-        readerForRoom.end(end)
-        writerForInput.end(end)
+        writer.end(end).resume()
+        readerForRoom.end(end).resume()
+        writerForInput.end(end).resume()
     }
 
     /// Has `body` called on the loop, once, instead of a task resumed: with true when there is something to read, with
@@ -200,7 +200,7 @@ package final class ByteStream {
 
     @discardableResult
     private func endReading(_ end: WaitEnd) -> Bool {
-        guard let watcher else { return reader.end(end) }
+        guard let watcher else { return reader.end(end).resume() }
         self.watcher = nil
         watcher(end == .ready)
         return true
@@ -267,12 +267,12 @@ package final class ByteStream {
             if isWritable { return }
             try checkMayWait(operation)
             readerForRoom.arrive()
-            try check(await withUnsafeContinuation { readerForRoom.suspended($0) }, operation)
+            try check(await withUnsafeContinuation { readerForRoom.suspended($0).resume() }, operation)
         } else {
             if isReadable { return }
             try checkMayWait(operation)
             reader.arrive()
-            try check(await withUnsafeContinuation { reader.suspended($0) }, operation)
+            try check(await withUnsafeContinuation { reader.suspended($0).resume() }, operation)
         }
     }
 
@@ -282,12 +282,12 @@ package final class ByteStream {
             if isReadable { return }
             try checkMayWait(operation)
             writerForInput.arrive()
-            try check(await withUnsafeContinuation { writerForInput.suspended($0) }, operation)
+            try check(await withUnsafeContinuation { writerForInput.suspended($0).resume() }, operation)
         } else {
             if isWritable { return }
             try checkMayWait(operation)
             writer.arrive()
-            try check(await withUnsafeContinuation { writer.suspended($0) }, operation)
+            try check(await withUnsafeContinuation { writer.suspended($0).resume() }, operation)
         }
     }
 
@@ -317,7 +317,7 @@ package final class ByteStream {
         if kinds & EV_CLOSED != 0 { isPeerClosed = true }
         if kinds & (EV_READ | EV_CLOSED) != 0 {
             isReadable = true
-            writerForInput.end(.ready)
+            if tls != nil { writerForInput.end(.ready).resume() }
             let isAwaited = reader.isOccupied || watcher != nil
             if kinds & EV_CLOSED == 0, isAwaited, let onInputWhileWaiting, onInputWhileWaiting() {
                 // Taken; whoever waits goes on waiting.
@@ -332,8 +332,8 @@ package final class ByteStream {
         // A callback above may have closed the stream; then there is no writer left.
         if kinds & EV_WRITE != 0 {
             isWritable = true
-            readerForRoom.end(.ready)
-            writer.end(.ready)
+            if tls != nil { readerForRoom.end(.ready).resume() }
+            writer.end(.ready).resume()
         }
     }
 

@@ -29,26 +29,41 @@ struct Waiter {
         state = .arriving
     }
 
-    mutating func suspended(_ continuation: UnsafeContinuation<WaitEnd, Never>) {
+    /// Takes in the suspended task, which is to be resumed if its wait has ended meanwhile.
+    mutating func suspended(_ task: UnsafeContinuation<WaitEnd, Never>) -> Ended {
         if case .ended(let end) = state {
             state = .nobody
-            continuation.resume(returning: end)
-        } else {
-            state = .waiting(continuation)
+            return Ended(end: end, wasOccupied: true, task: task)
         }
+        state = .waiting(task)
+        return Ended(end: .ready, wasOccupied: false, task: nil)
     }
 
-    /// Ends the wait. False if nobody waits.
-    @discardableResult
-    mutating func end(_ end: WaitEnd) -> Bool {
+    /// Ends the wait. Whom to resume is answered and not done: so nothing else runs while the waiter is changed, which
+    /// the compiler would otherwise have watched each time.
+    mutating func end(_ end: WaitEnd) -> Ended {
         switch state {
-        case .nobody: return false
+        case .nobody: return Ended(end: end, wasOccupied: false, task: nil)
         case .arriving: state = .ended(end)
         case .ended: break
-        case .waiting(let continuation):
+        case .waiting(let task):
             state = .nobody
-            continuation.resume(returning: end)
+            return Ended(end: end, wasOccupied: true, task: task)
         }
-        return true
+        return Ended(end: end, wasOccupied: true, task: nil)
+    }
+
+    /// What the end of a wait comes to.
+    struct Ended {
+        fileprivate let end: WaitEnd
+        fileprivate let wasOccupied: Bool
+        fileprivate let task: UnsafeContinuation<WaitEnd, Never>?
+
+        /// Resumes the task that waited. False if nobody did.
+        @discardableResult
+        func resume() -> Bool {
+            task?.resume(returning: end)
+            return wasOccupied
+        }
     }
 }
