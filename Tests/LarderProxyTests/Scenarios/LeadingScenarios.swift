@@ -110,7 +110,8 @@ struct LeadingScenarios {
         }
     }
 
-    @Test func `content that is malformed behind its head is an error that says so, and nothing is kept`() async throws {
+    @Test func `content that is malformed behind its head is an error that says so, and nothing is kept`() async throws
+    {
         try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
             try await client.get(scene.url("/a"))

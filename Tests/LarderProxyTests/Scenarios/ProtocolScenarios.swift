@@ -234,7 +234,8 @@ struct ProtocolScenarios {
             let client = try await scene.client()
             try await client.get(scene.url("/a"))
             let request = try await scene.origin.request()
-            try await request.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\(Self.fresh)\r\n\r\n5\r\n01234\r\n")
+            try await request.write(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\(Self.fresh)\r\n\r\n5\r\n01234\r\n")
             let first = try await client.head()
             #expect(first["Content-Length"] == nil)
             try await request.write("3\r\n567\r\n0\r\n\r\n")
