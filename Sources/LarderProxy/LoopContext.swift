@@ -220,6 +220,9 @@ final class LoopContext {
         upstream.drain()
     }
 
-    /// Ends what is left.
-    func closeAll() { connections.all.forEach { $0.abort() } }
+    /// Ends what is left: connections, and the loads that may go on in the tasks of some that have left.
+    func closeAll() {
+        connections.all.forEach { $0.abort() }
+        ticker.cancelAll()
+    }
 }

@@ -58,6 +58,9 @@ final class LoadTicker {
 
     func end(_ flight: Flight) { loads[ObjectIdentifier(flight)] = nil }
 
+    /// Has all loads cancelled that are under way.
+    func cancelAll() { loads.values.forEach { $0.flight.cancel() } }
+
     /// Begins to look, if there is anything to look at and anybody to tell.
     func wake() {
         guard timer == nil, !loads.isEmpty, feed.isHeard else { return }

@@ -94,8 +94,9 @@ struct LifeScenarios {
         }
     }
 
-    @Test func `an exchange that does not end is ended when its time is up`() async throws {
-        try await Scenario.run { (scene) async throws in
+    @Test(arguments: [.milliseconds(50), .seconds(3600)] as [Duration])
+    func `an exchange that does not end is ended when its time is up`(abandon: Duration) async throws {
+        try await Scenario.run({ settings, _ in settings.timeouts.abandon = abandon }) { (scene) async throws in
             let busy = try await scene.client()
             try await busy.get(scene.url("/a"))
             let request = try await scene.origin.request()
