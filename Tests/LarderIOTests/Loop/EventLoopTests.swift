@@ -36,20 +36,23 @@ struct EventLoopTests {
                 })
         }
         let address = try await run(on: loop) { _ in listener.value.address }
-        var gate: [Int32] = [0, 0]
-        #expect(pipe(&gate) == 0)
-        let (exit, entrance) = (gate[0], gate[1])
+        var (gate, bell): ([Int32], [Int32]) = ([0, 0], [0, 0])
+        #expect(pipe(&gate) == 0 && pipe(&bell) == 0)
+        let (exit, entrance, ringing, hearing) = (gate[0], gate[1], bell[1], bell[0])
+        defer { for descriptor in [exit, ringing, hearing] { close(descriptor) } }
         loop.execute { _ in
             var octet: UInt8 = 0
+            _ = write(ringing, &octet, 1)
             _ = read(exit, &octet, 1)
         }
+        var octet: UInt8 = 0
+        #expect(read(hearing, &octet, 1) == 1)
         loop.execute { _ in log.withLock { $0.append("held up") } }
         let peer = try ListenerTests.dial(address)
         loop.execute { _ in log.withLock { $0.append("thread") } }
         close(entrance)
         #expect(peer.receive().isEmpty)
         #expect(log.withLock { $0 } == ["held up", "thread", "network"])
-        close(exit)
         _ = try await run(on: loop) { _ in listener.value.close() }
     }
 
