@@ -2,7 +2,6 @@
 
 import Larder
 import LarderHTTP
-import LarderUpstream
 
 /// The content of a load's response as one client reads it: along with others, or, where all of it came with its
 /// head, from what is here. Confined to the client's loop.

@@ -53,12 +53,7 @@ struct CollapsingScenarios {
 
     @Test func `when the client that came first leaves, the others still get all`() async throws {
         try await Scenario.run { (scene) async throws in
-            let leader = try await scene.client("the leader")
-            try await leader.get(scene.url("/a"))
-            let request = try await scene.origin.request()
-            let follower = try await scene.client("the follower")
-            try await follower.get(scene.url("/a"))
-            try await eventually("both wait") { scene.interest(in: "/a") == 2 }
+            let (leader, follower, request) = try await scene.twoClients()
             try await request.send("HTTP/1.1 200 OK", "Content-Length: 10", Self.fresh, content: "01234")
             try await leader.hasReceived(100)
             await leader.close()

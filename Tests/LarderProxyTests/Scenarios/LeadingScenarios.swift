@@ -13,12 +13,7 @@ struct LeadingScenarios {
         async throws
     {
         try await Scenario.run({ settings, _ in settings.log.access = true }) { (scene) async throws in
-            let leader = try await scene.client("the leader")
-            try await leader.get(scene.url("/a"))
-            let request = try await scene.origin.request()
-            let follower = try await scene.client("the follower")
-            try await follower.get(scene.url("/a"))
-            try await eventually("both wait") { scene.interest(in: "/a") == 2 }
+            let (leader, follower, request) = try await scene.twoClients()
             await leader.close()
             try await eventually("its line is there") { scene.log.values.contains { $0.contains("outcome=aborted") } }
             #expect(scene.interest(in: "/a") == 1)
@@ -47,12 +42,7 @@ struct LeadingScenarios {
 
     @Test func `each hears interim responses once, whoever runs the load`() async throws {
         try await Scenario.run { (scene) async throws in
-            let leader = try await scene.client("the leader")
-            try await leader.get(scene.url("/a"))
-            let request = try await scene.origin.request()
-            let follower = try await scene.client("the follower")
-            try await follower.get(scene.url("/a"))
-            try await eventually("both wait") { scene.interest(in: "/a") == 2 }
+            let (leader, follower, request) = try await scene.twoClients()
             try await request.write("HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n")
             try await leader.hasReceived(10)
             try await request.write("HTTP/1.1 103 Early Hints\r\nLink: </b.css>\r\n\r\n")
@@ -71,12 +61,7 @@ struct LeadingScenarios {
         async throws
     {
         try await Scenario.run { (scene) async throws in
-            let leader = try await scene.client("the leader", isHeld: true)
-            try await leader.get(scene.url("/a"))
-            let request = try await scene.origin.request()
-            let follower = try await scene.client("the follower")
-            try await follower.get(scene.url("/a"))
-            try await eventually("both wait") { scene.interest(in: "/a") == 2 }
+            let (leader, follower, request) = try await scene.twoClients(isFirstHeld: true)
             // More than the kernel holds for one who does not read.
             let filling = String(repeating: "x", count: 30_000)
             let count = 31
@@ -121,5 +106,18 @@ struct LeadingScenarios {
             #expect(response.status == 502)
             #expect(scene.resource("/a")?.memory.snapshot.variants.isEmpty == true)
         }
+    }
+}
+
+extension Scenario {
+    /// Two clients that wait for `/a`, the one that came first and the other, and the request they cause.
+    func twoClients(isFirstHeld: Bool = false) async throws -> (first: Wire, second: Wire, request: OriginRequest) {
+        let first = try await client("the leader", isHeld: isFirstHeld)
+        try await first.get(url("/a"))
+        let request = try await origin.request()
+        let second = try await client("the follower")
+        try await second.get(url("/a"))
+        try await eventually("both wait") { interest(in: "/a") == 2 }
+        return (first, second, request)
     }
 }
