@@ -26,7 +26,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-structured-headers", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
-        .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
     ],
     targets: [
         .target(
@@ -47,6 +46,9 @@ let package = Package(
         .target(
             name: "CZstd",
             linkerSettings: [.linkedLibrary("zstd")]),
+        .target(
+            name: "CYAML",
+            linkerSettings: [.linkedLibrary("yaml")]),
         .target(
             name: "CJq",
             linkerSettings: [.linkedLibrary("jq")]),
@@ -107,11 +109,10 @@ let package = Package(
         .target(
             name: "LarderCLI",
             dependencies: [
-                "Larder", "LarderHTTP", "LarderIO", "LarderRules", "LarderStores", "LarderUpstream", "LarderProxy",
-                "LarderAdmin", "LarderTransformers",
+                "CYAML", "Larder", "LarderHTTP", "LarderIO", "LarderRules", "LarderStores", "LarderUpstream",
+                "LarderProxy", "LarderAdmin", "LarderTransformers",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "Yams", package: "Yams"),
             ],
             swiftSettings: swiftSettings),
         .executableTarget(

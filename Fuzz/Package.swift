@@ -23,7 +23,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-structured-headers", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
-        .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
     ],
     targets: [
         .target(
@@ -65,7 +64,7 @@ let package = Package(
             swiftSettings: settings),
         // Of the command line, what reads the configuration.
         .target(
-            name: "LarderConfiguration", dependencies: ["LarderProxy", "Larder", "LarderHTTP", "Yams"],
+            name: "LarderConfiguration", dependencies: ["CYAML", "LarderProxy", "Larder", "LarderHTTP"],
             swiftSettings: testable),
         .executableTarget(
             name: "LarderFuzz",

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Foundation
 import Larder
 import LarderHTTP
 
@@ -66,11 +65,11 @@ struct OverrideCommand: ParsableCommand {
     }
 
     private func readInput() throws -> [UInt8] {
-        let data = try FileHandle.standardInput.read(upToCount: OverrideCommand.limit + 1) ?? Data()
-        guard data.count <= OverrideCommand.limit else {
-            throw CommandFailure("the content is longer than 1 MiB", advice: "override with less")
+        do {
+            return try BoundedFile.readInput(limit: OverrideCommand.limit)
+        } catch {
+            throw CommandFailure("cannot read the content from standard input: \(error)")
         }
-        return Array(data)
     }
 }
 

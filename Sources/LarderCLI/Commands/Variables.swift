@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Foundation
 import LarderHTTP
 
 /// `larder variable`
@@ -52,11 +51,11 @@ struct SetVariable: ParsableCommand {
     }
 
     private func readInput() throws -> [UInt8] {
-        let limit = 16 << 10
-        let data = try FileHandle.standardInput.read(upToCount: limit + 1) ?? Data()
-        guard data.count <= limit else {
-            throw CommandFailure("the value is longer than 16 KiB", advice: "a value is one line of at most 8 KiB")
+        do {
+            return try BoundedFile.readInput(limit: 16 << 10)
+        } catch {
+            throw CommandFailure(
+                "cannot read the value from standard input: \(error)", advice: "a value is one line of at most 8 KiB")
         }
-        return Array(data)
     }
 }

@@ -36,6 +36,13 @@ enum BoundedFile {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
         guard descriptor >= 0 else { throw Failure(code: errno) }
         defer { close(descriptor) }
+        return try read(descriptor, limit: limit)
+    }
+
+    /// The octets of standard input.
+    static func readInput(limit: Int) throws(Failure) -> [UInt8] { try read(STDIN_FILENO, limit: limit) }
+
+    private static func read(_ descriptor: Int32, limit: Int) throws(Failure) -> [UInt8] {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 64 << 10)
         while true {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderHTTP
 import LarderProxy
 import Testing
 
@@ -173,6 +174,40 @@ struct SettingsLoaderTests {
             """
         ).settings()
         #expect(settings.services[1].configure[0].headers.count == 1)
+    }
+
+    @Test func `a map takes over the entries of those it merges, its own first and then the earlier ones`() throws {
+        let settings = try ConfigurationFixture(
+            """
+            services:
+              a: &a { baseURL: "http://a/", mount: /first/, privacy: private }
+              b: { <<: *a, baseURL: "http://b/", mount: /second/ }
+              c: { <<: [{ mount: /third/ }, *a], baseURL: "http://c/" }
+            """
+        ).settings()
+        #expect(settings.services.map { $0.baseURL.target.string } == ["http://a/", "http://b/", "http://c/"])
+        #expect(settings.services.map(\.mount) == ["/first/", "/second/", "/third/"])
+        #expect(settings.services.map(\.privacy) == [.private, .private, .private])
+    }
+
+    @Test(arguments: [("a: { <<: x }\n", 10), ("a: { <<: [{}, x] }\n", 15)])
+    func `only maps can be merged`(yaml: String, column: Int) throws {
+        let problem = try #require(try ConfigurationFixture(yaml).problems().first)
+        #expect((problem.line, problem.column) == (1, column))
+        #expect(problem.found == "text that is not YAML (`<<` with what is no map)")
+    }
+
+    @Test func `merges that multiply are refused`() throws {
+        let entries = (0..<300).map { "k\($0): 1" }.joined(separator: ", ")
+        let yaml = "a: &a { \(entries) }\n" + (0..<400).map { "b\($0): { <<: *a }\n" }.joined()
+        let problem = try #require(try ConfigurationFixture(yaml).problems().first)
+        #expect(problem.found == "text that is not YAML (more than 100000 merged entries)")
+    }
+
+    @Test func `an alias cannot stand for the value it is in`() throws {
+        let problem = try #require(try ConfigurationFixture("a: &a [*a]\n").problems().first)
+        #expect((problem.line, problem.column) == (1, 8))
+        #expect(problem.found == "text that is not YAML (found undefined alias)")
     }
 
     @Test func `aliases that multiply are refused`() throws {
