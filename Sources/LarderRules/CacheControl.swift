@@ -64,6 +64,9 @@ package enum CacheControl {
 }
 
 extension CacheControl.Request {
+    /// Whether the client wants the origin asked whatever is known about it: someone pressed Reload.
+    package var bypassesBackoff: Bool { noCache || maxAge == .zero }
+
     /// Reads the directives of a request. `Pragma` counts only where there is no `Cache-Control` at all.
     package init(_ fields: Fields) {
         var parsed = CacheControl.Request()

@@ -32,8 +32,9 @@ package struct UpstreamRequest {
     package var allowsAddress: (SocketAddress) -> Bool
     /// Whether it is for a resource of a service, so that what its origin answers says something about the others.
     package var isDescribed = true
-    /// Whether its client wants the origin asked even if that has failed lately.
-    package var insists = false
+    /// Whether the origin is asked even if that has failed lately, or the origin wants to be left alone: its client
+    /// says so, or it changes something.
+    package var bypassesBackoff = false
     package var onInterim: (ResponseHead) async throws -> Void = { _ in }
     package let abort: UpstreamAbort
 

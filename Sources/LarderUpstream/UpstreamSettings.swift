@@ -26,7 +26,7 @@ package struct UpstreamSettings: Sendable {
     /// When an origin that fails is left alone.
     package var breaker = BreakerLimits()
     /// The longest that an origin is left alone because it asked for it.
-    package var retryAfterLimit = Duration.seconds(3_600)
+    package var retryAfterLimit = Duration.seconds(60)
     package var parseLimits = ParseLimits()
     package var tls: TLSClientContext
 

@@ -74,7 +74,7 @@ struct OriginHealthTests {
         Case("a late failure during the probe", opened + [.pass(1), .admit, .fail(nil)], "held 1.0"),
         Case(
             "an old probe's failure", opened + [.pass(1), .admit, .pass(1), .admit, .fail(nil, probe: 1)], "held 1.0"),
-        Case("who insists does not wait", opened + [.insist], "held 1.0"),
+        Case("who has it asked in any case does not wait", opened + [.insist], "held 1.0"),
         Case("after it closed, it counts from the beginning", opened + [.answer, .fail(nil), .fail(nil)], "pass"),
         Case("after it closed, it opens shortly", opened + [.pass(1), .admit, .answer] + opened, "held 1.0"),
     ])
@@ -86,16 +86,16 @@ struct OriginHealthTests {
             case .fail(let subject, let probe):
                 _ = circuit.failed(subject: subject, probe: probe, now: now, limits: Self.limits)
             case .answer: _ = circuit.answered()
-            case .admit: _ = circuit.admit(insists: false, now: now, limits: Self.limits)
+            case .admit: _ = circuit.admit(bypassesBackoff: false, now: now, limits: Self.limits)
             case .insist:
-                let verdict = circuit.admit(insists: true, now: now, limits: Self.limits)
+                let verdict = circuit.admit(bypassesBackoff: true, now: now, limits: Self.limits)
                 #expect(verdict == .probe(1))
             case .withdraw(let probe): circuit.withdrawn(probe: probe, now: now)
             case .pass(let seconds): now += Int64(seconds * Double(Self.second))
             }
         }
         let shown = circuit.heldUntil(now: now, limits: Self.limits)
-        let verdict = circuit.admit(insists: false, now: now, limits: Self.limits)
+        let verdict = circuit.admit(bypassesBackoff: false, now: now, limits: Self.limits)
         switch verdict {
         case .pass: #expect(`case`.verdict == "pass")
         case .probe: #expect(`case`.verdict == "probe")
@@ -115,7 +115,7 @@ struct OriginHealthTests {
         var open = Circuit()
         for _ in 0..<3 { _ = open.failed(subject: nil, probe: nil, now: 0, limits: Self.limits) }
         #expect(!open.isClosed)
-        let verdict = open.admit(insists: false, now: 0, limits: off)
+        let verdict = open.admit(bypassesBackoff: false, now: 0, limits: off)
         #expect(verdict == .pass)
     }
 
@@ -124,6 +124,12 @@ struct OriginHealthTests {
     static let anna = OriginHealth.Ask(credentials: 1, resource: 10)
     static let annaElsewhere = OriginHealth.Ask(credentials: 1, resource: 11)
     static let ben = OriginHealth.Ask(credentials: 2, resource: 10)
+    /// For which resources that ask at once are enough.
+    static let hasty: BreakerLimits = {
+        var limits = OriginHealthTests.limits
+        limits.persistence = 0
+        return limits
+    }()
 
     @Test(arguments: [
         (503, true, true, true), (429, true, true, false), (403, true, true, false),
@@ -133,7 +139,7 @@ struct OriginHealthTests {
     ) {
         var health = OriginHealth()
         let status = Status(status)
-        let result1 = health.paused(Self.anna, status: status, until: 100, now: 0)
+        let result1 = health.pleaded(Self.anna, status: status, until: 100)
         #expect(result1)
         for (ask, waits) in [(Self.anna, anna), (Self.annaElsewhere, annaElsewhere), (Self.ben, ben)] {
             let expected: OriginHealth.Verdict =
@@ -153,10 +159,10 @@ struct OriginHealthTests {
         func unclaimed(_ credentials: Int, _ resource: Int) -> OriginHealth.Ask {
             OriginHealth.Ask(credentials: credentials, resource: resource, isDescribed: false)
         }
-        _ = health.paused(unclaimed(1, 10), status: 503, until: 100, now: 0)
+        _ = health.pleaded(unclaimed(1, 10), status: 503, until: 100)
         let result4 = health.admit(unclaimed(1, 10), now: 1, limits: Self.limits)
         #expect(result4 != .pass)
-        let result5 = health.admit(unclaimed(1, 11), now: 1, limits: Self.limits)
+        let result5 = health.admit(unclaimed(1, 14), now: 1, limits: Self.limits)
         #expect(result5 == .pass)
         let result6 = health.admit(unclaimed(2, 10), now: 1, limits: Self.limits)
         #expect(result6 == .pass)
@@ -164,26 +170,40 @@ struct OriginHealthTests {
         for resource in 0..<9 {
             _ = health.ended(.troubled, unclaimed(1, resource), probe: nil, now: 1, limits: Self.limits)
         }
-        let result7 = health.admit(unclaimed(1, 12), now: 1, limits: Self.limits)
+        let result7 = health.admit(unclaimed(1, 15), now: 1, limits: Self.limits)
         #expect(result7 == .pass)
     }
 
     @Test func `what is asked for first is news, and a shorter word does not shorten it`() {
         var health = OriginHealth()
-        let result8 = health.paused(Self.anna, status: 503, until: 100, now: 0)
+        let result8 = health.pleaded(Self.anna, status: 503, until: 100)
         #expect(result8)
-        let result9 = health.paused(Self.ben, status: 503, until: 50, now: 0)
+        let result9 = health.paused(Self.ben, status: 503, until: 50, now: 0, limits: Self.hasty)
         #expect(!result9)
         #expect(health.pausedUntil(now: 0) == 100)
-        let result10 = health.paused(Self.ben, status: 503, until: 300, now: 200)
+        #expect(health.isPaused(now: 99))
+        #expect(!health.isPaused(now: 100))
+        let result10 = health.pleaded(Self.ben, status: 503, until: 300, now: 200)
         #expect(result10)
+    }
+
+    @Test func `the number of those who ask is bounded`() {
+        var health = OriginHealth()
+        for number in 1...1000 {
+            _ = health.paused(
+                OriginHealth.Ask(credentials: 1, resource: number), status: 503, until: 1000, now: 0,
+                limits: Self.limits)
+        }
+        #expect(health.pauses.count <= OriginHealth.pauseLimit)
+        #expect(!health.isPaused(now: 0))
     }
 
     @Test func `the number of those who wait is bounded`() {
         var health = OriginHealth()
         for number in 1...1000 {
             _ = health.paused(
-                OriginHealth.Ask(credentials: number, resource: 0), status: 429, until: Int64(number), now: 0)
+                OriginHealth.Ask(credentials: number, resource: 0), status: 429, until: Int64(number), now: 0,
+                limits: Self.limits)
         }
         #expect(health.pauses.count == OriginHealth.pauseLimit)
         #expect(health.pausedUntil(now: 0) == 1000)
@@ -199,5 +219,17 @@ struct OriginHealthTests {
     ])
     func `failures count by what they say about the origin`(code: UpstreamError.Code, outcome: OriginHealth.Outcome) {
         #expect(UpstreamError(code, "").outcome == outcome)
+    }
+}
+
+extension OriginHealth {
+    /// As many resources as it takes ask to be left alone, that of `ask` last. What the last of them came to.
+    fileprivate mutating func pleaded(_ ask: Ask, status: Status, until: Int64, now: Int64 = 0) -> Bool {
+        for number in 1..<Self.pleaLimit {
+            var other = ask
+            other.resource += number
+            _ = paused(other, status: status, until: until, now: now, limits: OriginHealthTests.hasty)
+        }
+        return paused(ask, status: status, until: until, now: now, limits: OriginHealthTests.hasty)
     }
 }

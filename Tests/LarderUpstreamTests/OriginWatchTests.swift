@@ -50,6 +50,17 @@ struct OriginWatchTests {
             watch.answered(request, status: status, pause: pause, ticket: ticket, limits: limits, now: now)
         }
 
+        /// Each of the resources asks to be left alone, within a second and a bit.
+        mutating func plead(
+            _ targets: [String], key: String? = nil, _ status: Status, pause: Duration
+        ) {
+            for target in targets {
+                answer(request("api.example", target, key: key), status, pause: pause)
+                now += 500_000_000
+            }
+            now -= 500_000_000
+        }
+
         var report: [OriginReport] { watch.report(limits: limits, now: now) }
     }
 
@@ -74,11 +85,11 @@ struct OriginWatchTests {
             bench.events.values == [.stopped(origin, error: "connection_refused: No."), .recovered(origin)])
     }
 
-    @Test func `one who insists is let through, and alone`() {
+    @Test func `one who has the origin asked in any case is let through, and alone`() {
         let bench = Bench()
         for _ in 0..<2 { bench.fail(bench.request()) }
         var insisting = bench.request()
-        insisting.insists = true
+        insisting.bypassesBackoff = true
         #expect(bench.error(insisting) == nil)
         #expect(bench.error(insisting)?.hold?.reason == .circuitOpen)
     }
@@ -94,14 +105,14 @@ struct OriginWatchTests {
 
     @Test func `what one client was told counts for all who share the quota, and is told once`() {
         var bench = Bench()
-        bench.answer(bench.request(key: "anna"), 429, pause: .seconds(30))
-        for target in ["/a", "/b"] {
+        bench.plead(["/x", "/y", "/z"], key: "anna", 429, pause: .seconds(30))
+        for target in ["/a", "/b", "/x"] {
             let held = bench.error(bench.request("api.example", target, key: "anna"))
             #expect(held?.status == 429)
             #expect(held?.hold?.seconds == 30)
         }
         #expect(bench.error(bench.request(key: "ben")) == nil)
-        bench.answer(bench.request(key: "ben"), 503, pause: .seconds(60))
+        bench.plead(["/x", "/y", "/z"], key: "ben", 503, pause: .seconds(60))
         #expect(bench.error(bench.request(key: "carl"))?.status == 503)
         #expect(bench.report.map(\.state) == [.paused])
         #expect(bench.report.first?.pausedFor == .seconds(60))
@@ -110,6 +121,54 @@ struct OriginWatchTests {
         #expect(bench.report.isEmpty)
         bench.answer(bench.request(key: "carl"))
         #expect(bench.error(bench.request(key: "anna")) == nil)
+    }
+
+    @Test(arguments: [429, 503])
+    func `one URL that asks to be left alone takes the origin from nobody else`(status: Int) {
+        var bench = Bench()
+        for _ in 0..<9 {
+            bench.answer(bench.request(), Status(status), pause: .seconds(3_600))
+            bench.now += 1_000_000_000
+        }
+        #expect(bench.error(bench.request())?.hold?.reason == .retryAfter)
+        #expect(bench.error(bench.request("api.example", "/b")) == nil)
+        #expect(bench.error(bench.request(key: "ben")) == nil)
+        #expect(bench.events.values.isEmpty)
+        #expect(bench.report.map(\.state) == [.closed])
+        #expect(bench.report.first?.pausedFor != nil)
+    }
+
+    @Test func `several URLs speak for the origin, unless it answers between them or they all come at once`() {
+        var bench = Bench()
+        bench.plead(["/a", "/b"], 503, pause: .seconds(60))
+        bench.answer(bench.request("api.example", "/works"))
+        bench.plead(["/c", "/d"], 503, pause: .seconds(60))
+        #expect(bench.error(bench.request("api.example", "/e")) == nil)
+        bench.now += 500_000_000
+        for target in ["/f", "/g", "/h"] {
+            bench.answer(bench.request("api.example", target), 503, pause: .seconds(60))
+        }
+        #expect(bench.error(bench.request("api.example", "/e"))?.hold?.reason == .retryAfter)
+
+        let burst = Bench()
+        for target in ["/a", "/b", "/c", "/d"] {
+            burst.answer(burst.request("api.example", target), 503, pause: .seconds(60))
+        }
+        #expect(burst.error(burst.request("api.example", "/e")) == nil)
+    }
+
+    @Test func `who has the origin asked in any case need not wait for it, and ends the wait when it answers`() {
+        var bench = Bench()
+        bench.plead(["/a", "/b", "/c"], 503, pause: .seconds(60))
+        var reload = bench.request("api.example", "/a")
+        reload.bypassesBackoff = true
+        #expect(bench.watch.hold(on: reload, limits: bench.limits, now: bench.now) == nil)
+        bench.answer(reload, 503, pause: .seconds(60))
+        #expect(bench.error(bench.request("api.example", "/e")) != nil)
+        bench.answer(reload, 200)
+        for target in ["/e", "/a"] { #expect(bench.error(bench.request("api.example", target)) == nil) }
+        // The other URLs spoke for themselves as well.
+        #expect(bench.error(bench.request("api.example", "/b")) != nil)
     }
 
     @Test func `gateway errors of one URL stop nothing, those of several do when they last`() {

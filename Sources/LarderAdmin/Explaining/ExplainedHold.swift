@@ -23,12 +23,8 @@ enum ExplainedHold {
             case .retryAfter: "The origin has asked to be left alone (\(hold.status.map { "\($0)" } ?? "429"))"
             }
         let again = "It is asked again from \(TimeText.iso(situation.now + hold.remaining)) on."
-        let advice =
-            switch hold.reason {
-            case .circuitOpen:
-                [again, "To have it asked at once: send `Cache-Control: no-cache`, or `larder load URL`."]
-            case .retryAfter: [again, "`upstream.retryAfterLimit` bounds how long its word counts."]
-            }
+        var advice = [again, "To have it asked at once: send `Cache-Control: no-cache`, or `larder load URL`."]
+        if hold.reason == .retryAfter { advice.append("`upstream.retryAfterLimit` bounds how long its word counts.") }
         if case .serve(_, let ttl, _)? = stale {
             let status = CacheStatus(.hit, ttl: ttl, detail: hold.reason.rawValue)
             return (

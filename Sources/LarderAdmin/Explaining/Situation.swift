@@ -54,7 +54,7 @@ struct Situation: Sendable {
             fields: fields, now: proxy.now)
         content = subject.content
         rewriting = subject.rewriting
-        hold = proxy.hold(on: subject, fields: fields)
+        hold = proxy.hold(on: subject, method: method, fields: fields)
         let mode = proxy.offlineMode(service, configuration)
         isOffline = mode == .on || mode == .auto && proxy.isOutOfReach(uri, service)
         let key = subject.key(in: partition)

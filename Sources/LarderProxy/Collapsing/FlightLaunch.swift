@@ -32,7 +32,7 @@ final class FlightLaunch {
     /// Whether others may read along: not when the request asks for what only its client can use.
     let isJoinable: Bool
     /// Whether whoever asks wants the origin asked even if that has failed lately.
-    var insists = false
+    var bypassesBackoff = false
     /// Which addresses the client may reach.
     let allowsAddress: (SocketAddress) -> Bool
 
@@ -99,7 +99,7 @@ final class FlightLaunch {
             // Parts of what the origin sent are no parts of what a pipeline makes of it.
             completing: configuration.mayTransform ? nil : parts, isBackground: isBackground,
             isJoinable: isJoinable, from: exchange.reach)
-        insists = !isBackground && CacheControl.Request(exchange.head.fields).insists
+        bypassesBackoff = !isBackground && CacheControl.Request(exchange.head.fields).bypassesBackoff
     }
 
     /// The load that an operator asks for.

@@ -136,7 +136,7 @@ final class FlightRunner {
             origin: Origin(launch.uri), head: request ?? launch.request, parent: launch.service.parent(launch.uri),
             allowsAddress: launch.allowsAddress, abort: abort)
         inbound.isDescribed = launch.service.base != nil
-        inbound.insists = launch.insists
+        inbound.bypassesBackoff = launch.bypassesBackoff
         if let content = launch.content { inbound.content = .octets(content) }
         inbound.onInterim = { [self] in announce(interim: $0) }
         let sender = launch.sender

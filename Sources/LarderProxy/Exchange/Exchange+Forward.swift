@@ -79,7 +79,8 @@ extension Exchange {
             origin: Origin(uri), head: forwarded, parent: service.parent(uri),
             allowsAddress: service.allowedAddresses(for: uri, from: reach), abort: abort)
         request.isDescribed = service.base != nil
-        request.insists = CacheControl.Request(head.fields).insists
+        let isWrite = !head.method.isSafe && !onlyReads
+        request.bypassesBackoff = isWrite || CacheControl.Request(head.fields).bypassesBackoff
         if let repeatable {
             request.content = repeatable.outgoing
         } else if let content {

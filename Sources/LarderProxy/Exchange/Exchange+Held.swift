@@ -26,8 +26,3 @@ extension Exchange {
         record.cacheStatus = CacheStatus(.held, detail: hold.reason.rawValue)
     }
 }
-
-extension CacheControl.Request {
-    /// Whether the client wants the origin asked whatever is known: someone pressed Reload.
-    var insists: Bool { noCache || maxAge == .zero }
-}

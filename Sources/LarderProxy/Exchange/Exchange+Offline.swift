@@ -13,7 +13,7 @@ extension Exchange {
         if case .answer = decision { return decision }
         let mode = context.proxy.offlineMode(retrieval.service, retrieval.configuration)
         let isOutOfReach = mode == .auto && context.proxy.isOutOfReach(uri, retrieval.service)
-        let isOffline = mode == .on || (isOutOfReach && !CacheControl.Request(head.fields).insists)
+        let isOffline = mode == .on || (isOutOfReach && !CacheControl.Request(head.fields).bypassesBackoff)
         var policy = retrieval.policy
         guard isOffline != policy.offline || isOutOfReach else { return decision }
         policy.offline = isOffline

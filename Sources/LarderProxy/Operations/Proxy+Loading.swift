@@ -79,7 +79,7 @@ private struct OperatorLoad {
             validating: selected.flatMap { $0.stored.facts.hasValidator && !$0.stored.isPartial ? $0 : nil },
             completing: selected, context: context,
             reach: reach)
-        launch.insists = !onlyIfNeeded
+        launch.bypassesBackoff = !onlyIfNeeded
         let isJoinable = launch.isJoinable
         let joining = resource.memory.join(
             since: onlyIfNeeded ? snapshot : nil, where: { $0.isJoinable && isJoinable },

@@ -125,7 +125,7 @@ package struct Settings: Sendable {
         package var environment = EnvironmentProxies()
         package var breaker = Breaker()
         /// The longest that an origin is left alone because it asked for it.
-        package var retryAfterLimit = Duration.seconds(3_600)
+        package var retryAfterLimit = Duration.seconds(60)
     }
 
     /// When an origin that fails is left alone.

@@ -230,8 +230,9 @@ package enum SettingsCatalogue {
             "upstream.retryAfterLimit", \.upstream.retryAfterLimit, .duration(.zero...Duration.seconds(86_400)),
             """
             How long an origin is left alone at most when it asks for that by `Retry-After` or the fields of rate \
-            limits. A service that answers 503 is left alone by all clients, one that answers 429 by those with the \
-            same credentials. `0` leaves it to the clients.
+            limits. It counts for the URL that was asked for; when three URLs of a service say it in a row, for a \
+            second or longer, for all of them: a 503 for all clients, a 429 for those with the same credentials. \
+            Writes, `Cache-Control: no-cache` and `larder load` are sent all the same. `0` leaves it to the clients.
             """),
         Setting(
             "tunnels.ports", \.tunnels.ports, .list(of: .ports),

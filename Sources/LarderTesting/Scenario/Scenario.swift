@@ -132,7 +132,9 @@ package final class Scenario: Sendable {
     }
 
     /// A GET by a new client, as to a forward proxy.
-    package func get(_ path: String, _ lines: String...) async throws -> WireMessage {
+    package func get(_ path: String, _ lines: String...) async throws -> WireMessage { try await get(path, lines) }
+
+    package func get(_ path: String, _ lines: [String]) async throws -> WireMessage {
         let client = try await client()
         try await client.get(url(path), lines)
         let response = try await client.response()

@@ -66,15 +66,15 @@ struct Circuit: Equatable {
         }
     }
 
-    /// Judges a request. One that `insists` does not wait for its time to probe.
-    mutating func admit(insists: Bool, now: Int64, limits: BreakerLimits) -> Verdict {
+    /// Judges a request. One that `bypassesBackoff` does not wait for its time to probe.
+    mutating func admit(bypassesBackoff: Bool, now: Int64, limits: BreakerLimits) -> Verdict {
         // Switched off while it was open.
         guard limits.failures > 0 else { return .pass }
         let openings: Int
         switch state {
         case .closed: return .pass
         case .open(let until, let count):
-            guard now >= until || insists else { return .held(until: until) }
+            guard now >= until || bypassesBackoff else { return .held(until: until) }
             openings = count
         case .halfOpen(_, _, let count):
             if let until = heldUntil(now: now, limits: limits) { return .held(until: until) }

@@ -44,7 +44,7 @@ extension UpstreamError {
                 quota
                     ? "\(origin) has asked for fewer requests. \(again)"
                     : "\(origin) has said that it is unavailable. \(again)",
-                advice: "Wait that long; the origin would say the same now.")
+                advice: "Wait that long, or send `Cache-Control: no-cache` to have it asked at once.")
         case .circuitOpen:
             let code = last?.code ?? .destinationUnavailable
             error = UpstreamError(

@@ -36,7 +36,7 @@ package final class OriginWatch: Sendable {
         /// The origin failed too often in a row and is left alone.
         case stopped(Origin, error: String)
         case recovered(Origin)
-        /// The origin asked to be left alone.
+        /// Several resources of the origin asked to be left alone.
         case paused(Origin, for: Duration, status: Status)
         /// No origin at all can be reached, or they can again.
         case networkLost(error: String)
@@ -92,12 +92,12 @@ package final class OriginWatch: Sendable {
                 .troubled, request, ticket, limits, now, error: .answered(status, by: request.origin),
                 creates: request.isDescribed)
         }
-        note(.answered, request, ticket, limits, now, error: nil, creates: false)
+        note(pause == nil ? .answered : .refused, request, ticket, limits, now, error: nil, creates: false)
         guard let pause else { return }
         let ask = OriginHealth.Ask(request)
         let until = now.advanced(by: pause)
         let isNew = change(request, creatingAt: now) { health in
-            health?.paused(ask, status: status, until: until, now: now) ?? false
+            health?.paused(ask, status: status, until: until, now: now, limits: limits) ?? false
         }
         if isNew { notify(.paused(request.origin, for: pause, status: status)) }
     }
@@ -217,7 +217,7 @@ package final class OriginWatch: Sendable {
     /// Whether a request to an origin out of reach is due, to find out whether it is back. Whoever is told so sends one.
     package func isProbeDue(_ origin: Origin, parent: ParentAddress?, limits: BreakerLimits, now: Int64) -> Bool {
         if isNetworkLost, !origin.isLoopback {
-            let verdict = network.withLock { $0.admit(insists: false, now: now, limits: Self.networkLimits) }
+            let verdict = network.withLock { $0.admit(bypassesBackoff: false, now: now, limits: Self.networkLimits) }
             if case .held = verdict { return false }
             return true
         }
@@ -269,7 +269,7 @@ package struct OriginReport: Sendable, Equatable {
         case closed
         case open
         case halfOpen
-        /// It asked to be left alone.
+        /// It asked to be left alone, for more than single URLs.
         case paused
     }
 
@@ -277,7 +277,7 @@ package struct OriginReport: Sendable, Equatable {
     package let state: State
     /// How long nothing is sent yet because it failed too often.
     package let openFor: Duration?
-    /// How long nothing, or nothing of some clients, is sent yet because it asked for it.
+    /// How long nothing, or nothing of some clients or for some URLs, is sent yet because it asked for it.
     package let pausedFor: Duration?
     package let consecutiveFailures: Int
     package let lastError: String?
@@ -290,7 +290,7 @@ package struct OriginReport: Sendable, Equatable {
         lastError = health.lastError.map { "\($0)" }
         state =
             switch health.circuit.state {
-            case .closed: pausedFor == nil ? .closed : .paused
+            case .closed: health.isPaused(now: now) ? .paused : .closed
             case .open: .open
             case .halfOpen: .halfOpen
             }
@@ -310,7 +310,7 @@ extension OriginHealth.Ask {
         credentials = hasher.finalize()
         resource = request.head.target.hashValue
         isDescribed = request.isDescribed
-        insists = request.insists
+        bypassesBackoff = request.bypassesBackoff
     }
 }
 

@@ -22,11 +22,21 @@ struct RetryScenarios {
         }
     }
 
+    /// Three URLs say within a second that the origin wants to be left alone: enough to speak for all of it.
+    static func plead(
+        _ scene: Scenario, _ status: Int, _ lines: String, as user: String? = nil
+    ) async throws {
+        scene.origin.answer { _ in .response(status, lines) }
+        for number in 0..<3 {
+            if number > 0 { scene.advance(.milliseconds(500)) }
+            let authorization = user.map { ["Authorization: Bearer \($0)"] } ?? []
+            #expect(try await scene.get("/plea-\(status)-\(number)", authorization).status == status)
+        }
+    }
+
     @Test func `HT-06 an origin that says when to come back is asked once, whoever wants what`() async throws {
         try await Self.run { (scene) async throws in
-            scene.origin.answer { _ in .response(429, "Retry-After: 30") }
-            let first = try await scene.get("/a")
-            #expect(first.status == 429)
+            try await Self.plead(scene, 429, "Retry-After: 30")
             try await withThrowingTaskGroup { group in
                 for number in 0..<200 {
                     group.addTask {
@@ -39,8 +49,8 @@ struct RetryScenarios {
                 }
                 try await group.waitForAll()
             }
-            #expect(scene.origin.seen.count == 1)
-            #expect(scene.count(.upstreamRequests) == 1)
+            #expect(scene.origin.seen.count == 3)
+            #expect(scene.count(.upstreamRequests) == 3)
             // Those who wait for the same load are told together.
             #expect((20...200).contains(scene.count(.upstreamHeld)))
             #expect(scene.log.values.count { $0.contains("asks to be left alone") } == 1)
@@ -69,18 +79,15 @@ struct RetryScenarios {
 
     @Test func `another user's quota is not mine, an unavailable service is everybody's`() async throws {
         try await Self.run { (scene) async throws in
-            scene.origin.answer { request in
-                request["Authorization"] == "Bearer anna" ? .response(429, "Retry-After: 30") : .ok(content: "apples")
-            }
-            #expect(try await scene.get("/a", "Authorization: Bearer anna").status == 429)
+            try await Self.plead(scene, 429, "Retry-After: 30", as: "anna")
+            scene.origin.answer { _ in .ok(content: "apples") }
             #expect(try await scene.get("/b", "Authorization: Bearer anna").status == 429)
             #expect(try await scene.get("/a", "Authorization: Bearer ben").text == "apples")
-            scene.origin.answer { _ in .response(503, "Retry-After: 7") }
-            #expect(try await scene.get("/c", "Authorization: Bearer ben").status == 503)
+            try await Self.plead(scene, 503, "Retry-After: 7", as: "ben")
             let held = try await scene.get("/d", "Authorization: Bearer carl")
             #expect(held.status == 503)
             #expect(held["Retry-After"] == "7")
-            #expect(scene.origin.seen.count == 3)
+            #expect(scene.origin.seen.count == 7)
         }
     }
 
@@ -90,10 +97,9 @@ struct RetryScenarios {
     ])
     func `HT-06 a quota that is used up counts like Retry-After`(lines: String) async throws {
         try await Self.run { (scene) async throws in
-            scene.origin.answer { _ in .response(429, lines) }
-            _ = try await scene.get("/a")
+            try await Self.plead(scene, 429, lines)
             #expect(try await scene.get("/b")["Retry-After"] == "30")
-            #expect(scene.origin.seen.count == 1)
+            #expect(scene.origin.seen.count == 3)
         }
     }
 
@@ -103,15 +109,14 @@ struct RetryScenarios {
                 .ok("Cache-Control: max-age=10\($0.target == "/b" ? ", stale-if-error=5" : "")", content: $0.target)
             }
             for path in ["/a", "/b"] { _ = try await scene.get(path) }
-            scene.advance(.seconds(20))
-            scene.origin.answer { _ in .response(429, "Retry-After: 30") }
-            _ = try await scene.get("/c")
+            scene.advance(.seconds(19))
+            try await Self.plead(scene, 429, "Retry-After: 30")
             let stale = try await scene.get("/a")
             #expect(stale.text == "/a")
             #expect(stale["Age"] == "20")
             #expect(stale["Cache-Status"] == "Larder; hit; ttl=-10; detail=retry-after")
             #expect(try await scene.get("/b").status == 429)
-            #expect(scene.origin.seen.count == 3)
+            #expect(scene.origin.seen.count == 5)
             try await eventually("it is counted") { scene.count(.stale) == 1 }
         }
     }
@@ -228,15 +233,46 @@ struct RetryScenarios {
         }
     }
 
-    @Test func `a write is held back too, and none is sent twice`() async throws {
+    @Test func `one URL's 503 keeps nobody from the others, nor writes and reloads from it`() async throws {
         try await Self.run { (scene) async throws in
-            scene.origin.answer { _ in .response(503, "Retry-After: 9") }
+            scene.origin.answer {
+                $0.target == "/bad"
+                    ? .response(503, "Retry-After: 3600") : .ok("Cache-Control: no-store", content: "apples")
+            }
+            for _ in 0..<4 {
+                #expect(try await scene.get("/bad").status == 503)
+                scene.advance(.milliseconds(500))
+            }
+            #expect(scene.origin.count(of: "/bad") == 1)
+            #expect(try await scene.get("/good").text == "apples")
+            let reload = try await scene.get("/bad", "Cache-Control: no-cache")
+            #expect(reload["Retry-After"] == "3600")
             let client = try await scene.client()
             for _ in 0..<2 {
-                try await client.send("DELETE \(scene.url("/a")) HTTP/1.1", "Host: x")
-                #expect(try await client.response().status == 503)
+                try await client.send("DELETE \(scene.url("/bad")) HTTP/1.1", "Host: x")
+                #expect(try await client.response()["Retry-After"] == "3600")
             }
-            #expect(scene.origin.seen.count == 1)
+            #expect(scene.origin.count(of: "/bad") == 4)
+            // Nor for longer than a minute.
+            scene.advance(.seconds(60))
+            _ = try await scene.get("/bad")
+            #expect(scene.origin.count(of: "/bad") == 5)
+        }
+    }
+
+    @Test func `where several URLs said so, an operator's load that is answered ends the wait for all`() async throws {
+        try await Self.run { (scene) async throws in
+            try await Self.plead(scene, 503, "Retry-After: 50")
+            #expect(try await scene.get("/a").status == 503)
+            #expect(scene.origin.seen.count == 3)
+            let subject = try scene.proxy.subject(of: scene.url("/a"))
+            scene.origin.answer { _ in .response(503, "Retry-After: 50") }
+            _ = try await scene.proxy.load(subject, fields: Fields(), onlyIfNeeded: false, from: .machine)
+            #expect(try await scene.get("/b").status == 503)
+            #expect(scene.origin.seen.count == 4)
+            scene.origin.answer { _ in .ok(content: "apples") }
+            _ = try await scene.proxy.load(subject, fields: Fields(), onlyIfNeeded: false, from: .machine)
+            #expect(try await scene.get("/b").text == "apples")
         }
     }
 
@@ -250,13 +286,15 @@ struct RetryScenarios {
                 await client.close()
                 return text
             }
-            scene.origin.answer { _ in .response(503, "Retry-After: 30") }
-            _ = try await scene.get("/a")
+            try await Self.plead(scene, 503, "Retry-After: 30")
             let paused = try JSONValue(parsing: Array(try await page("/-/status").utf8))["upstreams"]?[0]
             #expect(paused?["state"]?.string == "paused")
             #expect(paused?["retryAfterUntil"]?.string != nil)
             #expect(paused?["openUntil"] == .null)
             let why = try await page("/-/explain?url=\(scene.url("/b"))", "Accept: text/plain")
+            let reload = "&header=Cache-Control:%20no-cache"
+            let anyway = try await page("/-/explain?url=\(scene.url("/b"))\(reload)", "Accept: text/plain")
+            #expect(!anyway.contains("The origin has asked"))
             #expect(why.contains("The origin has asked to be left alone (503"))
             #expect(why.contains("Larder; detail=retry-after"))
             #expect(try await scene.get("/b")["Cache-Status"] == "Larder; detail=retry-after")
