@@ -63,7 +63,7 @@ public final class ContentChunk: Sendable {
         return result.isEmpty ? nil : result
     }
 
-    /// The same content in fewer, larger chunks, as many as one gathered write takes.
+    /// The same content in fewer, larger chunks.
     package static func coalesced(_ chunks: [ContentChunk], size: Int = 256 << 10) -> [ContentChunk] {
         let total = chunks.reduce(0) { $0 + $1.count }
         if chunks.count <= 1 || chunks.count <= total / size { return chunks.filter { $0.count > 0 } }

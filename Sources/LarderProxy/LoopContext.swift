@@ -48,6 +48,13 @@ final class LoopContext {
             loop: loop, connector: loop.makeConnectorHere(), settings: configuration.upstreamSettings)
         ticker = LoadTicker(loop: loop, feed: proxy.registry.feed)
         events = LoopEvents(loop: loop, proxy: proxy)
+        loop.onFaultHere { [unowned self] in _ = fault($0) }
+    }
+
+    /// Logs a fault of Larder's own, which costs one connection, and answers it to be thrown.
+    func fault(_ error: IOError) -> IOError {
+        proxy.logger.error("internal fault", metadata: ["error": "\(error)"])
+        return error
     }
 
     deinit { scratch.deallocate() }

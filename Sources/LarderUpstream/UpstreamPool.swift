@@ -138,6 +138,10 @@ package final class UpstreamPool {
             if isSwitching, !request.head.fields.contains(.upgrade) {
                 throw UpstreamError(.protocolError, "\(request.origin) switched protocols without being asked to.")
             }
+            if isSwitching, let sender, !sender.isComplete {
+                throw UpstreamError(
+                    .protocolError, "\(request.origin) switched protocols before the request had come to its end.")
+            }
             let framing = try isSwitching ? .none : BodyFraming(response: head, to: request.head.method)
             // Content that was not sent to its end leaves the connection unusable for the next request.
             if let sender, !sender.isComplete {

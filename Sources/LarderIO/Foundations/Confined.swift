@@ -49,6 +49,12 @@ extension EventLoop {
         return try stream.value.get()
     }
 
+    /// Has `body` called with faults of Larder's own that cost one connection of this loop, for the log.
+    package nonisolated func onFaultHere(_ body: @escaping (IOError) -> Void) {
+        let body = Confined(body)
+        assumeIsolated { $0.executor.onFault = body.value }
+    }
+
     /// The wall clock in nanoseconds, as it was when this turn began.
     package nonisolated func wallClockHere() -> Int64 { executor.wallClock() }
 

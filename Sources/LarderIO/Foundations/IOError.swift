@@ -36,6 +36,8 @@ package struct IOError: Error, Sendable, Equatable {
         package static let permissionDenied = Code("permissionDenied")
         /// A bounded queue is full.
         package static let overloaded = Code("overloaded")
+        /// Two tasks wanted the same of one stream, a fault of Larder's own: the second gets this, the first goes on.
+        package static let contended = Code("contended")
         /// Everything else; `errno` and `detail` say more.
         package static let other = Code("other")
     }

@@ -30,6 +30,8 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
     let base: OpaquePointer
     let time: any TimeSource
     let counters = LoopCounters()
+    /// Told of faults of our own that cost one connection.
+    var onFault: ((IOError) -> Void)?
     private let timeIsSystem: Bool
     private let wakeDescriptor: Int32
     private var wakeEvent: OpaquePointer?

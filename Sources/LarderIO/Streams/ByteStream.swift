@@ -4,9 +4,9 @@ import Glibc
 
 /// A connected stream of octets, over TCP, a Unix socket or TLS alike.
 ///
-/// It lives on one loop and is used there only. One task may wait to read while another waits to write; two
-/// that wait for the same are a mistake. Waits end by data, by the deadline, by `interruptWaits` or by `close`,
-/// never by cancelling a task.
+/// It lives on one loop and is used there only. One task may wait to read while another waits to write; of two that
+/// want the same the second gets an error, `.contended`, which the loop reports as a fault. Waits end by data, by a
+/// deadline, by an interruption or by `close`, never by cancelling a task.
 ///
 /// The socket's events are registered once, edge-triggered, for the life of the stream, at the latest when something
 /// waits for them; what the kernel has reported is remembered in `isReadable` and `isWritable`, so that a request costs
@@ -35,12 +35,14 @@ package final class ByteStream {
     private var writerForInput = Waiter()
 
     /// Whether a task waits for room to write the rest of something.
-    var isWriting: Bool { writer.isOccupied }
+    var isWriting: Bool { writer.isOccupied || writerForInput.isOccupied }
+    private var isReading: Bool { reader.isOccupied || readerForRoom.isOccupied || watcher != nil }
 
     /// When waits end with `.timedOut`, in monotonic nanoseconds of the loop's clock.
-    private var deadline = Int64.max
+    private var readDeadline = Int64.max
+    private var writeDeadline = Int64.max
     private var deadlineTimer: Timer?
-    /// When the timer looks at the deadline, or `.max`.
+    /// When the timer looks at the deadlines, or `.max`.
     private var deadlineTimerDue = Int64.max
 
     /// What speaks TLS on this socket, once there is any.
@@ -179,10 +181,21 @@ package final class ByteStream {
     /// Ends the waits that are pending now with `.closed`, leaving the stream open: to drain idle connections.
     package func interruptWaits() { endWaits(.interrupted) }
 
+    /// The same for a wait to read alone.
+    package func interruptReading() { endReading(.interrupted) }
+
     private func endWaits(_ end: WaitEnd) {
         endReading(end)
-        writer.end(end).resume()
+        endWriting(end)
+    }
+
+    private func endReading(_ end: WaitEnd) {
+        inputChanged(end)
         readerForRoom.end(end).resume()
+    }
+
+    private func endWriting(_ end: WaitEnd) {
+        writer.end(end).resume()
         writerForInput.end(end).resume()
     }
 
@@ -191,15 +204,16 @@ package final class ByteStream {
     ///
     /// Who rests for long holds no task this way, which takes more memory than everything else of a connection.
     package func watch(_ body: @escaping (Bool) -> Void) -> Bool {
-        guard isOpen, !isReadable, !reader.isOccupied, tls?.hasBufferedInput != true, tls?.readNeedsRoom != true,
+        guard isOpen, !isReadable, !isReading, tls?.hasBufferedInput != true, tls?.readNeedsRoom != true,
             (try? observe()) != nil
         else { return false }
         watcher = body
         return true
     }
 
+    /// Ends the wait for input. False if nobody waited for it.
     @discardableResult
-    private func endReading(_ end: WaitEnd) -> Bool {
+    private func inputChanged(_ end: WaitEnd) -> Bool {
         guard let watcher else { return reader.end(end).resume() }
         self.watcher = nil
         watcher(end == .ready)
@@ -230,17 +244,32 @@ package final class ByteStream {
 
     /// Makes reads and writes that are pending, or begin to wait later, fail with `.timedOut` once `duration`
     /// has passed; nil takes the deadline away. Moving it costs a store.
-    package func setDeadline(after duration: Duration?) {
-        guard let duration else {
-            deadline = .max
-            return
-        }
-        setDeadline(at: executor.monotonicNow().advanced(by: duration))
+    package func setDeadline(after duration: Duration?) { setDeadline(at: instant(after: duration)) }
+
+    /// The same for reads alone; writes keep theirs.
+    package func setReadDeadline(after duration: Duration?) {
+        readDeadline = instant(after: duration)
+        armDeadline(for: readDeadline)
     }
 
-    /// The same, for an instant in monotonic nanoseconds of the loop's clock; `.max` is never.
+    /// The same for writes alone; reads keep theirs.
+    package func setWriteDeadline(after duration: Duration?) {
+        writeDeadline = instant(after: duration)
+        armDeadline(for: writeDeadline)
+    }
+
+    /// Sets both for an instant in monotonic nanoseconds of the loop's clock; `.max` is never.
     package func setDeadline(at instant: Int64) {
-        deadline = instant
+        readDeadline = instant
+        writeDeadline = instant
+        armDeadline(for: instant)
+    }
+
+    private func instant(after duration: Duration?) -> Int64 {
+        duration.map { executor.monotonicNow().advanced(by: $0) } ?? .max
+    }
+
+    private func armDeadline(for instant: Int64) {
         guard isOpen, instant != .max else { return }
         // One timer for the stream's life, moved only to an earlier instant: when it goes off too early it is
         // set for the rest. A deadline that moves with every request touches no timer.
@@ -253,48 +282,49 @@ package final class ByteStream {
 
     private func deadlineTimerFired() {
         deadlineTimerDue = .max
-        if deadline <= executor.monotonicNow() {
-            endWaits(.timedOut)
-        } else if deadline != .max {
-            deadlineTimerDue = deadline
-            deadlineTimer?.arm(at: deadline)
-        }
+        let now = executor.monotonicNow()
+        let (isReadDue, isWriteDue) = (readDeadline <= now, writeDeadline <= now)
+        armDeadline(for: min(isReadDue ? .max : readDeadline, isWriteDue ? .max : writeDeadline))
+        if isReadDue { endReading(.timedOut) }
+        if isWriteDue { endWriting(.timedOut) }
     }
 
     /// Suspends until reading can go on.
     func waitToRead(_ operation: StaticString) async throws(IOError) {
-        if tls?.readNeedsRoom == true {
-            if isWritable { return }
-            try checkMayWait(operation)
-            readerForRoom.arrive()
+        let needsRoom = tls?.readNeedsRoom == true
+        if needsRoom ? isWritable : isReadable { return }
+        try checkMayWait(operation, until: readDeadline)
+        guard !isReading else { throw contention(operation) }
+        if needsRoom, readerForRoom.arrive() {
             try check(await withUnsafeContinuation { readerForRoom.suspended($0).resume() }, operation)
-        } else {
-            if isReadable { return }
-            try checkMayWait(operation)
-            reader.arrive()
+        } else if reader.arrive() {
             try check(await withUnsafeContinuation { reader.suspended($0).resume() }, operation)
         }
     }
 
     /// Suspends until writing can go on.
     func waitToWrite(_ operation: StaticString) async throws(IOError) {
-        if tls?.writeNeedsInput == true {
-            if isReadable { return }
-            try checkMayWait(operation)
-            writerForInput.arrive()
+        let needsInput = tls?.writeNeedsInput == true
+        if needsInput ? isReadable : isWritable { return }
+        try checkMayWait(operation, until: writeDeadline)
+        guard !isWriting else { throw contention(operation) }
+        if needsInput, writerForInput.arrive() {
             try check(await withUnsafeContinuation { writerForInput.suspended($0).resume() }, operation)
-        } else {
-            if isWritable { return }
-            try checkMayWait(operation)
-            writer.arrive()
+        } else if writer.arrive() {
             try check(await withUnsafeContinuation { writer.suspended($0).resume() }, operation)
         }
     }
 
-    private func checkMayWait(_ operation: StaticString) throws(IOError) {
+    private func checkMayWait(_ operation: StaticString, until deadline: Int64) throws(IOError) {
         guard isOpen else { throw closedError(operation) }
         if deadline != .max, deadline <= executor.monotonicNow() { try check(.timedOut, operation) }
         try observe()
+    }
+
+    private func contention(_ operation: StaticString) -> IOError {
+        let error = IOError(.contended, operation: "\(operation)", detail: "another task waits for the same")
+        executor.onFault?(error)
+        return error
     }
 
     private func check(_ end: WaitEnd, _ operation: StaticString) throws(IOError) {
@@ -321,7 +351,7 @@ package final class ByteStream {
             let isAwaited = reader.isOccupied || watcher != nil
             if kinds & EV_CLOSED == 0, isAwaited, let onInputWhileWaiting, onInputWhileWaiting() {
                 // Taken; whoever waits goes on waiting.
-            } else if !endReading(.ready), let notify = onPeerClosed,
+            } else if !inputChanged(.ready), let notify = onPeerClosed,
                 isPeerClosed && !outlastsHalfClose || isBroken(kinds)
             {
                 isPeerClosed = true

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 
-/// Up to 64 runs of octets that leave in one write, in order. Up to four need no allocation.
+/// Runs of octets that leave in one write, in order: in one system call where there are few, in several where the
+/// kernel does not take so many at once. Up to four need no allocation.
 ///
 /// It refers to the octets and does not keep them: whoever made it keeps them in place until it is written.
 package struct GatherList {
-    package static let limit = 64
+    /// How many runs one system call is given; the kernel takes 1024 at most (IOV_MAX).
+    private static let callLimit = 256
     private static let inlineLimit = 4
 
     private var inline = InlineArray<4, iovec>(repeating: iovec(iov_base: nil, iov_len: 0))
@@ -22,13 +24,9 @@ package struct GatherList {
     /// True when all has been written.
     package var isEmpty: Bool { count == 0 }
 
-    /// Whether another run fits.
-    package var isFull: Bool { end == Self.limit }
-
-    /// Adds a run after the others; an empty one is left out. More than `limit` runs are a mistake of the caller.
+    /// Adds a run after the others; an empty one is left out.
     package mutating func append(_ bytes: UnsafeRawBufferPointer) {
         guard let base = bytes.baseAddress, bytes.count > 0 else { return }
-        precondition(end < Self.limit, "a gathered write takes at most 64 parts")
         let vector = iovec(iov_base: UnsafeMutableRawPointer(mutating: base), iov_len: bytes.count)
         if end < Self.inlineLimit {
             inline[end] = vector
@@ -53,9 +51,9 @@ package struct GatherList {
         return UnsafeRawBufferPointer(start: vector.iov_base, count: vector.iov_len)
     }
 
-    /// Calls `body` with the runs not yet written, in the kernel's form.
+    /// Calls `body` with the first of the runs not yet written, as many as one system call takes, in the kernel's form.
     mutating func withVectors<Result>(_ body: (UnsafeMutablePointer<iovec>, Int) -> Result) -> Result {
-        let (start, rest) = (start, partCount)
+        let (start, rest) = (start, min(partCount, Self.callLimit))
         if end <= Self.inlineLimit {
             var span = inline.mutableSpan
             return span.withUnsafeMutableBufferPointer { buffer in

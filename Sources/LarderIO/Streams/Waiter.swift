@@ -23,10 +23,11 @@ struct Waiter {
     /// Whether a task waits here.
     var isOccupied: Bool { if case .nobody = state { false } else { true } }
 
-    /// To be called before suspending; `suspended` follows.
-    mutating func arrive() {
-        precondition(!isOccupied, "two tasks wait for the same thing on one stream")
+    /// To be called before suspending; `suspended` follows. False, and nothing changes, if a task waits already.
+    mutating func arrive() -> Bool {
+        guard !isOccupied else { return false }
         state = .arriving
+        return true
     }
 
     /// Takes in the suspended task, which is to be resumed if its wait has ended meanwhile.

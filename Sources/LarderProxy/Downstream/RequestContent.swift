@@ -5,9 +5,11 @@ import LarderIO
 
 /// The content of one request, read from the client as somebody asks for it.
 ///
-/// Confined to its connection's loop.
+/// It has the client's input to itself. One task reads at a time: whoever sends the request inbound, up to `stop`, and
+/// after that the exchange, which discards what is left. Confined to its connection's loop.
 final class RequestContent {
     private let connection: DownstreamConnection
+    private let interims: InterimSender
     private var decoder: ContentDecoder
     /// The client waits for `100 Continue` before it sends content (RFC 9110 §10.1.1).
     private var isContinueExpected: Bool
@@ -15,16 +17,22 @@ final class RequestContent {
     private(set) var received: Int64 = 0
     private(set) var isComplete: Bool
     private(set) var hasFailed = false
-    /// Whether somebody waits for the client to send content.
+    /// Whether a task is inside `next`.
     private var isReading = false
-    /// Whether the final response has begun, after which there is no `100 Continue` any more.
-    private var isAnswered = false
+    /// Whether the final response is about to begin: nobody reads the content any more but to drop it.
+    private var isStopped = false
+    /// Who waits for `next` to return.
+    private var whenReturned: UnsafeContinuation<Void, Never>?
     private let timeout: Duration
     /// What was read ahead.
     private var unread: [ContentChunk] = []
 
-    init(connection: DownstreamConnection, framing: BodyFraming, isContinueExpected: Bool, timeout: Duration) {
+    init(
+        connection: DownstreamConnection, interims: InterimSender, framing: BodyFraming, isContinueExpected: Bool,
+        timeout: Duration
+    ) {
         self.connection = connection
+        self.interims = interims
         decoder = ContentDecoder(framing, limits: connection.context.configuration.parseLimits)
         self.isContinueExpected = isContinueExpected
         self.timeout = timeout
@@ -36,33 +44,49 @@ final class RequestContent {
 
     /// The next piece of content, nil at its end.
     ///
-    /// - Throws: `ParseError` for bad framing, `IOError` when the client is gone or too slow.
+    /// - Throws: `ParseError` for bad framing, `IOError` when the client is gone or too slow, and after `stop`.
     func next() async throws -> ContentChunk? {
+        guard !isStopped else { throw RequestContent.stopped }
         if !unread.isEmpty { return unread.removeFirst() }
+        return try await receive()
+    }
+
+    private func receive() async throws -> ContentChunk? {
         guard !isComplete else { return nil }
-        if isContinueExpected, connection.buffer.isEmpty {
-            guard !isAnswered else { return nil }
-            isContinueExpected = false
-            try await sendContinue()
-        }
+        guard !isReading else { throw connection.context.fault(IOError(.contended, operation: RequestContent.reading)) }
+        let isDropped = isStopped
         isReading = true
-        connection.stream.setDeadline(after: timeout)
         defer {
             isReading = false
-            connection.stream.setDeadline(after: nil)
+            whenReturned.take()?.resume()
         }
         do {
+            if isContinueExpected, connection.buffer.isEmpty {
+                isContinueExpected = false
+                try await interims.sendContinue { [unowned self] in !isStopped }
+            }
+            connection.stream.setReadDeadline(after: timeout)
+            defer { connection.stream.setReadDeadline(after: nil) }
             while true {
                 if let chunk = try decodeBuffered() { return chunk }
                 if isComplete { return nil }
-                let count = try await connection.stream.read(into: connection.buffer.writable(minimum: 4096))
-                guard count > 0 else { throw IOError(.connectionReset, operation: "read a request's content") }
-                connection.buffer.wrote(count)
+                // Looked at before each wait: one that was over when it was interrupted is not told of that.
+                guard isDropped == isStopped else { throw RequestContent.stopped }
+                try await fill()
             }
         } catch {
             hasFailed = true
             throw error
         }
+    }
+
+    /// Receives what is there, or waits for it.
+    private func fill() async throws(IOError) {
+        guard let count = try connection.stream.tryRead(into: connection.buffer.writable(minimum: 4096)) else {
+            return try await connection.stream.waitReadable()
+        }
+        guard count > 0 else { throw IOError(.connectionReset, operation: RequestContent.reading) }
+        connection.buffer.wrote(count)
     }
 
     /// Reads all content, unless it is longer than `limit`: then nil. `next` gives everything once more.
@@ -80,24 +104,35 @@ final class RequestContent {
         return count <= limit ? chunks : nil
     }
 
-    /// The final response begins.
-    func answered() { isAnswered = true }
-
-    /// Ends the wait of whoever still reads: the response has gone out without the rest of the content.
-    func cancel() {
+    /// Ends the reading, because the final response begins or there is none, and returns once whoever reads has let go
+    /// of the client's input. There is no `100 Continue` any more.
+    func stop() async {
+        isStopped = true
         guard isReading else { return }
-        hasFailed = true
-        connection.stream.interruptWaits()
+        connection.stream.interruptReading()
+        await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+            if isReading { whenReturned = continuation } else { continuation.resume() }
+        }
     }
 
-    /// Reads and drops what is left, up to `limit` octets; whether the connection can go on afterwards.
-    func discard(upTo limit: Int) async -> Bool {
+    /// The most octets that are read for nothing so that a connection can go on.
+    private static let discardLimit = 64 << 10
+
+    /// Whether the connection may go on once what is left has been dropped.
+    var canBeDiscarded: Bool {
+        if isComplete { return true }
         // A client that still waits for 100 Continue will not send: nothing can be said about what comes next.
-        guard !isComplete else { return true }
         guard !isContinueExpected, !hasFailed else { return false }
-        var left = limit
+        return (decoder.remainingLength ?? 0) <= UInt64(RequestContent.discardLimit)
+    }
+
+    /// Reads and drops what is left, after `stop`; whether the connection can go on afterwards.
+    func discard() async -> Bool {
+        guard !isComplete else { return true }
+        guard canBeDiscarded else { return false }
+        var left = RequestContent.discardLimit
         while left >= 0 {
-            guard let chunk = try? await next() else { return isComplete }
+            guard let chunk = try? await receive() else { return isComplete }
             left -= chunk.count
         }
         return false
@@ -112,7 +147,6 @@ final class RequestContent {
         return chunk
     }
 
-    private func sendContinue() async throws(IOError) {
-        try await connection.stream.write(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
-    }
+    private static let reading = "read a request's content"
+    private static var stopped: IOError { IOError(.closed, operation: reading, detail: "the response has begun") }
 }

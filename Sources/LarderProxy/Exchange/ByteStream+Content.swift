@@ -34,8 +34,6 @@ extension ByteStream {
     }
 
     /// Writes a head, shared chunks and a tail, in one system call if the kernel takes them all.
-    ///
-    /// - Parameter chunks: as many as a gather list holds besides head and tail.
     func write(_ head: [UInt8], _ chunks: [ContentChunk], tail: StaticString = "") async throws(IOError) {
         var parts = GatherList()
         var total = head.count + tail.utf8CodeUnitCount

@@ -27,10 +27,12 @@ extension Exchange {
             response = try await sender.send(
                 try upstreamRequest(service, way, configuration, repeatable, abort), repeating: repeatable)
         } catch {
+            await stopContent()
             if abort.isAborted { throw ClientGone() }
             if let error = error as? UpstreamError { noteFailure(error, reason) }
             throw error
         }
+        await stopContent()
         if response.head.status == 101 { return try await upgrade(response) }
         // Before the client hears of it: who has seen a write succeed must not be answered from before it.
         let promotion =
@@ -73,7 +75,7 @@ extension Exchange {
         ).head(for: head)
         if traits.wantsUpgrade {
             forwarded.fields[.connection] = "upgrade"
-            forwarded.fields[.upgrade] = head.fields[.upgrade]
+            forwarded.fields[.upgrade] = RequestTraits.webSocket
         }
         var request = UpstreamRequest(
             origin: Origin(uri), head: forwarded, parent: service.parent(uri),
@@ -96,27 +98,25 @@ extension Exchange {
 
     /// Interim responses go to HTTP/1.1 clients as they come; `100` is answered by reading content instead.
     func relayInterim(_ interim: ResponseHead) async throws {
-        if prepareInterim(interim) { try await stream.write(out) }
+        if let message = interimMessage(interim) { try await interims.send(message) }
     }
 
     /// The same for a client whose task has something else to wait for: what the kernel does not take goes out with
-    /// the final response.
+    /// what is sent next.
     func relayInterimAtOnce(_ interim: ResponseHead) {
-        guard prepareInterim(interim) else { return }
-        // A client that cannot be written to has left, which is noticed elsewhere.
-        if owed.isEmpty { owed = (try? stream.writeAtOnce(out)) ?? [] } else { owed += out }
+        if let message = interimMessage(interim) { interims.sendAtOnce(message) }
     }
 
-    /// Puts an interim response into `out`; false when it is not for this client.
-    private func prepareInterim(_ interim: ResponseHead) -> Bool {
-        guard traits.version == .http11, interim.status != 100, interim.status != 101 else { return false }
+    /// An interim response as octets; nil when it is not for this client.
+    private func interimMessage(_ interim: ResponseHead) -> [UInt8]? {
+        guard traits.version == .http11, interim.status != 100, interim.status != 101 else { return nil }
         var fields = interim.fields
         HopByHop.strip(&fields, for: .forwardResponse)
-        out.removeAll(keepingCapacity: true)
-        PreparedHead.appendStatusLine(interim.status, to: &out)
-        PreparedHead.append(fields, to: &out)
-        PreparedHead.appendLineEnd(to: &out)
-        return true
+        var message: [UInt8] = []
+        PreparedHead.appendStatusLine(interim.status, to: &message)
+        PreparedHead.append(fields, to: &message)
+        PreparedHead.appendLineEnd(to: &message)
+        return message
     }
 
     /// - Parameter early: what was read of the content already.
@@ -198,24 +198,23 @@ extension Exchange {
 
     /// After a 101 both sides speak something else: octets pass as they are until one side ends.
     private func upgrade(_ response: UpstreamResponse) async throws {
-        guard traits.wantsUpgrade else {
+        guard traits.wantsUpgrade, RequestTraits.hasWebSocket(response.head.fields) else {
             response.abort()
             throw Problem(
                 status: 502, title: "Bad gateway", proxyError: .httpProtocolError,
-                detail: "The origin switched protocols without being asked to.",
+                detail: "The origin switched to a protocol that it was not asked for.",
                 advice: "Report it to the origin's owner.")
         }
         var fields = response.head.fields
-        let protocols = fields[.upgrade]
         HopByHop.strip(&fields, for: .forwardResponse)
         startHead(status: 101, fields: fields)
         PreparedHead.appendField("Connection", "upgrade", to: &out)
-        if let protocols { PreparedHead.appendField("Upgrade", protocols, to: &out) }
+        PreparedHead.appendField("Upgrade", RequestTraits.webSocket, to: &out)
         PreparedHead.appendLineEnd(to: &out)
         isPersistent = false
         record.kind = .tunnel
-        hasResponded = true
-        try await stream.write(out)
+        stopWatching()
+        try await sendHead()
         let (upstream, early) = response.takeStream()
         await relayTunnel(to: upstream, early: early)
     }

@@ -66,6 +66,6 @@ extension Exchange {
 
     /// Whether there may be somebody behind a connection whose other side has ended.
     private func isClientThere() -> Bool {
-        traits.version == .http11 && !hasResponded && stream.writeAtOnce("HTTP/1.1 100 Continue\r\n\r\n")
+        traits.version == .http11 && !hasResponded && interims.probe()
     }
 }

@@ -75,12 +75,14 @@ extension Exchange {
 
     /// Sends the head alone.
     func sendHead() async throws {
+        if let content { await content.stop() }
         beginResponse()
         try await send(out)
     }
 
     /// Sends head and whole content in one gathered write.
     func sendHead(with chunks: [ContentChunk]) async throws {
+        if let content { await content.stop() }
         beginResponse()
         guard delivery != .none else { return try await send(out) }
         if delivery == .chunked {
@@ -95,11 +97,7 @@ extension Exchange {
 
     private func beginResponse() {
         hasResponded = true
-        if !owed.isEmpty {
-            out = owed + out
-            owed.removeAll()
-        }
-        content?.answered()
+        if !interims.owesNothing { out = interims.takeOwed() + out }
     }
 
     /// Sends a piece of content as `delivery` says.
@@ -129,7 +127,7 @@ extension Exchange {
     }
 
     private func setWriteDeadline() {
-        stream.setDeadline(after: context.configuration.settings.timeouts.write)
+        stream.setWriteDeadline(after: context.configuration.settings.timeouts.write)
     }
 
     // MARK: Problems

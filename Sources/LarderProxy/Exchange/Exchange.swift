@@ -38,8 +38,8 @@ final class Exchange {
 
     /// The response head as octets while it is put together.
     var out: [UInt8] = []
-    /// What the kernel did not take yet of interim responses.
-    var owed: [UInt8] = []
+    /// What goes out before the final response.
+    let interims: InterimSender
     /// Where in `out` begins what depends on the moment: age and lifetime of what is stored.
     var momentStart = 0
     /// How the content is delimited for this client.
@@ -62,6 +62,7 @@ final class Exchange {
         self.connection = connection
         context = connection.context
         stream = connection.stream
+        interims = InterimSender(stream: stream, context: context)
         out.reserveCapacity(1024)
     }
 
@@ -73,6 +74,7 @@ final class Exchange {
         do {
             try await answer()
         } catch {
+            await stopContent()
             do {
                 try await recover(from: error)
             } catch {
@@ -81,8 +83,8 @@ final class Exchange {
             }
         }
         if let content, !content.isComplete {
-            content.cancel()
-            if isPersistent { isPersistent = await content.discard(upTo: 64 << 10) }
+            await content.stop()
+            if isPersistent { isPersistent = await content.discard() }
             if !isPersistent { mustLinger = true }
         }
         content = nil
@@ -123,7 +125,7 @@ final class Exchange {
         hasResponded = false
         isPersistent = traits.isPersistent
         mustLinger = false
-        owed.removeAll()
+        _ = interims.takeOwed()
         content = nil
         onlyReads = false
         repeatable = nil
@@ -135,8 +137,8 @@ final class Exchange {
         let framing = try BodyFraming(request: head)
         if framing != .none {
             content = RequestContent(
-                connection: connection, framing: framing, isContinueExpected: traits.expectsContinue,
-                timeout: context.configuration.settings.timeouts.content)
+                connection: connection, interims: interims, framing: framing,
+                isContinueExpected: traits.expectsContinue, timeout: context.configuration.settings.timeouts.content)
         }
         switch context.configuration.router.route(
             head, from: connection.client, uri: &uri, spelling: &spelling, host: &knownHost)
@@ -149,6 +151,14 @@ final class Exchange {
         case .capabilities: try await answerCapabilities()
         case .refused(let problem): throw problem
         }
+    }
+
+    /// Has the client's input to itself again: nobody reads the request's content any more. Where it cannot be told
+    /// whether the client goes on sending it, the connection ends with the response, which says so.
+    func stopContent() async {
+        guard let content else { return }
+        await content.stop()
+        if !content.canBeDiscarded { isPersistent = false }
     }
 
     private func dispatch(_ service: RoutedService, _ way: Way) async throws {

@@ -51,12 +51,26 @@ struct RequestTraits {
         if presence.contains(.connection) {
             let options = ConnectionOptions(head.fields)
             isPersistent = options.persists(head.version, honoursKeepAlive: true)
-            // HTTP/2 inside a connection that others may use later is more than was asked for.
             wantsUpgrade =
-                hasUpgrade && options.hasUpgrade && head.version == .http11
-                && head.fields[.upgrade]?.lowercased().contains("h2c") != true
+                hasUpgrade && options.hasUpgrade && head.version == .http11 && head.method == .get
+                && Self.hasWebSocket(head.fields)
         }
         if hasExpect, head.version == .http11 { expectsContinue = RequestExpectation(head) == .continue }
+    }
+
+    /// The protocol that may be switched to, in the spelling that goes inbound (RFC 6455 §4.1, which takes a GET for it).
+    ///
+    /// Every other is left alone, which RFC 9110 §7.8 leaves to us: what it carries might be requests, for instance
+    /// HTTP/2's, that nobody here would see.
+    static let webSocket = "websocket"
+
+    /// Whether `Upgrade` names that protocol.
+    static func hasWebSocket(_ fields: Fields) -> Bool {
+        var isNamed = false
+        let isWellFormed = fields.forEachElement(of: .upgrade) { element in
+            isNamed = isNamed || element.lazy.map(ASCII.lowercased).elementsEqual(webSocket.utf8)
+        }
+        return isNamed && isWellFormed
     }
 
     func has(_ presence: Presence) -> Bool { self.presence.contains(presence) }

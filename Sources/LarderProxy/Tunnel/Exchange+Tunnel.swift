@@ -40,9 +40,8 @@ extension Exchange {
         PreparedHead.appendStatusLine(200, to: &out)
         PreparedHead.appendLineEnd(to: &out)
         isPersistent = false
-        hasResponded = true
         do {
-            try await stream.write(out)
+            try await sendHead()
         } catch {
             upstream.close()
             throw error

@@ -81,7 +81,7 @@ struct ByteStreamTests {
     }
 
     @Test func `parts of a write arrive in order, whatever their number`() async throws {
-        for count in [0, 1, 2, 4, 5, 63, 64] {
+        for count in [0, 1, 2, 4, 5, 63, 64, 65, 257, 1025] {
             let heard = try await onLoop { loop in
                 let (stream, peer) = try streamAndPeer(on: loop)
                 defer { stream.close() }
@@ -308,6 +308,108 @@ struct ByteStreamTests {
                 }
             }
             stream.close()
+            stream.close()
+            while outcomes.count < 2 { await loop.yield() }
+            peer.close()
+            return outcomes
+        }
+        #expect(outcomes == ["read closed", "write closed"])
+    }
+
+    @Test func `of two that wait for the same the second gets an error, which is reported, and the first goes on`()
+        async throws
+    {
+        let outcomes = try await onLoop { loop in
+            let (stream, peer) = try streamAndPeer(on: loop)
+            var outcomes: [String] = []
+            loop.executor.onFault = { outcomes.append("fault \($0.code) \($0.operation)") }
+            loop.spawnHere { outcomes.append("first \((try? await stream.readSome().text) ?? "failed")") }
+            await loop.yield()
+            do throws(IOError) { _ = try await stream.readSome() } catch { outcomes.append("second \(error.code)") }
+            #expect(!stream.watch { _ in })
+            peer.send("input")
+            while outcomes.count < 3 { await loop.yield() }
+            loop.spawnHere {
+                do throws(IOError) { try await stream.write([UInt8](repeating: 0, count: 4 << 20)) } catch {
+                    outcomes.append("first \(error.code)")
+                }
+            }
+            await loop.yield()
+            do throws(IOError) { try await stream.write([1]) } catch { outcomes.append("second \(error.code)") }
+            stream.close()
+            while outcomes.count < 6 { await loop.yield() }
+            loop.executor.onFault = nil
+            return outcomes
+        }
+        #expect(
+            outcomes == [
+                "fault contended read", "second contended", "first input", "fault contended write", "second contended",
+                "first closed",
+            ])
+    }
+
+    @Test func `a reader beside one that is watched for gets an error`() async throws {
+        let outcomes = try await onLoop { loop in
+            let (stream, peer) = try streamAndPeer(on: loop)
+            defer { stream.close() }
+            var outcomes: [String] = []
+            #expect(stream.watch { outcomes.append("watched \($0)") })
+            do throws(IOError) { _ = try await stream.readSome() } catch { outcomes.append("read \(error.code)") }
+            peer.send("input")
+            while outcomes.count < 2 { await loop.yield() }
+            return outcomes
+        }
+        #expect(outcomes == ["read contended", "watched true"])
+    }
+
+    @Test func `reads and writes have deadlines of their own`() async throws {
+        let time = ManualTime()
+        let outcomes = try await onLoop(time: time) { loop in
+            let (stream, peer) = try streamAndPeer(on: loop)
+            defer { peer.close() }
+            var outcomes: [String] = []
+            stream.setWriteDeadline(after: .seconds(1))
+            stream.setReadDeadline(after: .seconds(3))
+            loop.spawnHere {
+                do throws(IOError) { _ = try await stream.readSome() } catch { outcomes.append("read \(error.code)") }
+            }
+            loop.spawnHere {
+                do throws(IOError) { try await stream.write([UInt8](repeating: 0, count: 4 << 20)) } catch {
+                    outcomes.append("write \(error.code)")
+                }
+            }
+            await loop.yield()
+            for expected in 1...2 {
+                time.advance(by: .seconds(2))
+                while outcomes.count < expected { await loop.yield() }
+            }
+            stream.setReadDeadline(after: .seconds(1))
+            stream.setWriteDeadline(after: nil)
+            time.advance(by: .seconds(2))
+            for _ in 0..<5 { await loop.yield() }
+            do throws(IOError) { _ = try await stream.readSome() } catch { outcomes.append("read \(error.code)") }
+            stream.close()
+            return outcomes
+        }
+        #expect(outcomes == ["write timedOut", "read timedOut", "read timedOut"])
+    }
+
+    @Test func `interrupting reads leaves writes alone`() async throws {
+        let outcomes = try await onLoop { loop in
+            let (stream, peer) = try streamAndPeer(on: loop)
+            var outcomes: [String] = []
+            loop.spawnHere {
+                do throws(IOError) { _ = try await stream.readSome() } catch { outcomes.append("read \(error.code)") }
+            }
+            loop.spawnHere {
+                do throws(IOError) { try await stream.write([UInt8](repeating: 0, count: 4 << 20)) } catch {
+                    outcomes.append("write \(error.code)")
+                }
+            }
+            await loop.yield()
+            stream.interruptReading()
+            while outcomes.isEmpty { await loop.yield() }
+            for _ in 0..<5 { await loop.yield() }
             stream.close()
             while outcomes.count < 2 { await loop.yield() }
             peer.close()

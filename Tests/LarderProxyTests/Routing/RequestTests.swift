@@ -42,12 +42,18 @@ struct RequestTests {
         ("websocket", "upgrade", HTTPVersion.http11, true), ("websocket", "x, Upgrade", .http11, true),
         ("websocket", "x", .http11, false),
         ("websocket", "upgrade", .http10, false), ("h2c", "upgrade", .http11, false),
-        ("H2C", "Upgrade, HTTP2-Settings", .http11, false),
+        ("H2C", "Upgrade, HTTP2-Settings", .http11, false), ("WebSocket", "upgrade", .http11, true),
+        ("TLS/1.0, websocket", "upgrade", .http11, true), ("TLS/1.0", "upgrade", .http11, false),
+        ("websockets", "upgrade", .http11, false), ("websocket/13", "upgrade", .http11, false),
+        ("anything", "upgrade", .http11, false),
     ]) func `an upgrade must be asked for in full`(
         upgrade: String, connection: String, version: HTTPVersion, wants: Bool
     ) {
         let head = RequestHead(version: version, fields: [.upgrade: upgrade, .connection: connection])
         #expect(RequestTraits(of: head).wantsUpgrade == wants)
+        var write = head
+        write.method = .post
+        #expect(!RequestTraits(of: write).wantsUpgrade)
     }
 
     @Test func `100-continue is expected by HTTP/1.1 clients alone`() {

@@ -377,6 +377,28 @@ struct ProtocolScenarios {
         }
     }
 
+    @Test func `an upgrade to anything but WebSocket is not asked for, and not passed through`() async throws {
+        try await Scenario.run { (scene) async throws in
+            for (number, protocols) in ["h2c", "TLS/1.0", "tcp", "anything, TLS/1.0"].enumerated() {
+                let client = try await scene.client()
+                try await client.get(scene.url("/\(number)"), "Connection: Upgrade", "Upgrade: \(protocols)")
+                let request = try await scene.origin.request()
+                #expect(request["Upgrade"] == nil && request["Connection"] == nil)
+                try await request.send(
+                    "HTTP/1.1 101 Switching Protocols", "Upgrade: \(protocols)", "Connection: upgrade")
+                #expect(try await client.response().status == 502)
+                request.finish()
+            }
+            let client = try await scene.client()
+            try await client.get(scene.url("/chat"), "Connection: Upgrade", "Upgrade: TLS/1.0, WebSocket")
+            let request = try await scene.origin.request()
+            #expect(request["Upgrade"] == "websocket")
+            try await request.send("HTTP/1.1 101 Switching Protocols", "Upgrade: TLS/1.0", "Connection: upgrade")
+            #expect(try await client.response().status == 502)
+            request.finish()
+        }
+    }
+
     @Test func `an upgrade that is declined is an ordinary response`() async throws {
         try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in .ok(content: "no") }

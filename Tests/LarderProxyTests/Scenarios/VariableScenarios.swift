@@ -236,6 +236,30 @@ struct VariableScenarios {
         }
     }
 
+    @Test func `RQ-19 a refusal that came in many pieces is given through whole`() async throws {
+        try await Self.run(block: Self.refresh) { (scene) async throws in
+            scene.origin.answer { $0.target == "/token" ? .response(500) : nil }
+            let client = try await scene.client()
+            try await client.get(scene.url("/a"))
+            let request = try await scene.origin.request()
+            try await request.write("HTTP/1.1 401 Scripted\r\nTransfer-Encoding: chunked\r\n\r\n")
+            let pieces = (0..<200).map { "piece \($0);" }
+            for piece in pieces {
+                try await request.write("\(String(piece.utf8.count, radix: 16))\r\n\(piece)\r\n")
+                // Each piece in a read of its own, or nearly so.
+                let other = try await scene.client()
+                try await other.send("OPTIONS * HTTP/1.1", "Host: x")
+                _ = try await other.response()
+                await other.close()
+            }
+            try await request.write("0\r\n\r\n")
+            request.finish()
+            let answer = try await client.response()
+            #expect(answer.status == 401)
+            #expect(answer.text == pieces.joined())
+        }
+    }
+
     @Test func `B-26 a request is not refreshed twice`() async throws {
         try await Self.run(block: Self.refresh) { (scene) async throws in
             scene.origin.answer { head in
