@@ -40,7 +40,7 @@ package final class Daemon: Sendable {
     package func reload(_ settings: Settings) throws -> [String] {
         let (applied, waiting) = SettingsCatalogue.reloaded(proxy.configuration.settings, as: settings)
         let changed = try state.withLock { lasting in
-            if applied.upstream.caFile != lasting.caFile { try lasting.trust(applied.upstream.caFile) }
+            try lasting.prepareTLS(applied)
             let changed = lasting.variables.declare(applied.variables, at: proxy.now)
             // Applied under the lock, so that what was made later is not overtaken by what was made before.
             proxy.apply(Daemon.configuration(applied, &lasting))
@@ -106,7 +106,10 @@ package final class Daemon: Sendable {
         let pseudonym = "larder-" + String(UInt32.random(in: .min ... .max), radix: 36)
         var identities = IdentityDigest.ephemeral()
         private(set) var tls: TLSClientContext
-        private(set) var caFile: String?
+        /// What `tls` was made of.
+        private var trust: Trust
+        /// How TLS is spoken with the origins of services that say so, by what that was made of.
+        private var serviceTLS: [ServiceTrust: UpstreamTLS] = [:]
         /// Services by name with their numbers, so that a reload keeps what they have in memory.
         private var services: [String: (service: Service, number: UInt32)] = [:]
         /// What was invalidated stays so across reloads.
@@ -114,14 +117,54 @@ package final class Daemon: Sendable {
         /// A number is used once: resources under it may still be in memory.
         private var nextNumber: UInt32 = 0
 
-        init(_ settings: Settings) throws {
-            caFile = settings.upstream.caFile
-            tls = try TLSClientContext(trustsSystem: caFile == nil, authorityFile: caFile)
+        struct Trust: Hashable {
+            let caFile: String?
+            let systemTrust: Bool
+
+            init(_ upstream: Settings.Upstream) {
+                caFile = upstream.caFile
+                systemTrust = upstream.systemTrust
+            }
         }
 
-        mutating func trust(_ caFile: String?) throws {
-            tls = try TLSClientContext(trustsSystem: caFile == nil, authorityFile: caFile)
-            self.caFile = caFile
+        struct ServiceTrust: Hashable {
+            let trust: Trust
+            let own: ServiceTLS
+        }
+
+        init(_ settings: Settings) throws {
+            trust = Trust(settings.upstream)
+            tls = try TLSClientContext(
+                trustsSystem: trust.systemTrust, authorityFiles: [trust.caFile].compactMap(\.self))
+            try prepareTLS(settings)
+        }
+
+        /// Makes what connections need, unless it is there; files are read anew where something else was changed.
+        mutating func prepareTLS(_ settings: Settings) throws {
+            let wanted = Trust(settings.upstream)
+            let tls =
+                wanted == trust
+                ? tls
+                : try TLSClientContext(
+                    trustsSystem: wanted.systemTrust, authorityFiles: [wanted.caFile].compactMap(\.self))
+            var made: [ServiceTrust: UpstreamTLS] = [:]
+            for service in settings.services where service.tls != ServiceTLS() {
+                let key = ServiceTrust(trust: wanted, own: service.tls)
+                made[key] =
+                    try serviceTLS[key] ?? made[key]
+                    ?? UpstreamTLS(
+                        TLSClientContext(
+                            trustsSystem: wanted.systemTrust,
+                            authorityFiles: [wanted.caFile, service.tls.caFile].compactMap(\.self),
+                            certificateFile: service.tls.certificate, keyFile: service.tls.key),
+                        serverName: service.tls.serverName)
+            }
+            (self.tls, trust, serviceTLS) = (tls, wanted, made)
+        }
+
+        /// How TLS is spoken with the origin of a service; nil for as with all others.
+        func tls(of service: ServiceSettings) -> UpstreamTLS? {
+            serviceTLS[ServiceTrust(trust: trust, own: service.tls)]
         }
 
         /// The service of that name and base URL.
@@ -179,7 +222,7 @@ package final class Daemon: Sendable {
                 surrogateKey: settings.cache.surrogateKey.map {
                     SurrogateKey($0, isHidden: settings.cache.hideSurrogateKey)
                 },
-                variables: variables,
+                variables: variables, tls: lasting.tls(of: service),
                 parent: { uri in settings.parentProxy(for: named, origin: uri).map(ParentAddress.init) })
         }
         var unclaimed = ServiceSettings()

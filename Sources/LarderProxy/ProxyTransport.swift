@@ -49,6 +49,7 @@ extension Proxy {
                     .length(UInt64(body.count)), next: { pending.take() }, trailers: { Fields() })
             }
             inbound.isDescribed = service.base != nil
+            inbound.tls = service.tls(for: request.url)
             let response = try await context.send(inbound)
             var content: [UInt8] = []
             while let chunk = try await response.nextChunk() {

@@ -83,12 +83,34 @@ package struct CachePolicy: Sendable, Hashable {
         get { lists.values.surrogateKey }
         set { change { $0.surrogateKey = newValue } }
     }
+    /// What of clients' own wishes is not heeded.
+    package var ignoredRequest: IgnoredRequest = []
+    /// What of the origin's words is not heeded.
+    package var ignoredResponse: IgnoredResponse {
+        get { lists.values.ignoredResponse }
+        set { change { $0.ignoredResponse = newValue } }
+    }
+    /// The lifetimes of responses with these statuses; they count in place of `expirationTime`, and of `retryTime`.
+    package var expirationTimes: [Status: Duration] {
+        get { lists.values.expirationTimes }
+        set { change { $0.expirationTimes = newValue } }
+    }
+    /// What says who asks, where users are kept apart; nil where they are not.
+    package var identity: Identity? {
+        get { lists.values.identity }
+        set { change { $0.identity = newValue } }
+    }
     /// Whether that field is kept from clients.
     package var hidesSurrogateKey = false
 
     private var lists = Lists.none
 
     package init() {}
+
+    /// The configured lifetime of a response with that status, if there is one.
+    package func expirationTime(for status: Status) -> Duration? {
+        expirationTimes.isEmpty ? expirationTime : expirationTimes[status] ?? expirationTime
+    }
 
     private mutating func change(_ body: (inout Lists.Values) -> Void) {
         var values = lists.values
@@ -103,6 +125,9 @@ package struct CachePolicy: Sendable, Hashable {
             var unkeyedFields = UnkeyedFields()
             var codings: [ServedCoding] = []
             var surrogateKey: FieldName?
+            var identity: Identity?
+            var ignoredResponse = IgnoredResponse()
+            var expirationTimes: [Status: Duration] = [:]
         }
 
         static let none = Lists(Values())

@@ -40,6 +40,8 @@ package enum StaleProhibition: String, Sendable, Hashable, CaseIterable {
     case mustRevalidate = "must-revalidate"
     case proxyRevalidate = "proxy-revalidate"
     case sMaxage = "s-maxage"
+    /// It is one user's, and was kept by a cache that had one.
+    case notPrivate = "private"
     /// It was invalidated by a state-changing request (RFC 9111 §4.4).
     case invalidated
 }

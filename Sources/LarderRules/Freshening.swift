@@ -37,10 +37,11 @@ package enum Freshening {
         let fields = merged(stored.fields, with: response.fields)
         let variance =
             response.fields.contains(.vary)
-            ? Variance(vary: fields, request: request.fields, normalises: policy.normalisedVary) : stored.variance
+            ? policy.variance(of: fields, to: request.fields) : stored.variance
         let updated = StoredResponse(
             requestMethod: stored.requestMethod, requestedRange: stored.requestedRange,
             requestWasAuthorized: stored.requestWasAuthorized || request.fields.contains(.authorization),
+            requestWasPersonal: stored.requestWasPersonal,
             variance: variance, status: stored.status, fields: fields, requestTime: requestTime,
             responseTime: responseTime,
             contentLength: stored.contentLength, extent: stored.extent, policy: policy)
@@ -91,7 +92,9 @@ package enum Freshening {
         }
         if policy.role == .shared {
             if directives.flags.contains(.isPrivate) { return .notPrivate }
-            if stored.requestWasAuthorized, !policy.storesAuthorized, !stored.facts.allowsAuthorized {
+            if stored.requestWasAuthorized, !policy.storesAuthorized, !stored.facts.allowsAuthorized,
+                !policy.ignoredResponse.isForEveryone
+            {
                 return .authorization
             }
             if policy.setCookie == .notStored, fields.contains(.setCookie) { return .setCookie }

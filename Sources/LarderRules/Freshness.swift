@@ -48,9 +48,12 @@ package enum Freshness {
         status: Status, fields: Fields, directives: CacheControl.Response, date: Timestamp?, responseTime: Timestamp,
         policy: CachePolicy
     ) -> Lifetime {
-        let configured = policy.expirationTime?.clampedToRFC9111()
+        let configured = policy.expirationTime(for: status)?.clampedToRFC9111()
+        // Of errors, only those that are named have such a lifetime.
+        let isNamed = policy.expirationTimes[status] != nil
+        let isError = status.isError && !isNamed
         if policy.expirationMode == .override, let configured {
-            return status.isError
+            return isError
                 ? Lifetime(retryTime(status, fields, responseTime, policy), .retryTime)
                 : Lifetime(configured, .expirationTime)
         }
@@ -58,11 +61,12 @@ package enum Freshness {
             guard let configured else { return explicit }
             switch policy.expirationMode {
             case .cap where configured < explicit.duration: return Lifetime(configured, .expirationTime)
-            case .floor where configured > explicit.duration && !status.isError:
+            case .floor where configured > explicit.duration && !isError:
                 return Lifetime(configured, .expirationTime)
             case .cap, .floor, .fallback, .override: return explicit
             }
         }
+        if isNamed, let configured { return Lifetime(configured, .expirationTime) }
         guard allowsHeuristic(status: status, fields: fields, directives: directives, policy: policy) else {
             return Lifetime(.zero, .none)
         }

@@ -72,6 +72,23 @@ package enum Reuse {
         return best
     }
 
+    /// Whether the response that one request got answers another that waited for it (RFC 9111 §4).
+    ///
+    /// What is fresh may answer both. What is to be validated before each use, or is stale as it comes, says nothing
+    /// about another user; it is shared by those who are nobody in particular.
+    package static func mayShare(
+        _ stored: StoredResponse, askedFor leader: Fields, with follower: Fields, policy: CachePolicy, now: Timestamp
+    ) -> Bool {
+        let flags = stored.facts.directives.flags
+        // A 304 may have said so of what was stored.
+        if flags.contains(.noStore), !flags.contains(.mustUnderstand), !policy.storesDespiteNoStore { return false }
+        if policy.role == .private { return true }
+        if flags.contains(.isPrivate) { return false }
+        if Freshness.isFresh(stored, at: now), !stored.facts.validatesAlways { return true }
+        if policy.ignoredResponse.isForEveryone { return true }
+        return !Credentials.areIn(leader) && !Credentials.areIn(follower)
+    }
+
     /// The registered fields of a request that make the decision more than a look at the clock.
     private static let demanding = FieldSet([
         .cacheControl, .pragma, .range, .ifMatch, .ifUnmodifiedSince, .contentLength, .transferEncoding,
@@ -87,7 +104,7 @@ package enum Reuse {
     private static func mayServe(_ stored: StoredResponse, _ request: RequestHead, _ policy: CachePolicy) -> Bool {
         if policy.keyedByContent, request.method != .head, stored.requestMethod != request.method { return false }
         return !stored.requestWasAuthorized || stored.facts.allowsAuthorized || policy.role == .private
-            || policy.storesAuthorized
+            || policy.storesAuthorized || policy.ignoredResponse.isForEveryone
     }
 
     private static func isPreferred(

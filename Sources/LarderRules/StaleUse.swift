@@ -51,6 +51,20 @@ package enum StaleUse {
         return .serve(age: age, ttl: ttl, failure == .disconnected ? .disconnected : .staleIfError)
     }
 
+    /// What kind of failure a response is that came in place of what is stored; nil where what is stored is no better.
+    ///
+    /// Who asks to be left alone for a while (429 with `Retry-After`, RFC 6585 §4) is like one that is overloaded: what
+    /// is stored answers as it does for those who then are not let through. An error that was stored does not answer for
+    /// a newer one.
+    package static func failure(
+        _ response: ResponseHead, inPlaceOf stored: StoredResponse, policy: CachePolicy
+    ) -> UpstreamFailure? {
+        let isOverridden = policy.expirationMode == .override
+        if stored.status.isServerError || stored.status == 429 || isOverridden && stored.status.isError { return nil }
+        if response.status == 429, response.fields.contains(.retryAfter) { return .status(503) }
+        return .status(response.status)
+    }
+
     /// RFC 5861 §4.
     package static func isError(_ status: Status) -> Bool {
         switch status.rawValue {

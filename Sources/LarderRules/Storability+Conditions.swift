@@ -89,7 +89,8 @@ extension Storability {
             self.response = response
             self.policy = policy
             self.responseTime = responseTime
-            directives = CacheControl.Response(response.fields, targets: policy.targets)
+            directives = policy.directives(
+                of: response.fields, isPersonal: policy.personalField(of: request.fields) != nil)
         }
 
         /// Whether the response is stored; the first condition that fails decides.
@@ -113,13 +114,14 @@ extension Storability {
                     || directives.flags.contains(.mustUnderstand)
             case .notPrivate: policy.role == .private || !directives.flags.contains(.isPrivate)
             case .authorization:
-                policy.role == .private || policy.storesAuthorized || !request.fields.contains(.authorization)
-                    || Storability.allowsAuthorized(directives)
+                policy.role == .private || policy.storesAuthorized || policy.ignoredResponse.isForEveryone
+                    || !request.fields.contains(.authorization) || Storability.allowsAuthorized(directives)
+            case .credentials: unnamedCredential == nil || Storability.allowsAuthorized(directives)
             case .requestContent:
                 policy.keyedByContent || !(request.method == .get && Storability.hasContent(request))
             case .unkeyedField: policy.unkeyedFields.obstacle(in: request.fields) == nil
             case .contentRange: response.status != 206 || isReadablePart
-            case .vary: !Variance(vary: response.fields, request: request.fields, normalises: false).matchesNothing
+            case .vary: !policy.variance(of: response.fields, to: request.fields).matchesNothing
             case .setCookie:
                 policy.role == .private || policy.setCookie != .notStored || !response.fields.contains(.setCookie)
             case .cacheable: reason != nil
@@ -133,7 +135,8 @@ extension Storability {
             if policy.keyedByContent {
                 // What QUERY gets may be kept like what GET does; what POST gets if somebody says for how long.
                 if request.method == .query { return true }
-                return request.method == .post && (hasExplicitLifetime || policy.expirationTime != nil)
+                return request.method == .post
+                    && (hasExplicitLifetime || policy.expirationTime(for: response.status) != nil)
             }
             guard request.method == .post, response.status.isSuccess, hasExplicitLifetime else { return false }
             guard let location = response.fields[.contentLocation] else { return false }
@@ -157,11 +160,33 @@ extension Storability {
 
         /// What makes the response cacheable, if anything does (the last requirement of RFC 9111 §3).
         private var reason: StorageReason? {
-            if policy.expirationMode == .override, policy.expirationTime != nil { return .configured }
+            if policy.expirationMode == .override, policy.expirationTime(for: response.status) != nil {
+                return .configured
+            }
             if hasExplicitLifetime { return .explicit(explicitSource) }
             if directives.flags.contains(.isPublic) { return .marked }
             if policy.role == .private, directives.flags.contains(.isPrivate) { return .marked }
-            return Freshness.isHeuristicallyCacheable(response.status) ? .heuristicallyCacheable : nil
+            // A lifetime that nobody named is made up for what everyone gets, not for what one user may have got.
+            if let named = policy.expirationTimes[response.status], personalEvidence == nil {
+                return named > .zero ? .configured : nil
+            }
+            guard Freshness.isHeuristicallyCacheable(response.status),
+                personalEvidence == nil
+            else { return nil }
+            return .heuristicallyCacheable
+        }
+
+        /// A credential of the request that is no part of the key, where users are kept apart.
+        private var unnamedCredential: FieldName? {
+            policy.ignoredResponse.isForEveryone ? nil : policy.identity?.unnamedCredential(in: request.fields)
+        }
+
+        /// A field that makes the response look like one user's, in a shared cache.
+        private var personalEvidence: FieldName? {
+            if policy.role == .private { return nil }
+            if let field = policy.personalField(of: request.fields) { return field }
+            let isIgnored = policy.ignored(forPersonal: false).contains(.setCookie)
+            return !isIgnored && response.fields.contains(.setCookie) ? .setCookie : nil
         }
 
         private var explicitSource: Freshness.Source {
@@ -185,6 +210,7 @@ extension Storability {
             case .mustUnderstand, .noStore, .notPrivate: directives.source
             case .requestNoStore: request.fields.contains(.cacheControl) ? .cacheControl : nil
             case .authorization: request.fields.contains(.authorization) ? .authorization : nil
+            case .credentials: unnamedCredential
             case .requestContent: request.fields.contains(.transferEncoding) ? .transferEncoding : .contentLength
             case .unkeyedField: policy.unkeyedFields.obstacle(in: request.fields)
             case .contentRange: response.status == 206 ? .contentRange : nil
@@ -193,6 +219,8 @@ extension Storability {
             case .cacheable:
                 switch reason {
                 case .explicit(.expires): .expires
+                case nil where Freshness.isHeuristicallyCacheable(response.status):
+                    personalEvidence ?? directives.source
                 case .explicit, .marked, nil: directives.source
                 case .heuristicallyCacheable, .configured: nil
                 }

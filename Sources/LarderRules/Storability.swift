@@ -45,6 +45,9 @@ package enum StorageCondition: String, Sendable, Hashable, CaseIterable {
     case notPrivate = "private"
     /// No `Authorization`, or a directive that allows sharing the response nevertheless.
     case authorization
+    /// Where users are kept apart: no credentials that are no part of who asks, or a directive that allows sharing the
+    /// response nevertheless.
+    case credentials
     /// No content outside the key made the origin choose this response.
     case requestContent = "request-content"
     /// Nor did a field that the configuration says to be wary of (`UnkeyedFields`).

@@ -34,14 +34,17 @@ extension StoredResponse {
         package let groups: [String]
         /// A field that is kept and not shown to clients.
         package let hiddenField: FieldName?
+        /// What of the origin's words the configuration does not heed, as `Cache-Status` says it.
+        package let ignored: String?
 
         init(
             status: Status, fields: Fields, date: Timestamp, directives: CacheControl.Response,
-            requestTime: Timestamp, responseTime: Timestamp, standing: Standing, policy: CachePolicy
+            requestTime: Timestamp, responseTime: Timestamp, standing: Standing, isPersonal: Bool, policy: CachePolicy
         ) {
+            ignored = policy.ignoredWords(of: fields, isPersonal: isPersonal)
             self.directives = directives
             self.responseTime = responseTime
-            let isOverridden = policy.expirationMode == .override && policy.expirationTime != nil
+            let isOverridden = policy.expirationMode == .override && policy.expirationTime(for: status) != nil
             self.date = date
             // The pure model counts from receipt, whatever caches on the way did.
             correctedInitialAge =
@@ -59,8 +62,13 @@ extension StoredResponse {
                 standing == .asReceived && lifetime.duration > correctedInitialAge
                 ? responseTime + (lifetime.duration - correctedInitialAge) : Timestamp(nanoseconds: .min)
             // `no-cache="Set-Cookie"` says that the response is one client's; leaving the cookie out is not enough.
-            let isNoCache = directives.flags.contains(.noCache) || directives.noCacheFields.contains(.setCookie)
-            validatesAlways = standing == .invalid || (isNoCache && !isOverridden)
+            let setsOwnCookie =
+                directives.noCacheFields.contains(.setCookie)
+                && !policy.ignored(forPersonal: isPersonal).contains(.setCookie)
+            let isNoCache = directives.flags.contains(.noCache) || setsOwnCookie
+            // Kept when there was one user, or by a cache of one user: now it is another's.
+            let isAnothers = policy.role == .shared && directives.flags.contains(.isPrivate)
+            validatesAlways = standing == .invalid || isAnothers || (isNoCache && !isOverridden)
             staleProhibition = Facts.prohibition(directives, standing, policy)
             let window = directives.staleWhileRevalidate.map { $0.duration ?? .zero } ?? policy.staleWhileRevalidate
             staleWhileRevalidate = staleProhibition == nil ? window.clampedToRFC9111() : .zero
@@ -79,8 +87,12 @@ extension StoredResponse {
         ) -> StaleProhibition? {
             if standing == .invalid { return .invalidated }
             if directives.flags.contains(.noCache) { return .noCache }
-            if directives.flags.contains(.mustRevalidate) { return .mustRevalidate }
+            if directives.flags.contains(.mustRevalidate), !policy.ignoredResponse.directives.contains(.mustRevalidate)
+            {
+                return .mustRevalidate
+            }
             guard policy.role == .shared else { return nil }
+            if directives.flags.contains(.isPrivate) { return .notPrivate }
             if directives.flags.contains(.proxyRevalidate) { return .proxyRevalidate }
             return directives.sMaxage != nil ? .sMaxage : nil
         }

@@ -32,6 +32,8 @@ package final class StoredResponse: Sendable {
     /// The value of `Range` in the request, if that is why the response is partial.
     package let requestedRange: [UInt8]?
     package let requestWasAuthorized: Bool
+    /// Whether it carried credentials that the key does not tell apart (`CachePolicy.personalField`).
+    package let requestWasPersonal: Bool
     package let variance: Variance
     package let status: Status
     /// The header section as kept: without fields that end at a hop, and those the origin or the configuration
@@ -50,13 +52,15 @@ package final class StoredResponse: Sendable {
     /// Makes a stored response of its parts, as a store returns them. `fields` are reduced to what may be kept.
     package init(
         requestMethod: Method = .get, requestedRange: [UInt8]? = nil, requestWasAuthorized: Bool = false,
+        requestWasPersonal: Bool = false,
         variance: Variance = .none, status: Status, fields: Fields, requestTime: Timestamp, responseTime: Timestamp,
         contentLength: Int64? = nil, extent: Extent? = nil, standing: Standing = .asReceived, policy: CachePolicy
     ) {
-        let directives = CacheControl.Response(fields, targets: policy.targets)
+        let directives = policy.directives(of: fields, isPersonal: requestWasPersonal)
         self.requestMethod = requestMethod
         self.requestedRange = requestedRange
         self.requestWasAuthorized = requestWasAuthorized
+        self.requestWasPersonal = requestWasPersonal
         self.status = status
         let (kept, date) = StoredResponse.kept(fields, directives, responseTime, policy)
         self.fields = kept
@@ -72,7 +76,7 @@ package final class StoredResponse: Sendable {
         self.standing = standing
         facts = Facts(
             status: status, fields: kept, date: date, directives: directives, requestTime: requestTime,
-            responseTime: responseTime, standing: standing, policy: policy)
+            responseTime: responseTime, standing: standing, isPersonal: requestWasPersonal, policy: policy)
     }
 
     /// Makes a stored response of a response to `request`.
@@ -86,7 +90,8 @@ package final class StoredResponse: Sendable {
             requestMethod: request.method,
             requestedRange: response.status == 206 ? request.fields.withFirst(.range) { Array($0) } : nil,
             requestWasAuthorized: request.fields.contains(.authorization),
-            variance: Variance(vary: response.fields, request: request.fields, normalises: policy.normalisedVary),
+            requestWasPersonal: policy.personalField(of: request.fields) != nil,
+            variance: policy.variance(of: response.fields, to: request.fields),
             status: response.status, fields: response.fields, requestTime: requestTime, responseTime: responseTime,
             contentLength: contentLength, policy: policy)
     }
@@ -96,6 +101,7 @@ package final class StoredResponse: Sendable {
     package func counting(as status: Status, policy: CachePolicy) -> StoredResponse {
         StoredResponse(
             requestMethod: requestMethod, requestedRange: requestedRange, requestWasAuthorized: requestWasAuthorized,
+            requestWasPersonal: requestWasPersonal,
             variance: variance, status: status, fields: fields, requestTime: requestTime, responseTime: responseTime,
             contentLength: contentLength, extent: extent, standing: standing, policy: policy)
     }
@@ -104,6 +110,7 @@ package final class StoredResponse: Sendable {
     package func marked(_ standing: Standing, policy: CachePolicy) -> StoredResponse {
         StoredResponse(
             requestMethod: requestMethod, requestedRange: requestedRange, requestWasAuthorized: requestWasAuthorized,
+            requestWasPersonal: requestWasPersonal,
             variance: variance, status: status, fields: fields, requestTime: requestTime, responseTime: responseTime,
             contentLength: contentLength, extent: extent, standing: standing, policy: policy)
     }
@@ -131,6 +138,18 @@ package final class StoredResponse: Sendable {
         return (kept, Timestamp(seconds: responseTime.seconds))
     }
 
+    /// Fields of the response that this was made of, or of what a pipeline made of it, as others than the client that
+    /// asked may see them: without those that were not kept (RFC 9111 §5.2.2.4, §5.2.2.7, §7.3).
+    package func sharable(_ received: Fields) -> Fields {
+        let directives = facts.directives
+        let withheld = directives.noCacheFields + directives.privateFields
+        guard !withheld.isEmpty || received.contains(.setCookie) else { return received }
+        return received.filter { name, spelling, _ in
+            let name = name ?? FieldName(token: spelling)
+            return name != .setCookie && !withheld.contains(name) || fields.contains(name)
+        }
+    }
+
     private static func extent(status: Status, fields: Fields, contentLength: Int64?) -> Extent {
         guard status == 206 else { return .whole }
         guard case .range(let range, let completeLength) = ContentRange(fields),
@@ -146,6 +165,7 @@ extension StoredResponse {
         if contentLength == length { return self }
         return StoredResponse(
             requestMethod: requestMethod, requestedRange: requestedRange, requestWasAuthorized: requestWasAuthorized,
+            requestWasPersonal: requestWasPersonal,
             variance: variance, status: status, fields: fields, requestTime: requestTime, responseTime: responseTime,
             contentLength: length, standing: standing, policy: policy)
     }

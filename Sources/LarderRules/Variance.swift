@@ -94,7 +94,7 @@ package struct Variance: Sendable {
     }
 
     /// The members of `Vary`, sorted and each once; nil when one is `*` or no field name.
-    private static func names(_ response: Fields) -> [FieldName]? {
+    static func names(_ response: Fields) -> [FieldName]? {
         var names: Set<FieldName> = []
         var isReadable = true
         response.forEach(.vary) { line in

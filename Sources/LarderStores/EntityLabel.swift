@@ -11,6 +11,11 @@ package struct EntityLabel: Hashable, Sendable {
         EntityLabel(["url", service, stage, url])
     }
 
+    /// Entities of one service and stage whose URLs mean that one and are written in another way.
+    package static func spelling(of url: String, service: String, stage: String) -> EntityLabel {
+        EntityLabel(["spelling", service, stage, url])
+    }
+
     /// Members of the group of that name, at any origin.
     package static func group(_ name: String) -> EntityLabel { EntityLabel(["group", name]) }
 

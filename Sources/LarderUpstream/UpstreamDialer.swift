@@ -40,7 +40,7 @@ final class UpstreamDialer {
         guard origin.scheme == .https else { return stream }
         do throws(IOError) {
             stream.setDeadline(at: deadline)
-            try await stream.startTLS(client: settings.tls, serverName: origin.serverName)
+            try await stream.startTLS(client: settings.tls, serverName: settings.serverName ?? origin.serverName)
             return stream
         } catch {
             stream.close()

@@ -8,6 +8,7 @@ package final class UpstreamPool {
     private struct Key: Hashable {
         let origin: Origin
         let parent: ParentAddress?
+        let tls: UpstreamTLS?
     }
 
     /// How many origins are remembered that nothing is open to or waits for.
@@ -36,7 +37,7 @@ package final class UpstreamPool {
 
     package func apply(_ settings: UpstreamSettings) {
         self.settings = settings
-        for pool in pools.values { pool.apply(settings) }
+        for (key, pool) in pools { pool.apply(settings.with(key.tls)) }
     }
 
     package var statistics: [UpstreamStatistics] { pools.values.map(\.statistics) }
@@ -57,7 +58,7 @@ package final class UpstreamPool {
     ///
     /// - Throws: `UpstreamError`, or what the content of the request or `onInterim` threw.
     package func send(_ request: UpstreamRequest) async throws -> UpstreamResponse {
-        let pool = pool(for: Key(origin: request.origin, parent: request.parent))
+        let pool = pool(for: Key(origin: request.origin, parent: request.parent, tls: request.tls))
         let lease = try await pool.connection(for: request, freshOnly: false)
         do {
             return try await exchange(request, on: lease)
@@ -169,7 +170,7 @@ package final class UpstreamPool {
 
     private func pool(for key: Key) -> OriginPool {
         if let pool = pools[key] { return pool }
-        let pool = OriginPool(origin: key.origin, loop: loop, dialer: dialer, settings: settings)
+        let pool = OriginPool(origin: key.origin, loop: loop, dialer: dialer, settings: settings.with(key.tls))
         if isDraining { pool.drain() }
         pools[key] = pool
         if sweeper == nil { scheduleSweep() }

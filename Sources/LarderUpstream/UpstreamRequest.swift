@@ -28,6 +28,8 @@ package struct UpstreamRequest {
     package var content = Content.none
     /// Through which proxy; nil for none.
     package var parent: ParentAddress?
+    /// How TLS is spoken, where not as with all origins.
+    package var tls: UpstreamTLS?
     /// Which addresses may be connected to. Asked about pooled connections as well as about new ones.
     package var allowsAddress: (SocketAddress) -> Bool
     /// Whether it is for a resource of a service, so that what its origin answers says something about the others.

@@ -29,14 +29,40 @@ package struct UpstreamSettings: Sendable {
     package var retryAfterLimit = Duration.seconds(60)
     package var parseLimits = ParseLimits()
     package var tls: TLSClientContext
+    /// The name that origins are to prove, where it is not the one in their URLs.
+    package var serverName: String?
 
     package init(tls: TLSClientContext) { self.tls = tls }
+
+    /// The same for connections to origins that are trusted, or that trust us, in another way.
+    func with(_ tls: UpstreamTLS?) -> UpstreamSettings {
+        guard let tls else { return self }
+        var settings = self
+        settings.tls = tls.context
+        settings.serverName = tls.serverName
+        return settings
+    }
 
     var poolLimits: OriginPoolStateMachine.Limits {
         OriginPoolStateMachine.Limits(
             connections: max(connectionLimit, 1), idle: idleLimit, waiters: waiterLimit,
             idleTime: idleTimeout.wholeNanoseconds, restTime: restTime.wholeNanoseconds)
     }
+}
+
+/// How TLS is spoken with the origin of one service. Connections are shared by requests that have the same one.
+package final class UpstreamTLS: Sendable, Hashable {
+    package let context: TLSClientContext
+    /// The name that the origin is to prove; nil for that of the URL.
+    package let serverName: String?
+
+    package init(_ context: TLSClientContext, serverName: String?) {
+        self.context = context
+        self.serverName = serverName
+    }
+
+    package static func == (a: UpstreamTLS, b: UpstreamTLS) -> Bool { a === b }
+    package func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
 /// What a loop knows about one origin, for the status.

@@ -73,6 +73,15 @@ extension Scenario {
         resource(path)?.memory.flights.reduce(0) { $0 + $1.interest } ?? 0
     }
 
+    /// A GET by a new client, with these lines.
+    func get(_ path: String, _ lines: [String]) async throws -> WireMessage {
+        let client = try await client()
+        try await client.get(url(path), lines)
+        let response = try await client.response()
+        await client.close()
+        return response
+    }
+
     /// Asks again and again until an answer is as it should be.
     func get(_ path: String, until isRight: (WireMessage) -> Bool) async throws -> WireMessage {
         for _ in 0..<2000 {

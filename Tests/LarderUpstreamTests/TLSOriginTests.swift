@@ -64,6 +64,29 @@ struct TLSOriginTests {
         }
     }
 
+    @Test func `a service's own trust and name are for its requests alone`() async throws {
+        let (all, own) = (try Identity("DNS:origin.test"), try Identity("DNS:inner.test"))
+        let tls = UpstreamTLS(own.client, serverName: "inner.test")
+        try await Fixture.run({ $0.tls = all.client }) { test in
+            var ends: [FarEnd] = []
+            for (number, tls) in [nil, tls, nil, tls].enumerated() {
+                let request = try UpstreamRequest.to("/\(number)", origin: "https://origin.test").with { $0.tls = tls }
+                let answer = test.send(request)
+                if number < 2 {
+                    ends.append(try await test.accept())
+                    try await ends[number].stream.startTLS(server: number == 0 ? all.server : own.server)
+                }
+                // Who speaks TLS in the same way shares the connection, and nobody else.
+                let far = ends[number % 2]
+                #expect(try await far.head().hasPrefix("GET /\(number) "))
+                try await far.send(Self.ok)
+                #expect(try await answer.take().get().text() == "ok")
+                await test.settle()
+            }
+            #expect(test.dials.count == 2)
+        }
+    }
+
     @Test func `a certificate for another host is refused`() async throws {
         let identity = try Identity("DNS:other.test")
         try await Fixture.run({ $0.tls = identity.client }) { test in

@@ -20,6 +20,9 @@ extension Configuration {
         policy.staleIfError = staleIfError
         policy.offline = isOffline
         policy.codings = codings
+        if !expirationTimes.isEmpty { policy.expirationTimes = expirationTimes }
+        policy.ignoredRequest = ignoredRequest
+        if ignoredResponse != IgnoredResponse() { policy.ignoredResponse = ignoredResponse }
         policy.storesAuthorized = privacy == .partitioned
         return policy
     }

@@ -136,6 +136,12 @@ public struct Configuration: Sendable {
     package var reloadsOnRecovery = false
     /// The codings that the daemon gives stored content in, beside the one it came in, the preferred one first.
     package var codings: [ServedCoding] = []
+    /// The lifetimes of responses with these statuses, in the daemon.
+    package var expirationTimes: [Status: Duration] = [:]
+    /// What of clients' wishes the daemon does not heed.
+    package var ignoredRequest: IgnoredRequest = []
+    /// What of origins' words the daemon does not heed.
+    package var ignoredResponse = IgnoredResponse()
     /// Whether the daemon goes on with a load that nobody waits for.
     public var onAbandon: OnAbandon = .cancel(after: .milliseconds(50))
 

@@ -33,8 +33,6 @@ extension Flight {
 
     struct ReaderState {
         var offset: Int64 = 0
-        /// How many interim responses it has heard.
-        var interims = 0
         var waiting: UnsafeContinuation<Void, Never>?
         var isInterrupted = false
     }

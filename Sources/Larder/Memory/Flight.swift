@@ -25,6 +25,8 @@ package final class Flight: Sendable {
         var error: (any Error)?
         var readers = Readers()
         var nextReader = 0
+        /// The reader whose request it is: interim responses are for it alone.
+        var first: Int?
         /// Clients on their way to becoming readers, which count as interest.
         var expected = 0
         var producer: UnsafeContinuation<Void, Never>?
@@ -86,11 +88,15 @@ package final class Flight: Sendable {
     }
 
     /// Begins to read; the number names the reader in all other calls. `leave` must follow.
-    package func read() -> Int {
+    ///
+    /// - Parameter isFirst: whether it is its request that is sent. Interim responses, which nobody stores, are for
+    ///   that reader alone: they may carry its cookies.
+    package func read(isFirst: Bool = false) -> Int {
         state.withLock { state in
             state.expected -= 1
             let reader = state.nextReader
             state.nextReader += 1
+            if isFirst { state.first = reader }
             state.readers[reader] = ReaderState()
             return reader
         }
@@ -102,6 +108,10 @@ package final class Flight: Sendable {
             state -> (UnsafeContinuation<Void, Never>?, (@Sendable (Flight, Wish) -> Void)?) in
             guard state.readers[reader] != nil else { return (nil, nil) }
             state.readers[reader] = nil
+            if state.first == reader {
+                state.first = nil
+                state.interims = []
+            }
             return (trim(&state), state.isAbandoned ? state.onWish : nil)
         }
         producer?.resume()
@@ -123,20 +133,19 @@ package final class Flight: Sendable {
         waiting?.resume()
     }
 
-    /// Waits for the answer, hearing interim responses first; nil when interrupted.
+    /// Waits for the answer; the first reader hears interim responses before it. Nil when interrupted.
     package func word(for reader: Int) async -> Word? {
         while true {
             let (word, isInterrupted) = state.withLock { state -> (Word?, Bool) in
                 guard let mine = state.readers[reader], !mine.isInterrupted else { return (nil, true) }
-                if mine.interims < state.interims.count {
-                    state.readers[reader]!.interims += 1
-                    return (.interim(state.interims[mine.interims]), false)
+                if reader == state.first, !state.interims.isEmpty {
+                    return (.interim(state.interims.removeFirst()), false)
                 }
                 return (state.answer.map { .answer($0) }, false)
             }
             if let word { return word }
             if isInterrupted { return nil }
-            await wait(reader) { $0.answer != nil || $0.interims.count > ($0.readers[reader]?.interims ?? 0) }
+            await wait(reader) { $0.answer != nil || $0.first == reader && !$0.interims.isEmpty }
         }
     }
 
@@ -166,9 +175,6 @@ package final class Flight: Sendable {
             await wait(reader) { $0.content.end > ($0.readers[reader]?.offset ?? 0) || $0.isOver }
         }
     }
-
-    /// A reader has heard the interim response that is about to be announced.
-    package func noteHeard(by reader: Int) { state.withLock { $0.readers[reader]?.interims += 1 } }
 
     /// Whether `next` has an answer without waiting.
     package func hasNext(for reader: Int) -> Bool {
@@ -217,9 +223,9 @@ package final class Flight: Sendable {
         state.withLock { $0.onWish = action }
     }
 
-    /// Tells the readers of an interim response.
+    /// Tells the first reader of an interim response, if it is there.
     package func announce(interim head: ResponseHead) {
-        wakeAll { $0.interims.append(head) }
+        wakeAll { if $0.first != nil { $0.interims.append(head) } }
     }
 
     /// Tells the readers what became of the request.

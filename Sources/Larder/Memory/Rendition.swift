@@ -47,13 +47,14 @@ package struct Rendition: Sendable {
 
     /// The response as clients get it, in place of `stored`.
     func served(for stored: StoredResponse, length: Int64) -> StoredResponse {
-        // The fields have been reduced to what may be kept, by the policy of the time.
+        // The fields have been reduced to what may be kept, by the policy of the time and by what `stored` has now.
         var policy = CachePolicy()
         policy.role = .private
         policy.codings = stored.recoding?.offered ?? []
         return StoredResponse(
             requestMethod: stored.requestMethod, requestWasAuthorized: stored.requestWasAuthorized,
-            variance: stored.variance, status: status, fields: fields, requestTime: stored.requestTime,
+            requestWasPersonal: stored.requestWasPersonal,
+            variance: stored.variance, status: status, fields: stored.sharable(fields), requestTime: stored.requestTime,
             responseTime: stored.responseTime, contentLength: length, policy: policy)
     }
 

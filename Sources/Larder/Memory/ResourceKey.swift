@@ -79,6 +79,11 @@ package struct ResourceKey: Sendable {
     /// The URL alone.
     package var plainURL: String { String(decoding: bytes[urlStart..<urlEnd], as: UTF8.self) }
 
+    /// Whether the URL is written in its normal form.
+    package func isFor(_ url: TargetURI) -> Bool {
+        bytes[urlStart..<urlEnd].withUnsafeBytes { own in url.withBytes { ASCII.equal(own, $0) } }
+    }
+
     /// Whether content is part of what is asked for.
     package var hasMark: Bool { urlEnd < bytes.count }
 

@@ -24,6 +24,8 @@ package final class Variant: Sendable {
     package let namesLocations: Bool
     /// The forms that clients get this in, by their codings; nil when they get it as it is.
     package let forms: CodedForms?
+    /// What `Cache-Status` says of a hit, besides how it came to be one.
+    package let detail: String?
     private let via: String
 
     /// - Parameters:
@@ -42,6 +44,8 @@ package final class Variant: Sendable {
         self.storedAt = storedAt
         self.via = via
         self.forms = served.recoding != nil && rendition?.form == nil ? CodedForms(after: forms) : nil
+        let words = [rendition?.form?.word, stored.facts.ignored].compactMap(\.self)
+        detail = words.isEmpty ? nil : words.joined(separator: ", ")
         namesLocations = !FieldSet(of: served.fields).isDisjoint(with: Variant.locating)
         var shown = served.fields
         if let hidden = stored.facts.hiddenField { shown.remove(hidden) }

@@ -37,6 +37,9 @@ enum ExplainedConfiguration {
             ("retryTime", UnitText.write(configuration.retryTime)),
             ("staleWhileRevalidate", UnitText.write(configuration.staleWhileRevalidate)),
             ("staleIfError", UnitText.write(configuration.staleIfError)),
+            ("ignoreRequest", words(configuration.ignoredRequest)),
+            ("ignoreResponse", words(configuration.ignoredResponse)),
+            ("everyone", configuration.ignoredResponse.isForEveryone ? "true" : "false"),
             ("cache", configuration.caching == .none ? "none" : "default"),
             ("offline", configuration.isOffline ? "on" : configuration.isOfflineWhenUnreachable ? "auto" : "off"),
             ("reloadOnRecovery", configuration.reloadsOnRecovery ? "true" : "false"),
@@ -66,12 +69,39 @@ enum ExplainedConfiguration {
     /// The time with how it goes together with what the origin says; the time alone has no meaning.
     private static func expiration(_ configuration: Configuration) -> String {
         let time = UnitText.write(configuration.expirationTime)
-        return switch configuration.expirationMode {
-        case .heuristic: "as RFC 9111 says"
-        case .fallback: "\(time) where the origin names none"
-        case .cap: "\(time) at most"
-        case .floor: "\(time) at least"
-        case .override: "\(time) whatever the origin says"
-        }
+        let statuses = configuration.expirationTimes.sorted { $0.key.rawValue < $1.key.rawValue }
+            .map { ", \($0.key.rawValue): \(UnitText.write($0.value))" }.joined()
+        let all =
+            switch configuration.expirationMode {
+            case .heuristic: "as RFC 9111 says"
+            case .fallback: "\(time) where the origin names none"
+            case .cap: "\(time) at most"
+            case .floor: "\(time) at least"
+            case .override: "\(time) whatever the origin says"
+            }
+        return all + statuses
+    }
+
+    private static func words(_ ignored: IgnoredRequest) -> String {
+        list([
+            ignored.contains(.noCache) ? "no-cache" : nil, ignored.contains(.maxAge) ? "max-age" : nil,
+            ignored.contains(.noStore) ? "no-store" : nil, ignored.contains(.pragma) ? "pragma" : nil,
+        ])
+    }
+
+    private static func words(_ ignored: IgnoredResponse) -> String {
+        let directives = ignored.directives
+        return list([
+            directives.contains(.noStore) ? "no-store" : nil, directives.contains(.isPrivate) ? "private" : nil,
+            directives.contains(.noCache) ? "no-cache" : nil,
+            directives.contains(.mustRevalidate) ? "must-revalidate" : nil,
+            directives.contains(.setCookie) ? "set-cookie" : nil,
+            ignored.vary.isEmpty ? nil : "vary: " + ignored.vary.map(\.spelling).sorted().joined(separator: " "),
+        ])
+    }
+
+    private static func list(_ words: [String?]) -> String {
+        let words = words.compactMap(\.self)
+        return words.isEmpty ? "nothing" : words.joined(separator: ", ")
     }
 }

@@ -180,8 +180,12 @@ struct ExplainedDecision {
             let variant = situation.variants[selection.index]
             if variant.isOverride {
                 status?.detail = "override"
-            } else if status?.detail == nil {
-                status?.detail = ExplainedCoding(situation, variant)?.word
+            } else {
+                let words = [
+                    status?.detail, ExplainedCoding(situation, variant)?.word, variant.stored.facts.ignored,
+                ]
+                .compactMap(\.self)
+                status?.detail = words.isEmpty ? nil : words.joined(separator: ", ")
             }
         case .validate, .forward, .refuse: break
         }

@@ -8,6 +8,14 @@ import LarderRules
 enum ExplainedNotes {
     static func list(_ situation: Situation, selected: Int?) -> [String] {
         var notes = ReadingNote.notes(onRequest: situation.request.fields).map { line($0, "the request's ") }
+        if !situation.ignoredWishes.isEmpty {
+            notes.append(
+                "the request's \(situation.ignoredWishes.joined(separator: ", ")) is not heeded, and not forwarded "
+                    + "(ignoreRequest)")
+        }
+        if let selected, let ignored = situation.variants[selected].stored.facts.ignored {
+            notes.append("of the response, the configuration has \(ignored) (ignoreResponse)")
+        }
         if let selected {
             let stored = situation.variants[selected].stored
             notes += ReadingNote.notes(

@@ -18,28 +18,38 @@ enum ExplainedStorage {
             let conditions = judge(situation, response, stored.responseTime)
             return (
                 "if the origin answered this request as it did then",
-                conditions.filter { isOfConcern($0, stored.status) }.map { condition($0, situation, response) }
+                conditions.filter { isOfConcern($0, stored.status, situation.keeping) }.map {
+                    condition($0, situation, response)
+                }
             )
         }
         if let unstored = situation.unstored {
             let subject =
                 "the last response, \(unstored.status.rawValue) at \(TimeText.iso(unstored.at)), which was not stored"
-            let conditions = unstored.conditions.filter { isOfConcern($0, unstored.status) }
-                .map { condition($0, unstored, situation.policy) }
+            let conditions = unstored.conditions.filter { isOfConcern($0, unstored.status, situation.keeping) }
+                .map { condition($0, unstored, situation.keeping) }
             return (subject, conditions + size(unstored))
         }
         let response = ResponseHead(status: 200)
-        let conditions = judge(situation, response, situation.now).filter { requestAlone.contains($0.condition) }
+        let conditions = judge(situation, response, situation.now).filter {
+            requestAlone.contains($0.condition) && isOfConcern($0, 200, situation.keeping)
+        }
         return ("as far as the request alone decides", conditions.map { condition($0, situation, response) })
     }
 
     private static let requestAlone: Set<StorageCondition> = [
-        .method, .requestNoStore, .authorization, .requestContent, .unkeyedField,
+        .method, .requestNoStore, .authorization, .credentials, .requestContent, .unkeyedField,
     ]
 
-    /// What is about parts has no place beside a whole.
-    private static func isOfConcern(_ outcome: Storability.Condition, _ status: Status) -> Bool {
-        outcome.condition != .contentRange || status == 206
+    /// What is about parts has no place beside a whole, nor what is about users where they are not kept apart.
+    private static func isOfConcern(
+        _ outcome: Storability.Condition, _ status: Status, _ policy: CachePolicy
+    ) -> Bool {
+        switch outcome.condition {
+        case .contentRange: status == 206
+        case .credentials: policy.identity != nil
+        default: true
+        }
     }
 
     /// The last condition, which is none of RFC 9111's.
@@ -57,7 +67,7 @@ enum ExplainedStorage {
         _ situation: Situation, _ response: ResponseHead, _ responseTime: Timestamp
     ) -> [Storability.Condition] {
         Storability.conditions(
-            request: situation.request, target: situation.uri, response: response, policy: situation.policy,
+            request: situation.request, target: situation.uri, response: response, policy: situation.keeping,
             responseTime: responseTime)
     }
 
@@ -71,7 +81,7 @@ enum ExplainedStorage {
         }
         return Explanation.Condition(
             name: outcome.condition.rawValue, isMet: outcome.passed, field: field,
-            meaning: meaning(outcome.condition, situation.policy))
+            meaning: meaning(outcome.condition, situation.keeping))
     }
 
     private static func condition(
@@ -100,6 +110,7 @@ enum ExplainedStorage {
         case .noStore: "the response does not say no-store"
         case .notPrivate: "the response is not private, or the cache is"
         case .authorization: "no credentials, or a directive that allows sharing all the same"
+        case .credentials: "no credentials that `identity` leaves out, or a directive that allows sharing all the same"
         case .requestContent: "no content outside the key made the origin choose this response"
         case .unkeyedField: "nor did a field the configuration is wary of"
         case .contentRange: "a part says which part it is"
@@ -131,6 +142,9 @@ enum ExplainedStorage {
         case .authorization:
             "The request carries Authorization: set `privacy: partitioned` for `\(service)` to keep responses for each "
                 + "user apart, or have the origin say `public`."
+        case .credentials:
+            "The request carries credentials that `identity` of `\(service)` leaves out: name them there, remove them by "
+                + "`headers` if the origin does not need them, or have the origin say `public`."
         case .cacheable:
             "The origin names no lifetime: give it one with `expirationTime: { time: …, mode: override }` in a configure block."
         case .vary:

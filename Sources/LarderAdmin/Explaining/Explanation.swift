@@ -106,13 +106,23 @@ extension Explanation {
             Fact(name: "baseURL", value: base.string),
             Fact(name: "mount", value: service.settings.effectiveMount),
             Fact(name: "privacy", value: service.settings.privacy.rawValue, note: privacy(service.settings.privacy)),
-        ] + way(situation)
+        ] + ignoredQuery(service) + way(situation)
+    }
+
+    private static func ignoredQuery(_ service: RoutedService) -> [Fact] {
+        let names = service.settings.ignoreQuery.map(\.text)
+        if names.isEmpty { return [] }
+        return [
+            Fact(
+                name: "ignoreQuery", value: names.joined(separator: ", "),
+                note: "query parameters that are left out of the URL")
+        ]
     }
 
     private static func privacy(_ privacy: ServicePrivacy) -> String {
         switch privacy {
         case .shared: "one cache for everyone"
-        case .partitioned: "a cache for each set of credentials"
+        case .partitioned: "a cache for each user that `identity` tells apart"
         case .private: "one user, whose private responses are kept too"
         }
     }
@@ -127,6 +137,22 @@ extension Explanation {
         ]
     }
 
+    /// What put the request where it is.
+    private static func partition(_ situation: Situation) -> String? {
+        let (service, fields) = (situation.service, situation.request.fields)
+        guard service.settings.privacy == .partitioned else { return nil }
+        let names = service.identification(in: fields)
+        let unnamed = situation.policy.identity?.unnamedCredential(in: fields).map {
+            "; \($0.spelling) is not part of `identity`, so the rules of a shared cache hold for the response"
+        }
+        guard situation.partition.isOfUser else {
+            return "nobody in particular, as nothing of the request is part of `identity`: "
+                + "the rules of a shared cache hold" + (unnamed ?? "")
+        }
+        return "a digest of \(names.joined(separator: ", "))"
+            + (names.contains("client") ? ", the client being at \(Situation.client)" : "") + (unnamed ?? "")
+    }
+
     private static func key(_ situation: Situation) -> [Fact] {
         let service = situation.service
         let isPartition = situation.partition != .shared
@@ -134,7 +160,7 @@ extension Explanation {
             Fact(name: "service", value: service.name),
             Fact(
                 name: "partition", value: isPartition ? String(situation.partition.name.prefix(12)) + "…" : "everyone",
-                note: isPartition ? "a digest of the request's credentials" : nil),
+                note: partition(situation)),
             Fact(
                 name: "url", value: situation.url,
                 note: situation.content != nil

@@ -15,6 +15,8 @@ struct Situation: Sendable {
     var url: String
     /// The request that is imagined.
     var request: RequestHead
+    /// What of its wishes the configuration says not to heed.
+    var ignoredWishes: [String] = []
     /// The request content that is part of the key.
     var content: ContentMark?
     var partition: Larder.Partition
@@ -32,6 +34,9 @@ struct Situation: Sendable {
     var rewriting: RouteRewriting?
     var now: Timestamp
 
+    /// Where the client of the request that is imagined is.
+    static let client = "127.0.0.1"
+
     init(
         service: RoutedService, way: Way, uri: TargetURI, url: String? = nil, method: LarderHTTP.Method = .get,
         fields: Fields = Fields(), now: Timestamp
@@ -43,8 +48,9 @@ struct Situation: Sendable {
         var head = RequestHead(method: method, target: uri.pathAndQuery, fields: fields)
         head.fields[.host] = uri.authority
         request = head
-        partition = service.partition(of: head.fields, from: .machine)
+        partition = service.partition(of: head.fields, from: .machine, client: Situation.client)
         self.now = now
+        if isRead { ignoredWishes = configuration.policy.ignoredRequest.remove(from: &request.fields) }
     }
 
     /// Looks into memory and store, changes neither, and asks nobody else.
@@ -80,9 +86,13 @@ struct Situation: Sendable {
     /// The method whose configuration applies.
     var configuredMethod: LarderHTTP.Method { method == .head ? .get : method }
     /// Blocks for one method only may say something else of others.
-    var configuration: EffectiveConfiguration { service.configuration(for: uri, method: configuredMethod) }
+    var configuration: EffectiveConfiguration {
+        service.configuration(for: uri, method: configuredMethod, in: partition)
+    }
     /// What every such request is answered, before anything is looked up.
     var hardWiredAnswer: HardWiredAnswer? { service.configuration(for: uri, method: method).decorators?.answer }
+    /// What responses to this request are kept by.
+    var keeping: CachePolicy { policy.narrowed(for: request.fields) }
     var policy: CachePolicy {
         var policy = configuration.policy
         if let isOffline { policy.offline = isOffline }

@@ -25,7 +25,7 @@ enum PEM {
     }
 
     /// Without this, OpenSSL asks on the terminal.
-    private static let noPassphrase:
+    static let noPassphrase:
         @convention(c) (
             UnsafeMutablePointer<CChar>?, Int32, Int32, UnsafeMutableRawPointer?
         ) -> Int32 = { _, _, _, _ in -1 }

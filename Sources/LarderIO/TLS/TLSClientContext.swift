@@ -18,11 +18,13 @@ package final class TLSClientContext: @unchecked Sendable {
     /// - Parameters:
     ///   - trustsSystem: whether the authorities the system trusts are trusted (`SSL_CERT_FILE` and `SSL_CERT_DIR` move
     ///     them).
-    ///   - authorityFile: a PEM file with further authorities.
+    ///   - authorityFiles: PEM files with further authorities.
     ///   - authorities: further authorities in PEM.
+    ///   - certificateFile, keyFile: what we prove who we are with, in PEM; our certificate first, then its issuers'.
     ///   - applicationProtocols: offered by ALPN, in order of preference.
     package init(
-        trustsSystem: Bool = true, authorityFile: String? = nil, authorities: String? = nil,
+        trustsSystem: Bool = true, authorityFiles: [String] = [], authorities: String? = nil,
+        certificateFile: String? = nil, keyFile: String? = nil,
         applicationProtocols: [String] = ["http/1.1"], reusesSessions: Bool = true
     ) throws(IOError) {
         let operation = "set up TLS for connections to origins"
@@ -37,7 +39,7 @@ package final class TLSClientContext: @unchecked Sendable {
         if trustsSystem, SSL_CTX_set_default_verify_paths(context) != 1 {
             throw TLSFailure.setup(operation, "the system's authorities could not be found")
         }
-        if let authorityFile, SSL_CTX_load_verify_locations(context, authorityFile, nil) != 1 {
+        for authorityFile in authorityFiles where SSL_CTX_load_verify_locations(context, authorityFile, nil) != 1 {
             throw TLSFailure.setup(operation, "\(authorityFile) is not a readable PEM file of certificates")
         }
         if let authorities {
@@ -45,10 +47,29 @@ package final class TLSClientContext: @unchecked Sendable {
                 X509_STORE_add_cert(SSL_CTX_get_cert_store(context), certificate.pointer)
             }
         }
+        if let certificateFile, let keyFile {
+            try TLSClientContext.prove(certificateFile, keyFile, with: context, operation)
+        }
         if reusesSessions {
             larder_ssl_ctx_hand_out_client_sessions(context)
             SSL_CTX_set_ex_data(context, 0, Unmanaged.passUnretained(self).toOpaque())
             SSL_CTX_sess_set_new_cb(context, sessionArrived)
+        }
+    }
+
+    private static func prove(
+        _ certificateFile: String, _ keyFile: String, with context: OpaquePointer, _ operation: String
+    ) throws(IOError) {
+        defer { ERR_clear_error() }
+        SSL_CTX_set_default_passwd_cb(context, PEM.noPassphrase)
+        guard SSL_CTX_use_certificate_chain_file(context, certificateFile) == 1 else {
+            throw TLSFailure.setup(operation, "\(certificateFile) is not a readable PEM file with a certificate")
+        }
+        guard SSL_CTX_use_PrivateKey_file(context, keyFile, SSL_FILETYPE_PEM) == 1 else {
+            throw TLSFailure.setup(
+                operation,
+                "\(keyFile) is not a readable PEM file with the private key of \(certificateFile), without a passphrase"
+            )
         }
     }
 

@@ -14,8 +14,6 @@ extension Exchange {
         let decision = recoding.decide(
             head.fields, eTag: variant.served.facts.eTag, length: variant.content.length)
         if decision.coding != recoding.stored, let form = await form(decision.coding, of: variant, forms, retrieval) {
-            var use = use
-            if use.status.detail == nil { use.status.detail = form.rendition?.form?.word }
             return try await serveAsIs(form, use, retrieval, ignoringRange: decision.ignoresRange)
         }
         guard accepts(recoding.stored, variant.stored) else {

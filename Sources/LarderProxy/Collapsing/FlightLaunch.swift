@@ -15,7 +15,8 @@ final class FlightLaunch {
     let configuration: EffectiveConfiguration
     /// The version of the service's configuration that `configuration` was made from.
     let version: UInt64
-    var policy: CachePolicy { configuration.policy }
+    /// By what rules the response is kept.
+    let policy: CachePolicy
     /// What the client sent; `Vary` is judged by it.
     let clientHead: RequestHead
     /// The request as it goes upstream.
@@ -50,6 +51,7 @@ final class FlightLaunch {
         self.configuration = configuration
         self.version = version
         self.clientHead = clientHead
+        policy = configuration.policy.narrowed(for: clientHead.fields)
         self.request = request
         self.content = content
         self.validating = validating

@@ -24,7 +24,7 @@ extension FlightRunner {
         let policy: CachePolicy
         switch configurationNow {
         case nil: policy = launch.policy
-        case .some(let now) where now.caches: policy = now.policy
+        case .some(let now) where now.caches: policy = now.policy.narrowed(for: launch.clientHead.fields)
         case .some: return nil
         }
         guard policy != launch.policy else { return policy }

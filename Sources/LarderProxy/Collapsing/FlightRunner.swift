@@ -136,6 +136,7 @@ final class FlightRunner {
             origin: Origin(launch.uri), head: request ?? launch.request, parent: launch.service.parent(launch.uri),
             allowsAddress: launch.allowsAddress, abort: abort)
         inbound.isDescribed = launch.service.base != nil
+        inbound.tls = launch.service.tls(for: launch.uri)
         inbound.bypassesBackoff = launch.bypassesBackoff
         if let content = launch.content { inbound.content = .octets(content) }
         inbound.onInterim = { [self] in announce(interim: $0) }
@@ -170,11 +171,7 @@ final class FlightRunner {
     }
 
     private func announce(interim head: ResponseHead) {
-        if let leader {
-            leader.exchange.relayInterimAtOnce(head)
-            flight.noteHeard(by: leader.reader)
-        }
-        flight.announce(interim: head)
+        if let leader { leader.exchange.relayInterimAtOnce(head) } else { flight.announce(interim: head) }
     }
 
     private func treatment(of arrival: Arrival) -> Treatment {

@@ -68,6 +68,7 @@ struct TokenRefresher {
         var inbound = UpstreamRequest(
             origin: Origin(uri), head: RequestHead(method: rule.method, target: uri.pathAndQuery, fields: fields),
             parent: service.parent(uri))
+        inbound.tls = service.tls(for: uri)
         if let content { inbound.content = .octets(ContentChunk(content.octets)) }
         let response = try await context.send(inbound)
         guard response.head.status.isSuccess else {

@@ -117,7 +117,7 @@ final class FrontAnswer {
         let age = Age.currentAge(of: variant.stored, at: now)
         let ttl = Freshness.remaining(variant.stored, at: now)
         octets.removeLast(octets.count - momentStart)
-        StoredUse(age: age, status: CacheStatus(.hit, ttl: ttl, detail: variant.rendition?.form?.word)).append(
+        StoredUse(age: age, status: CacheStatus(.hit, ttl: ttl, detail: variant.detail)).append(
             to: &octets)
         if closes { PreparedHead.appendField("Connection", "close", to: &octets) }
         PreparedHead.appendLineEnd(to: &octets)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Larder
 import LarderHTTP
 import LarderIO
 
@@ -15,4 +16,9 @@ extension Exchange {
 
     /// Where this client stands.
     var reach: Reach { Reach(isLoopback: connection.client.isLoopback) }
+
+    /// Whose Resource the request is about.
+    func partition(in service: RoutedService) -> Larder.Partition {
+        service.partition(of: head.fields, from: reach, client: service.isKeyedByHead ? nil : stream.peerAddress.host)
+    }
 }

@@ -86,6 +86,10 @@ extension Exchange {
                 retrieval.passedOver = flight
                 return false
             }
+            guard isLeader || isShared(variant.stored, with: flight, retrieval) else {
+                retrieval.asksAlone = true
+                return false
+            }
             record.kind = isLeader ? .validated : .collapsed
             let age = Age.currentAge(of: variant.stored, at: context.now())
             var status = status.answered(304)
@@ -101,16 +105,41 @@ extension Exchange {
                 retrieval.passedOver = flight
                 return false
             }
+            if let stored, !isLeader, !isShared(stored, with: flight, retrieval) {
+                retrieval.asksAlone = true
+                return false
+            }
             guard accepts(response, stored, of: flight) else {
                 return try await passOver(content, isKept: stored != nil, &retrieval)
             }
-            if let fallback, try await serveStale(fallback, .status(response.status), status, retrieval) { return true }
+            if let fallback,
+                let failure = StaleUse.failure(response, inPlaceOf: fallback.stored, policy: retrieval.policy),
+                try await serveStale(fallback, failure, status.answered(response.status), retrieval)
+            {
+                return true
+            }
             record.kind = isLeader ? .miss : .collapsed
             var status = status.answered(response.status).stored(isLeader && stored != nil)
             status.detail = flight.remarks.detail
-            try await relay(response, length, content, status, retrieval)
+            if let word = stored?.facts.ignored { status.note(word) }
+            if isLeader {
+                try await relay(response, length, content, status, retrieval)
+            } else {
+                // What is told to others is what the next client will be told.
+                let shared = ResponseHead(
+                    status: response.status, fields: stored?.sharable(response.fields) ?? response.fields)
+                try await relay(shared, length, content, status, retrieval, isShared: true)
+            }
             return true
         }
+    }
+
+    /// Whether what answers the client that a load was begun for also answers this one, which waited for it.
+    private func isShared(_ stored: StoredResponse, with flight: Flight, _ retrieval: Retrieval) -> Bool {
+        Reuse.mayShare(
+            stored, askedFor: flight.request.fields, with: head.fields,
+            policy: retrieval.policy.narrowed(for: flight.request.fields).narrowed(for: head.fields), now: context.now()
+        )
     }
 
     /// The flight's answer; interim responses on the way go to the client.
@@ -125,9 +154,12 @@ extension Exchange {
     }
 
     /// Sends the head and then the content as it comes.
+    ///
+    /// - Parameter isShared: whether the response was made for another client: trailers, which nobody stores, are
+    ///   that one's alone.
     func relay(
         _ response: ResponseHead, _ length: Int64?, _ content: ResponseContent, _ status: CacheStatus,
-        _ retrieval: Retrieval
+        _ retrieval: Retrieval, isShared: Bool = false
     ) async throws {
         var fields = retrieval.way.isGateway ? mapped(response.fields, retrieval) : response.fields
         noteForms(in: &fields, of: response, retrieval.policy)
@@ -160,7 +192,7 @@ extension Exchange {
                 try await send(spool, from: offset, count: count)
             case .end(let trailers):
                 if isHeadPending { try await sendHead() }
-                return try await endContent(trailers: trailers)
+                return try await endContent(trailers: isShared ? Fields() : trailers)
             case .failed(let error):
                 throw error
             case .interrupted:
@@ -192,8 +224,10 @@ extension Exchange {
             record.cacheStatus = CacheStatus(.held, detail: hold.reason.rawValue)
             throw Problem(upstream: error, place: uri.authority)
         }
-        let failure: UpstreamFailure = error is PipelineFailure ? .status(502) : .disconnected
-        if let fallback, try await serveStale(fallback, failure, status, retrieval) { return true }
+        let isRefused = error is PipelineFailure
+        let failure: UpstreamFailure = isRefused ? .status(502) : .disconnected
+        let answered = isRefused ? status.answered(502) : status
+        if let fallback, try await serveStale(fallback, failure, answered, retrieval) { return true }
         record.cacheStatus = status
         throw Problem(upstream: error, place: uri.authority)
     }
@@ -206,7 +240,6 @@ extension Exchange {
         guard case .serve(let age, let ttl, let reason) = decision else { return false }
         record.kind = .stale
         var status = status
-        if case .status(let code) = failure { status = status.answered(code) }
         status.ttl = ttl
         status.detail = reason.rawValue
         return try await serve(variant, StoredUse(age: age, status: status), retrieval)

@@ -27,6 +27,7 @@ extension Exchange {
             response = try await sender.send(
                 try upstreamRequest(service, way, configuration, repeatable, abort), repeating: repeatable)
         } catch {
+            await settleUnfinishedWrite(error, configuration, service)
             await stopContent()
             if abort.isAborted { throw ClientGone() }
             if let error = error as? UpstreamError { noteFailure(error, reason) }
@@ -81,6 +82,7 @@ extension Exchange {
             origin: Origin(uri), head: forwarded, parent: service.parent(uri),
             allowsAddress: service.allowedAddresses(for: uri, from: reach), abort: abort)
         request.isDescribed = service.base != nil
+        request.tls = service.tls(for: uri)
         let isWrite = !head.method.isSafe && !onlyReads
         request.bypassesBackoff = isWrite || CacheControl.Request(head.fields).bypassesBackoff
         if let repeatable {
@@ -163,15 +165,16 @@ extension Exchange {
     private func freshen(_ retrieval: Retrieval, with response: ResponseHead) {
         let now = context.now()
         let memory = retrieval.resource.memory
+        let policy = retrieval.policy.narrowed(for: head.fields)
         for variant in memory.snapshot.variants where variant.stored.variance.matches(head.fields) {
             switch Freshening.freshenByHead(
-                variant.stored, with: response, to: head, requestTime: now, responseTime: now, policy: retrieval.policy)
+                variant.stored, with: response, to: head, requestTime: now, responseTime: now, policy: policy)
             {
             case .updated(let stored), .stale(let stored, _):
                 let changed = variant.with(stored, via: context.configuration.via)
                 guard memory.replace(variant, by: changed) else { continue }
                 context.storing?.update(
-                    changed, of: retrieval.resource, service: retrieval.service, policy: retrieval.policy)
+                    changed, of: retrieval.resource, service: retrieval.service, policy: policy)
             case .discard:
                 memory.removeVariants { $0 === variant }
                 context.storing?.remove(variant, of: retrieval.resource, service: retrieval.service)

@@ -13,7 +13,7 @@ extension Exchange {
         _ runner: FlightRunner, _ status: CacheStatus, _ fallback: Variant?, _ retrieval: inout Retrieval
     ) async throws -> Bool {
         let flight = runner.flight
-        let reader = flight.read()
+        let reader = flight.read(isFirst: true)
         defer {
             stopWatching()
             flight.leave(reader)

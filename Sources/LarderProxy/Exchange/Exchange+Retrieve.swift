@@ -27,7 +27,7 @@ extension Exchange {
     /// Answers a GET or HEAD, or what is keyed by its content, from what is stored, or from upstream, as the rules
     /// decide.
     func retrieve(_ service: RoutedService, _ way: Way, keyed: KeyedContent? = nil) async throws {
-        let partition = service.partition(of: head.fields, from: reach)
+        let partition = partition(in: service)
         key.set(
             service: service.number, partition: partition, url: uri, spelling: spelling, content: keyed?.mark)
         let registry = context.registry
@@ -40,12 +40,21 @@ extension Exchange {
             service: service, way: way, resource: resource, configuration: service.configuration(for: resource),
             version: version, content: keyed?.content)
         if let answer = hardWiredAnswer(retrieval) { return try await respond(answer, by: service) }
+        if traits.has(.cacheControl) { heedLess(retrieval.policy.ignoredRequest) }
         guard retrieval.configuration.caches else { return try await bypass(&retrieval, reason: .bypass) }
         // A request is decided again when the load it waited for was not about it, which each load can be once.
         for _ in 0..<8 {
             if try await step(&retrieval) { return }
         }
         try await bypass(&retrieval, reason: .miss)
+    }
+
+    /// Takes off the request what the configuration says not to heed: neither the cache nor the origin hears of it.
+    private func heedLess(_ ignored: IgnoredRequest) {
+        guard !ignored.isEmpty, !ignored.remove(from: &head.fields).isEmpty else { return }
+        if !head.fields.contains(.cacheControl), !head.fields.contains(.pragma) {
+            traits.presence.remove(.cacheControl)
+        }
     }
 
     /// What the configuration says to every request, by the method it has.

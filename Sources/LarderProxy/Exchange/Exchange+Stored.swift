@@ -17,6 +17,8 @@ extension Exchange {
     func serveAsIs(
         _ variant: Variant, _ use: StoredUse, _ retrieval: Retrieval, ignoringRange: Bool = false
     ) async throws -> Bool {
+        var use = use
+        if let word = variant.detail { use.status.note(word) }
         record.cacheStatus = use.status
         if traits.presence.isDisjoint(with: [.conditional, .range]), traits.method == .get,
             case .memory(let chunks, let length) = variant.content, !variant.stored.isPartial,

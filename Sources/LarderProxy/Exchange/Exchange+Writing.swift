@@ -5,6 +5,7 @@ import LarderHTTP
 import LarderIO
 import LarderRules
 import LarderStores
+import LarderUpstream
 import Logging
 
 extension Exchange {
@@ -24,7 +25,7 @@ extension Exchange {
         forget(effect.unusable)
         if !effect.patterns.isEmpty { await context.proxy.forget(effect.patterns, of: service) }
         switch effect.sequel {
-        case .nothing: return nil
+        case .nothing: return WrittenState(self, service)?.representation(in: response)
         case .reload:
             reload(service)
             return nil
@@ -33,6 +34,20 @@ extension Exchange {
             return nil
         case .promote: return WrittenState(self, service)?.promotion(of: response)
         }
+    }
+
+    /// Does to what is stored what a write calls for whose answer never came: the client left, or the connection broke.
+    /// What was sent may have been done.
+    func settleUnfinishedWrite(
+        _ error: any Error, _ configuration: EffectiveConfiguration, _ service: RoutedService
+    ) async {
+        guard !head.method.isSafe, !onlyReads else { return }
+        if let error = error as? UpstreamError, error.isUnreachable || error.hold != nil { return }
+        let effect = WriteEffect.decide(
+            head, target: uri, response: ResponseHead(status: 200),
+            configured: configuration.frozen.configuration.afterWrite, isContentKept: false)
+        forget(effect.unusable)
+        if !effect.patterns.isEmpty { await context.proxy.forget(effect.patterns, of: service) }
     }
 
     private func forget(_ targets: [TargetURI]) {

@@ -134,7 +134,12 @@ final class Exchange {
     }
 
     private func answer() async throws {
-        let framing = try BodyFraming(request: head)
+        var framing = try BodyFraming(request: head)
+        if framing == .length(0), traits.method != .other {
+            // No octets are no content: it is a GET like any other.
+            framing = .none
+            head.fields.remove(.contentLength)
+        }
         if framing != .none {
             content = RequestContent(
                 connection: connection, interims: interims, framing: framing,

@@ -32,6 +32,9 @@ extension CacheStatus {
     /// Whether the response was stored while it was forwarded.
     func stored(_ isStored: Bool) -> CacheStatus { changing { _, _, stored, _ in stored = isStored } }
 
+    /// Says something more.
+    mutating func note(_ word: String) { detail = detail.map { "\($0), \(word)" } ?? word }
+
     /// The status the upstream answered with.
     func answered(_ status: Status) -> CacheStatus { changing { _, forwarded, _, _ in forwarded = status } }
 

@@ -24,7 +24,7 @@ struct WrittenState {
         context = exchange.context
         self.service = service
         let uri = exchange.uri
-        let partition = service.partition(of: exchange.head.fields, from: exchange.reach)
+        let partition = exchange.partition(in: service)
         var key = ResourceKey()
         key.set(service: service.number, partition: partition, url: uri, spelling: exchange.spelling)
         resource = context.registry.resource(for: key) { key in
@@ -32,7 +32,7 @@ struct WrittenState {
         }
         let configuration = service.configuration(for: resource)
         guard configuration.caches else { return nil }
-        policy = configuration.policy
+        policy = configuration.policy.narrowed(for: exchange.head.fields)
         written = exchange.head
         target = uri
         reading = RequestHead(
@@ -72,10 +72,31 @@ struct WrittenState {
         return Promotion(limit: context.proxy.memoryObjectLimit) { [self] chunks in land(head, chunks) }
     }
 
-    private func land(_ head: ResponseHead, _ chunks: [ContentChunk]) {
+    /// Collects the content of a response to POST that says that it is what GET would bring, and for how long
+    /// (RFC 9110 §9.3.3); nil for all others.
+    func representation(in response: ResponseHead) -> Promotion? {
+        guard written.method == .post, response.status == 200, response.fields.contains(.contentLocation) else {
+            return nil
+        }
+        var head = response
+        HopByHop.strip(&head.fields, for: .forwardResponse)
+        if !head.fields.contains(.date) { head.fields[.date] = context.dateText() }
+        guard isStorable(head, to: written) else { return nil }
+        return Promotion(limit: context.proxy.memoryObjectLimit) { [self] chunks in land(head, chunks, to: written) }
+    }
+
+    private func isStorable(_ head: ResponseHead, to request: RequestHead) -> Bool {
+        let decision = Storability.decide(
+            request: request, target: target, response: head, policy: policy, responseTime: context.now())
+        if case .store = decision { return true }
+        return false
+    }
+
+    /// - Parameter request: the one that is judged by, where that is not the GET.
+    private func land(_ head: ResponseHead, _ chunks: [ContentChunk], to request: RequestHead? = nil) {
         let now = context.now()
         let decision = Storability.decide(
-            request: reading, target: target, response: head, policy: policy, responseTime: now)
+            request: request ?? reading, target: target, response: head, policy: policy, responseTime: now)
         guard case .store = decision else { return }
         let length = chunks.reduce(0) { $0 + $1.count }
         guard length <= context.proxy.memoryObjectLimit else { return }

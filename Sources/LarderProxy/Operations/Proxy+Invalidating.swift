@@ -8,7 +8,8 @@ import LarderStores
 extension Proxy {
     package var invalidations: Invalidations { configuration.router.table.unclaimed.invalidations }
 
-    /// Makes everything stored for `uri` unusable, in every partition of its service.
+    /// Makes everything stored for `uri` unusable, in every partition of its service, and under all ways to write it
+    /// that mean the same (RFC 9110 §4.2.3).
     ///
     /// - Parameter spelling: path and query as a client wrote them, where that is not the normal form.
     package func invalidate(_ uri: TargetURI, spelling: [UInt8] = [], service: RoutedService) {
@@ -20,14 +21,12 @@ extension Proxy {
             storing.removeAll(of: key.url, partition: .shared, service: service)
             if let resource = registry.resource(for: key) { wipe(resource) }
         }
-        invalidatePartitions(of: key.url, service: service)
-    }
-
-    /// The same for the partitions alone.
-    func invalidatePartitions(of url: String, service: RoutedService) {
         let scopes: [Invalidations.Scope] =
-            service.hasPartitions ? [.resource(service: service.number, url: url)] : []
-        invalidate(scopes) { $0.removePartitions(of: url, service: service.name) }
+            service.hasPartitions ? [.resource(service: service.number, url: uri.string)] : []
+        invalidate(scopes) { storing in
+            storing.removePartitions(of: key.url, service: service.name)
+            storing.removeSpellings(of: uri, service: service.name)
+        }
     }
 
     /// Makes the members of groups unusable, at one origin or, where that is nil, at all.

@@ -58,11 +58,20 @@ extension ConfigureBlock {
     package func apply(to configuration: inout Configuration, _ variables: VariableValues = VariableValues()) {
         for edit in headers { configuration.fields[edit.name] = edit.value?.reveal(variables) }
         if let expirationTime {
-            configuration.expirationTime = expirationTime.time
-            if configuration.expirationMode == .heuristic { configuration.expirationMode = .fallback }
+            if let time = expirationTime.time {
+                configuration.expirationTime = time
+                if configuration.expirationMode == .heuristic { configuration.expirationMode = .fallback }
+            }
+            configuration.expirationTimes.merge(expirationTime.byStatus) { $1 }
         }
         if let expirationMode { configuration.expirationMode = Configuration.ExpirationMode(expirationMode) }
         if let retryTime { configuration.retryTime = retryTime }
+        if let ignoreRequest { configuration.ignoredRequest = ignoreRequest }
+        if let ignoreResponse {
+            configuration.ignoredResponse.directives = ignoreResponse.directives
+            configuration.ignoredResponse.vary = ignoreResponse.vary
+        }
+        if let everyone { configuration.ignoredResponse.isForEveryone = everyone }
         if let staleWhileRevalidate { configuration.staleWhileRevalidate = staleWhileRevalidate }
         if let staleIfError { configuration.staleIfError = staleIfError }
         if let offline { offline.apply(to: &configuration) }

@@ -33,4 +33,12 @@ extension Larder.Partition {
 
     /// The same identity's partition among the clients elsewhere.
     var acrossNetwork: Larder.Partition { self == .shared ? .network : Larder.Partition("network " + name) }
+
+    /// What those have who are nobody in particular, under credentials that the service has for all.
+    var ofNobody: Larder.Partition { Larder.Partition("everyone " + name) }
+
+    /// Whether it is one user's: the rules of a private cache hold there.
+    package var isOfUser: Bool {
+        self != .shared && self != .network && !name.hasPrefix("everyone ") && !name.hasPrefix("network everyone ")
+    }
 }

@@ -18,6 +18,7 @@ package final class RoutedService: Sendable {
     package let mount: [UInt8]
     /// Which URLs stand for others; nil when none do.
     package let routes: RouteRules?
+    private let tls: UpstreamTLS?
     private let findParent: @Sendable (TargetURI) -> ParentAddress?
     /// Through which proxy the origin of the base URL is reached.
     private let parentOfBase: ParentAddress?
@@ -33,6 +34,10 @@ package final class RoutedService: Sendable {
     /// The values of variables in the service's own credentials, which are part of everybody's identity (T-03).
     private let configuredCredentials: [UInt8]?
     private let usesVariables: Bool
+    /// What says who asks; nil where users are not kept apart.
+    private let identity: Identity?
+    /// Whether the octets of a request and the kind of its client say whose Resource it is about.
+    let isKeyedByHead: Bool
     private let targets: [FieldName]
     private let identities: IdentityDigest
     /// Whether the configuration leaves no doubt which place the service is at, so that clients elsewhere may be
@@ -57,13 +62,16 @@ package final class RoutedService: Sendable {
         _ service: Service, number: UInt32, settings: ServiceSettings, targets: [FieldName],
         identities: IdentityDigest, invalidations: Invalidations = Invalidations(),
         surrogateKey: SurrogateKey? = nil,
-        variables: VariableValues = VariableValues(), parent: @escaping @Sendable (TargetURI) -> ParentAddress?
+        variables: VariableValues = VariableValues(), tls: UpstreamTLS? = nil,
+        parent: @escaping @Sendable (TargetURI) -> ParentAddress?
     ) {
         self.service = service
         self.number = number
         self.settings = settings
         self.variables = variables
         configurations = service.configurationSet
+        identity = settings.privacy == .partitioned ? Identity(settings.identity) : nil
+        isKeyedByHead = identity?.parts?.contains(.client) != true
         usesVariables = !settings.usedVariables.isEmpty
         configuredCredentials = variables.octets(of: settings.variablesInFields)
         self.targets = targets
@@ -71,6 +79,7 @@ package final class RoutedService: Sendable {
         self.invalidations = invalidations
         self.surrogateKey = surrogateKey
         findParent = parent
+        self.tls = tls
         base = service.baseURL
         parentOfBase = service.baseURL.flatMap(parent)
         reachAtBase = service.baseURL.map { ResourceMemory.Reach(invalidations, scope: nil, origin: $0.origin) }
@@ -109,6 +118,12 @@ package final class RoutedService: Sendable {
         return findParent(uri)
     }
 
+    /// How TLS is spoken with the origin of a URI, where not as with all: only that of the base URL is meant.
+    func tls(for uri: TargetURI) -> UpstreamTLS? {
+        guard let tls, let base, uri.hasSameOrigin(as: base) else { return nil }
+        return tls
+    }
+
     /// Which addresses a client may be connected to for `uri`.
     func allowedAddresses(for uri: TargetURI, from reach: Reach) -> (SocketAddress) -> Bool {
         // Of the hosts the configuration lists besides, only the base URL's is named beyond doubt.
@@ -119,19 +134,24 @@ package final class RoutedService: Sendable {
     // MARK: Partitions
 
     /// Whose Resource a request is about (T-03), and whether it may have come from inside this machine or its network.
-    package func partition(of fields: Fields, from reach: Reach) -> Larder.Partition {
-        let own = partition(of: fields)
+    ///
+    /// - Parameter client: the address it came from; nil where it came from none, as what operators ask for.
+    package func partition(of fields: Fields, from reach: Reach, client: String? = nil) -> Larder.Partition {
+        let own = partition(of: fields, client)
         return reach == .network && !namesItsPlace ? own.acrossNetwork : own
     }
 
-    private func partition(of fields: Fields) -> Larder.Partition {
-        guard settings.privacy == .partitioned,
-            case .identity(let identity) = Privacy.decide(
-                .partitioned, Privacy.Inputs(), request: fields, configuredCredentials: configuredCredentials
-            ).partition
-        else { return .shared }
-        return identities.partition(of: identity)
+    private func partition(of fields: Fields, _ client: String?) -> Larder.Partition {
+        guard let identity else { return .shared }
+        let own = identity.octets(of: fields, client: client)
+        guard let configuredCredentials else { return own.isEmpty ? .shared : identities.partition(of: own) }
+        // The service's own credentials tell apart what was got before and after they changed. They are nobody's.
+        let partition = identities.partition(of: own, with: configuredCredentials)
+        return own.isEmpty ? partition.ofNobody : partition
     }
+
+    /// What of a request says who asks, by name.
+    package func identification(in fields: Fields) -> [String] { identity?.named(in: fields) ?? [] }
 
     /// Whether resources of the service were kept in partitions since the start.
     package var hasPartitions: Bool { settings.privacy == .partitioned || invalidations.hasPartitions(number) }
@@ -154,10 +174,10 @@ package final class RoutedService: Sendable {
         of key: ResourceKey, _ partition: Larder.Partition, _ url: TargetURI
     ) -> ResourceMemory.Reach {
         var scope: Invalidations.Scope?
-        // What is kept for one content goes with the URL, like what is kept for one user.
-        if partition != .shared || key.hasMark {
+        // What is kept for one content, or for one spelling, goes with the URL, like what is kept for one user.
+        if partition != .shared || key.hasMark || !key.isFor(url) {
             invalidations.notePartitions(of: number)
-            scope = .resource(service: number, url: key.plainURL)
+            scope = .resource(service: number, url: url.string)
         }
         if scope == nil, let reachAtBase, let base, url.hasSameOrigin(as: base) { return reachAtBase }
         return ResourceMemory.Reach(invalidations, scope: scope, origin: url.origin)
@@ -168,46 +188,68 @@ package final class RoutedService: Sendable {
     func configuration(for resource: Resource) -> EffectiveConfiguration {
         resource.memory.configuration(version: configurations.version) {
             let method = resource.key.mark?.method ?? .get
-            let made = effective(configurations.configuration(for: resource.url, method: method), for: method)
+            let made = effective(
+                configurations.configuration(for: resource.url, method: method), for: method,
+                isOfUser: resource.partition.isOfUser)
             resource.memory.judge(by: made.policy)
             return made
         }
     }
 
-    package func configuration(for url: TargetURI, method: Method) -> EffectiveConfiguration {
-        effective(configurations.configuration(for: ResourceURL(url), method: method), for: method)
+    /// - Parameter partition: whose Resource it is about. Nobody's is the one with the stricter rules.
+    package func configuration(
+        for url: TargetURI, method: Method, in partition: Larder.Partition = .shared
+    ) -> EffectiveConfiguration {
+        effective(
+            configurations.configuration(for: ResourceURL(url), method: method), for: method,
+            isOfUser: partition.isOfUser)
     }
 
     /// A configuration, and whether it is for a method whose content can be part of what is asked for.
     private struct Frozen: Hashable {
         let configuration: ObjectIdentifier
         let isOfContent: Bool
+        /// Whether it is for what one user has.
+        let isOfUser: Bool
     }
 
-    private func effective(_ frozen: FrozenConfiguration, for method: LarderHTTP.Method) -> EffectiveConfiguration {
-        let key = Frozen(configuration: ObjectIdentifier(frozen), isOfContent: method == .post || method == .query)
+    private func effective(
+        _ frozen: FrozenConfiguration, for method: LarderHTTP.Method, isOfUser: Bool
+    ) -> EffectiveConfiguration {
+        let key = Frozen(
+            configuration: ObjectIdentifier(frozen), isOfContent: method == .post || method == .query,
+            isOfUser: isOfUser)
         return effective.withLock { known in
             if let made = known[key] { return made }
             // It holds what it was made from, so no other can be taken for that.
-            let made = EffectiveConfiguration(frozen, policy: policy(frozen.configuration, key.isOfContent))
+            let made = EffectiveConfiguration(frozen, policy: policy(frozen.configuration, key))
             known[key] = made
             return made
         }
     }
 
-    private func policy(_ configuration: Configuration, _ isOfContent: Bool) -> CachePolicy {
+    private func policy(_ configuration: Configuration, _ key: Frozen) -> CachePolicy {
         var policy = configuration.cachePolicy
         // Where nobody described an API, RFC 9111 alone decides.
         if base == nil {
             policy.retryTime = .zero
             policy.staleIfError = .zero
         }
-        policy.keyedByContent = configuration.isKeyedByContent && isOfContent
+        policy.keyedByContent = configuration.isKeyedByContent && key.isOfContent
         policy.targets = targets
         policy.setCookie = .withheld
         policy.surrogateKey = surrogateKey?.field
         policy.hidesSurrogateKey = surrogateKey?.isHidden ?? false
-        if settings.privacy != .shared { policy.role = .private }
+        // By whom responses may be used is the service's to say, not a block's.
+        policy.role =
+            settings.privacy == .private || settings.privacy == .partitioned && key.isOfUser ? .private : .shared
+        policy.storesAuthorized = false
+        if var identity {
+            let fields = configuration.fields
+            identity.replaced = fields.removed
+            fields.set.forEachLine { _, spelling, _ in identity.replaced.insert(FieldName(token: spelling)) }
+            policy.identity = identity
+        }
         return policy
     }
 }

@@ -73,6 +73,12 @@ package final class Router: Sendable {
         _ head: RequestHead, from client: Client, uri: inout TargetURI, spelling: inout [UInt8], host: inout KnownHost
     ) -> Route {
         let route = destination(head, from: client, uri: &uri, spelling: &spelling, host: &host)
+        if case .resource(let service, _) = route, !service.settings.ignoreQuery.isEmpty,
+            let shorter = uri.without(service.settings.ignoreQuery)
+        {
+            uri = shorter
+            spelling.removeAll(keepingCapacity: true)
+        }
         guard case .resource(let service, let way) = route, let routes = service.routes else { return route }
         if client.namesForwarded, way == .forward { return route }
         do throws(URIError) {

@@ -2,6 +2,7 @@
 
 package import Larder
 package import LarderHTTP
+package import LarderRules
 
 /// One API: where it is, how clients reach it, and how its resources are treated.
 package struct ServiceSettings: Sendable {
@@ -11,8 +12,14 @@ package struct ServiceSettings: Sendable {
     /// Path prefix that leads here in gateway mode, with a slash at both ends; nil means `/<name>/`.
     package var mount: String?
     package var privacy = ServicePrivacy.shared
+    /// What says who asks; nil means all fields that look like credentials.
+    package var identity: [Identity.Part]?
+    /// Query parameters that are left out, by their names or globs of these.
+    package var ignoreQuery: [NamePattern] = []
     /// Hosts beside that of `baseURL` which resources of this service may be on.
     package var allowHosts: [HostPattern] = []
+    /// How TLS is spoken with the origin of `baseURL`.
+    package var tls = ServiceTLS()
     /// Through which proxy the origin is reached; nil means as `upstream.parent` says.
     package var parent: ParentProxy?
     /// Whether the origin is asked; nil means as all.
@@ -32,11 +39,24 @@ package struct ServiceSettings: Sendable {
     package var effectiveMount: String { mount ?? "/\(name)/" }
 }
 
+/// What a service has of its own for TLS with its origin.
+package struct ServiceTLS: Sendable, Hashable {
+    /// PEM certificates of authorities that are trusted too.
+    package var caFile: String?
+    /// PEM files of what Larder proves who it is with.
+    package var certificate: String?
+    package var key: String?
+    /// The name that the origin is to prove, in place of the host of `baseURL`.
+    package var serverName: String?
+
+    package init() {}
+}
+
 /// Who may be answered from a stored response.
 package enum ServicePrivacy: String, Sendable, CaseIterable {
     /// Everyone, as RFC 9111 §3.5 allows a shared cache.
     case shared
-    /// Those who present the same credentials.
+    /// Those who are recognised as the same user, by `identity`.
     case partitioned
     /// One user: responses marked `private` are stored too.
     case `private`
@@ -60,6 +80,10 @@ package struct ConfigureBlock: Sendable {
     package var staleIfError: Duration?
     /// Whether what is watched and in error is loaded when its origin works again.
     package var reloadOnRecovery: Bool?
+    package var ignoreRequest: IgnoredRequest?
+    package var ignoreResponse: IgnoredResponse?
+    /// Whether what the origin sends is the same for everyone.
+    package var everyone: Bool?
     package var cache: BlockCaching?
     package var offline: OfflineMode?
     /// Whether the content of POST and QUERY is part of what they ask for.
@@ -89,12 +113,16 @@ package struct ConfigureBlock: Sendable {
 
 /// A lifetime, and how it relates to the one the origin names.
 package struct Expiration: Sendable, Equatable {
-    package var time: Duration
+    /// nil where only statuses are named.
+    package var time: Duration?
     package var mode: ExpirationMode?
+    /// Of responses with these statuses.
+    package var byStatus: [Status: Duration]
 
-    package init(time: Duration, mode: ExpirationMode? = nil) {
+    package init(time: Duration?, mode: ExpirationMode? = nil, byStatus: [Status: Duration] = [:]) {
         self.time = time
         self.mode = mode
+        self.byStatus = byStatus
     }
 }
 

@@ -115,8 +115,10 @@ package struct Settings: Sendable {
     }
 
     package struct Upstream: Sendable {
-        /// PEM certificates trusted instead of the system's; nil means the system's.
+        /// PEM certificates trusted beside the system's.
         package var caFile: String?
+        /// Whether the authorities that the system trusts are trusted.
+        package var systemTrust = true
         /// Through which proxy origins are reached where a service names none.
         package var parent = ParentProxy.environment
         /// Hosts that are reached without `parent`.

@@ -17,8 +17,23 @@ extension SettingsCatalogue {
         Setting(
             "privacy", \.privacy, .choice,
             """
-            Who may be answered from a stored response: everyone (`shared`), those with the same credentials \
+            Who may be answered from a stored response: everyone (`shared`), those who are the same user by `identity` \
             (`partitioned`), or the one user of this machine (`private`).
+            """),
+        Setting(
+            "identity", \.identity, .list(of: .identityPart, count: 1...16),
+            initially: "all fields that look like credentials",
+            """
+            What says who asks, with `privacy: partitioned`: names of fields (`Authorization`, `X-Api-Key`), \
+            `cookie: NAME`, and `client`, the client's address. Whoever has none of them is nobody in particular: for \
+            them the rules of a shared cache hold. So they do for responses to requests that carry credentials \
+            which are not named here. See [requests](requests.md#who-is-who).
+            """),
+        Setting(
+            "ignoreQuery", \.ignoreQuery, .list(of: .namePattern, count: 0...256), initially: "none",
+            """
+            Query parameters that make no difference, by name; `*` is any characters (`utm_*`). They are no part of what \
+            a response is stored under. Nor are they sent to the origin: what it made of them would go to everyone.
             """),
         Setting(
             "allowHosts", \.allowHosts, .list(of: .host), initially: "the host of `baseURL`",
@@ -26,6 +41,18 @@ extension SettingsCatalogue {
         Setting(
             "parent", \.parent, .parentProxy, initially: "as `upstream.parent`",
             "The proxy through which this service's origin is reached."),
+        Setting(
+            "tls.caFile", \.tls.caFile, .path, initially: "none",
+            "A file of PEM certificates of authorities that are trusted for this service's origin too."),
+        Setting(
+            "tls.certificate", \.tls.certificate, .path, initially: "none",
+            "A PEM file with the certificate that Larder shows this service's origin, and those of its issuers."),
+        Setting(
+            "tls.key", \.tls.key, .path, initially: "none",
+            "A PEM file with the private key of `tls.certificate`, without a passphrase."),
+        Setting(
+            "tls.serverName", \.tls.serverName, .line("host name"), initially: "the host of `baseURL`",
+            "The name that this service's origin is asked for, and has to prove."),
         Setting(
             "offline", \.offline, .offlineMode, initially: "as `offline` above",
             "Whether the origin is asked; `true` and `false` mean `on` and `off`."),
@@ -92,7 +119,29 @@ extension SettingsCatalogue {
                 How long a response is up to date if the origin does not say; without it, the heuristics of RFC 9111 \
                 decide. As a map, `mode` tells how the two \
                 relate: `fallback` (the origin's first), `cap` (the shorter), `floor` (the longer), `override` \
-                (always this one).
+                (always this one). Statuses may have times of their own, errors too: \
+                `{ 200: 1 h, 404: 1 min, default: 0 s }`.
+                """),
+            Setting(
+                "ignoreRequest", \.ignoreRequest, .ignoredRequest, initially: "nothing",
+                """
+                What clients say that is not heeded, and not forwarded: `no-cache`, `max-age`, `no-store`, `pragma`. For \
+                clients that always ask the origin; `larder load` still does.
+                """),
+            Setting(
+                "ignoreResponse", \.ignoreResponse, .ignoredResponse, initially: "nothing",
+                """
+                What origins say that is not heeded: `no-store`, `private`, `no-cache`, `must-revalidate`, `set-cookie` \
+                (the response is kept, the cookie is not), and `vary: [FIELD, …]`. `private` and `set-cookie` need users \
+                who are kept apart, or `everyone`; where neither holds, `no-store` and `no-cache` are still heeded in \
+                answers to requests with credentials. Clients see the fields as they came, and `detail="ignored …"` in \
+                `Cache-Status`.
+                """),
+            Setting(
+                "everyone", \.everyone, .flag, initially: "`false`",
+                """
+                `true` says that the origin sends everyone the same, whoever asks: credentials in requests do not keep \
+                responses out of the cache that all share.
                 """),
             Setting(
                 "override", \.override, .flag, initially: "`false`",

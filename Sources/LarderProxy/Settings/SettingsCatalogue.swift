@@ -201,8 +201,11 @@ package enum SettingsCatalogue {
     private static let upstream: [Setting<Settings>] = [
         Setting(
             "upstream.caFile", \.upstream.caFile, .path,
-            initially: "the system's certificates",
-            "A file of PEM certificates that are trusted instead of the system's."),
+            initially: "none",
+            "A file of PEM certificates of authorities that are trusted too."),
+        Setting(
+            "upstream.systemTrust", \.upstream.systemTrust, .flag,
+            "Whether the authorities that the system trusts are trusted; `false` leaves those of `caFile`."),
         Setting(
             "upstream.parent", \.upstream.parent, .parentProxy,
             """

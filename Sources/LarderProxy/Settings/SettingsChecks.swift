@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderHTTP
+import LarderRules
 
 /// What must hold between settings that are each right by themselves.
 enum SettingsChecks {
@@ -10,8 +11,18 @@ enum SettingsChecks {
         checkBases(settings.services, &reader)
         checkLoops(settings, &reader)
         for service in settings.services {
+            checkTLS(service, &reader)
+            if service.identity != nil, service.privacy != .partitioned {
+                refuse(
+                    "services.\(service.name).identity",
+                    found: "`identity` with `privacy: \(service.privacy.rawValue)`",
+                    expected: "`privacy: partitioned`",
+                    advice: "set that, or remove `identity`: nobody is told apart here",
+                    &reader)
+            }
             for (index, block) in service.configure.enumerated() {
                 checkRefresh(block, settings, at: "services.\(service.name).configure[\(index)]", &reader)
+                checkIgnored(block, of: service, at: "services.\(service.name).configure[\(index)]", &reader)
                 check(block, at: "services.\(service.name).configure[\(index)]", &reader)
             }
         }
@@ -122,6 +133,38 @@ enum SettingsChecks {
                 setting + ".url", found: "`url` beside `match` or `regex`",
                 expected: "one of them",
                 advice: "\(SettingsProblem.quoted(url.string)) is one resource already; remove the others",
+                &reader)
+        }
+    }
+
+    private static func checkTLS(_ service: ServiceSettings, _ reader: inout SettingsReader) {
+        let setting = "services.\(service.name).tls"
+        if (service.tls.certificate == nil) != (service.tls.key == nil) {
+            let (given, lacking) = service.tls.key == nil ? ("certificate", "key") : ("key", "certificate")
+            refuse(
+                "\(setting).\(given)", found: "`\(given)` without `\(lacking)`", expected: "both or none",
+                advice: "add `\(lacking)`, or remove `\(given)`", &reader)
+        }
+        if service.tls != ServiceTLS(), service.baseURL.target.scheme == .http {
+            refuse(
+                setting, found: "`tls` for \(SettingsProblem.quoted(service.baseURL.shown))",
+                expected: "an https URL in `baseURL`", advice: "change `baseURL`, or remove `tls`", &reader)
+        }
+    }
+
+    /// What is one user's may be kept where users are apart, or where somebody says that it is everyone's.
+    private static func checkIgnored(
+        _ block: ConfigureBlock, of service: ServiceSettings, at setting: String, _ reader: inout SettingsReader
+    ) {
+        guard service.privacy == .shared, block.everyone != true, let ignored = block.ignoreResponse?.directives else {
+            return
+        }
+        for (word, directive) in [("private", IgnoredResponse.Directives.isPrivate), ("set-cookie", .setCookie)]
+        where ignored.contains(directive) {
+            refuse(
+                setting + ".ignoreResponse", found: "`\(word)` where everyone shares what is stored",
+                expected: "`privacy: partitioned` or `private`, or `everyone: true` in the block",
+                advice: "one user's response would be given to others; keep users apart, or say that it is everyone's",
                 &reader)
         }
     }

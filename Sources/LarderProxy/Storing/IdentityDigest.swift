@@ -22,4 +22,11 @@ package struct IdentityDigest: Sendable {
         let inner = ContentDigest(of: key + identity).bytes
         return Larder.Partition(ContentDigest(of: key + inner).hexadecimal)
     }
+
+    /// The same of an identity together with credentials that are not its own.
+    func partition(of identity: [UInt8], with credentials: [UInt8]) -> Larder.Partition {
+        var octets = Array("10:configured\(credentials.count):".utf8)
+        octets += credentials
+        return partition(of: octets + identity)
+    }
 }

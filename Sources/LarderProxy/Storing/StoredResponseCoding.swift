@@ -20,7 +20,8 @@ package enum StoredResponseCoding {
         static let invalid = Flags(rawValue: 8)
         /// The ranges that are held follow the fields.
         static let parts = Flags(rawValue: 16)
-        static let all: Flags = [.authorized, .normalised, .stale, .invalid, .parts]
+        static let personal = Flags(rawValue: 32)
+        static let all: Flags = [.authorized, .normalised, .stale, .invalid, .parts, .personal]
     }
 
     /// The head of `stored` for the store. Times and content lie beside it there.
@@ -29,6 +30,7 @@ package enum StoredResponseCoding {
         out.append(version)
         var flags: Flags = []
         if stored.requestWasAuthorized { flags.insert(.authorized) }
+        if stored.requestWasPersonal { flags.insert(.personal) }
         if normalises { flags.insert(.normalised) }
         if stored.standing == .stale { flags.insert(.stale) }
         if stored.standing == .invalid { flags.insert(.invalid) }
@@ -93,6 +95,7 @@ package enum StoredResponseCoding {
         guard reader.isAtEnd else { return nil }
         return StoredResponse(
             requestMethod: method, requestedRange: range, requestWasAuthorized: flags.contains(.authorized),
+            requestWasPersonal: flags.contains(.personal),
             variance: variance, status: Status(rawValue: status), fields: fields, requestTime: requestTime,
             responseTime: responseTime, contentLength: contentLength, extent: extent,
             standing: flags.contains(.invalid) ? .invalid : flags.contains(.stale) ? .stale : .asReceived,

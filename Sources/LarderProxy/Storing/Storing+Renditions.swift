@@ -37,7 +37,7 @@ extension Storing {
             variant: StoredResponseCoding.variantKey(stored.variance), head: head, requestTime: stored.requestTime,
             responseTime: stored.responseTime, storedAt: variant.storedAt, expires: stored.facts.freshUntil,
             expectedLength: Int64(length),
-            labels: labels(of: stored, key(of: resource, service, stage: Storing.servedStage)))
+            labels: labels(of: stored, key(of: resource, service, stage: Storing.servedStage), resource))
         chunks.forEach(writer.append)
         writer.finish()
     }
@@ -49,7 +49,7 @@ extension Storing {
             key(of: resource, service, stage: Storing.servedStage),
             variant: StoredResponseCoding.variantKey(stored.variance), head: head, requestTime: stored.requestTime,
             responseTime: stored.responseTime, expires: stored.facts.freshUntil, ifStoredAt: variant.storedAt,
-            labels: labels(of: stored, key(of: resource, service, stage: Storing.servedStage)))
+            labels: labels(of: stored, key(of: resource, service, stage: Storing.servedStage), resource))
     }
 
     /// The variants of what is stored under one URL, as clients get them. Those for which the pipeline has to be run

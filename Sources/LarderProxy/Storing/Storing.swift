@@ -71,14 +71,17 @@ package final class Storing: Sendable {
             head: StoredResponseCoding.encode(stored, normalises: policy.normalisedVary),
             requestTime: stored.requestTime,
             responseTime: stored.responseTime, storedAt: stored.responseTime, expires: stored.facts.freshUntil,
-            expectedLength: length, labels: labels(of: stored, key))
+            expectedLength: length, labels: labels(of: stored, key, resource))
     }
 
     /// By what a stored response is found besides its key: its URL where that is in partitions or content is part of
-    /// the key, and its groups.
-    func labels(of stored: StoredResponse, _ key: EntityKey) -> [EntityLabel] {
+    /// the key, the normal form of its URL where it is stored under another, and its groups.
+    func labels(of stored: StoredResponse, _ key: EntityKey, _ resource: Resource) -> [EntityLabel] {
         var labels = stored.facts.groups.map(EntityLabel.group) + [EntityLabel.partitioned(key)].compactMap(\.self)
         let (plain, mark) = ContentMark.split(key.url)
+        if let url = resource.url.target, !resource.key.isFor(url) {
+            labels.append(.spelling(of: url.string, service: key.service, stage: key.stage))
+        }
         if mark != nil { labels.append(.url(plain, service: key.service, stage: key.stage)) }
         return labels
     }
@@ -96,7 +99,7 @@ package final class Storing: Sendable {
             head: StoredResponseCoding.encode(stored, normalises: policy.normalisedVary),
             requestTime: stored.requestTime,
             responseTime: stored.responseTime, expires: stored.facts.freshUntil, ifStoredAt: variant.storedAt,
-            labels: labels(of: stored, key))
+            labels: labels(of: stored, key, resource))
     }
 
     // MARK: Removing
@@ -126,6 +129,14 @@ package final class Storing: Sendable {
     /// Removes what is stored for `url` in partitions, however many there are.
     func removePartitions(of url: String, service: String) {
         for match in Storing.withRenditions(Storing.partitions(of: url, service: service)) { store.beginRemoval(match) }
+    }
+
+    /// Removes what is stored for other ways to write `uri`, in all partitions.
+    func removeSpellings(of uri: TargetURI, service: String) {
+        let match = EntityMatch(
+            service: service, stage: Storing.stage, urlPrefix: uri.origin + "/",
+            label: .spelling(of: uri.string, service: service, stage: Storing.stage))
+        for match in Storing.withRenditions(match) { store.beginRemoval(match) }
     }
 
     /// Removes what belongs to a group, at one origin or at all.

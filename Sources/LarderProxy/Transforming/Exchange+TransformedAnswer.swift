@@ -82,7 +82,7 @@ extension Exchange {
 
     /// What transformers see of the URL; nothing is remembered about it.
     private func unregisteredResource(of service: RoutedService) -> Resource {
-        let partition = service.partition(of: head.fields, from: reach)
+        let partition = partition(in: service)
         var key = ResourceKey()
         key.set(service: service.number, partition: partition, url: uri, spelling: spelling)
         return service.makeResource(key: key, partition: partition, url: uri)

@@ -62,7 +62,9 @@ extension Exchange {
         case .response(let response, let length, let stored):
             guard let stored, stored.variance.matches(head.fields) else { return false }
             record.kind = .hit
-            try await relay(response, length, ResponseContent(of: flight, for: reader), CacheStatus(.hit), retrieval)
+            let shared = ResponseHead(status: response.status, fields: stored.sharable(response.fields))
+            try await relay(
+                shared, length, ResponseContent(of: flight, for: reader), CacheStatus(.hit), retrieval, isShared: true)
             return true
         }
     }

@@ -122,6 +122,7 @@ struct SettingsCatalogueTests {
         log: { level: debug, access: true, format: json }
         upstream:
           caFile: /etc/ca.pem
+          systemTrust: false
           parent: "http://proxy.test:3128"
           noProxy: ["*.corp.test"]
           breaker: { failures: 7, openFor: 1 min }
@@ -141,8 +142,11 @@ struct SettingsCatalogueTests {
             baseURL: https://api.test/v1
             mount: /all-of/it/
             privacy: partitioned
+            identity: [X-Api-Key, "cookie: session", client]
+            ignoreQuery: ["utm_*", fbclid]
             allowHosts: [cdn.test]
             parent: none
+            tls: { caFile: /etc/a.pem, certificate: /etc/c.pem, key: /etc/k.pem, serverName: api.inner }
             offline: true
             standardTransformers: [json]
             routes:
@@ -161,7 +165,10 @@ struct SettingsCatalogueTests {
                 host: api.test
                 methods: [GET, X-OWN]
                 description: "yes"
-                expirationTime: { time: 10 min, mode: cap }
+                expirationTime: { 200: 1 h, 404: 1 min, time: 10 min, mode: cap }
+                ignoreRequest: [no-cache, pragma]
+                ignoreResponse: [no-store, "vary: [User-Agent]"]
+                everyone: true
                 retryTime: 30 s
                 staleWhileRevalidate: 1 min
                 staleIfError: 1 day

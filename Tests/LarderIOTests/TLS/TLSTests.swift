@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import COpenSSL
+import Foundation
 import Glibc
 import LarderTesting
 import Testing
@@ -260,6 +262,38 @@ struct TLSTests {
         #expect(code == "closed")
     }
 
+    @Test func `a client proves who it is where it has a certificate`() async throws {
+        let authority = TestAuthority()
+        let (server, client) = (authority.identity("DNS:origin.example"), authority.identity("DNS:client.example"))
+        let directory = FreshDirectory()
+        for (name, text) in [("certificate", client.certificate), ("key", client.privateKey), ("ca", authority.pem)] {
+            try text.write(toFile: "\(directory.path)/\(name)", atomically: true, encoding: .utf8)
+        }
+        let demanding = try TLSServerContext(certificates: server.certificate, privateKey: server.privateKey)
+        SSL_CTX_set_verify(demanding.context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
+        #expect(SSL_CTX_load_verify_locations(demanding.context, "\(directory.path)/ca", nil) == 1)
+        for hasCertificate in [true, false] {
+            let context = try TLSClientContext(
+                trustsSystem: false, authorityFiles: ["\(directory.path)/ca"],
+                certificateFile: hasCertificate ? "\(directory.path)/certificate" : nil,
+                keyFile: hasCertificate ? "\(directory.path)/key" : nil)
+            let heard = try await onLoop { loop in
+                let stream = try Self.connection(on: loop) { server in
+                    guard (try? await server.startTLS(server: demanding)) != nil else { return }
+                    while let some = try? await server.readSome(), !some.isEmpty { try? await server.write(some) }
+                }
+                defer { stream.close() }
+                try await stream.startTLS(client: context, serverName: "origin.example")
+                try? await stream.write(Array("me".utf8))
+                return (try? await stream.readSome())?.text
+            }
+            #expect((heard == "me") == hasCertificate)
+        }
+        #expect {
+            try TLSClientContext(certificateFile: "\(directory.path)/certificate", keyFile: "\(directory.path)/ca")
+        } throws: { "\($0)".contains("private key") }
+    }
+
     @Test func `contexts say what is wrong with what they are given`() throws {
         let identity = TestAuthority().identity("DNS:a.example")
         let other = TestAuthority().identity("DNS:a.example")
@@ -273,7 +307,7 @@ struct TLSTests {
         #expect(message("nonsense", identity.privateKey).contains("no certificate in PEM"))
         #expect(message(identity.certificate, "nonsense").contains("no private key in PEM"))
         #expect(message(identity.certificate, other.privateKey).contains("does not belong"))
-        #expect { try TLSClientContext(authorityFile: "/nonexistent.pem") } throws: {
+        #expect { try TLSClientContext(authorityFiles: ["/nonexistent.pem"]) } throws: {
             "\($0)".contains("/nonexistent.pem")
         }
     }

@@ -55,16 +55,18 @@ struct FlightTests {
         #expect(await Self.readAll(flight, early) == "two three.")
     }
 
-    @Test func `interim responses are heard before the answer, by those who come late too`() async {
-        let flight = flight(expecting: 2)
+    @Test func `the reader whose request it is hears interim responses before the answer, and nobody else does`() async
+    {
+        let flight = flight(expecting: 3)
         let early = flight.read()
+        let first = flight.read(isFirst: true)
         flight.announce(interim: ResponseHead(status: 103))
-        guard case .interim(let hint)? = await flight.word(for: early) else { Issue.record("no interim"); return }
+        guard case .interim(let hint)? = await flight.word(for: first) else { Issue.record("no interim"); return }
         #expect(hint.status == 103)
         flight.announce(interim: ResponseHead(status: 102))
         flight.announce(Self.answer())
         let late = flight.read()
-        for (reader, expected) in [(early, [102, 200]), (late, [103, 102, 200])] as [(Int, [UInt16])] {
+        for (reader, expected) in [(first, [102, 200]), (early, [200]), (late, [200])] as [(Int, [UInt16])] {
             var heard: [UInt16] = []
             for _ in expected {
                 switch await flight.word(for: reader) {

@@ -40,7 +40,7 @@ struct LeadingScenarios {
         }
     }
 
-    @Test func `each hears interim responses once, whoever runs the load`() async throws {
+    @Test func `the client that came first hears interim responses once, whoever runs the load`() async throws {
         try await Scenario.run { (scene) async throws in
             let (leader, follower, request) = try await scene.twoClients()
             try await request.write("HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n")
@@ -49,17 +49,14 @@ struct LeadingScenarios {
             // Content that is not all there: the load goes on in a task of its own.
             try await request.send("HTTP/1.1 200 OK", "Content-Length: 10", Self.fresh, content: "01234")
             try await request.write("56789")
-            for client in [leader, follower] {
-                #expect(try await client.response()["Link"] == "</a.css>")
-                #expect(try await client.response()["Link"] == "</b.css>")
-                #expect(try await client.response().text == "0123456789")
-            }
+            #expect(try await leader.response()["Link"] == "</a.css>")
+            #expect(try await leader.response()["Link"] == "</b.css>")
+            #expect(try await leader.response().text == "0123456789")
+            #expect(try await follower.response().text == "0123456789")
         }
     }
 
-    @Test func `when it reads nothing, interim responses reach the others all the same, and it gets all in the end`()
-        async throws
-    {
+    @Test func `when it reads nothing, the others are not held up, and it gets all in the end`() async throws {
         try await Scenario.run { (scene) async throws in
             let (leader, follower, request) = try await scene.twoClients(isFirstHeld: true)
             // More than the kernel holds for one who does not read.
@@ -69,7 +66,6 @@ struct LeadingScenarios {
                 try await request.write("HTTP/1.1 103 Early Hints\r\nLink: </\(number)>\r\nFilling: \(filling)\r\n\r\n")
             }
             try await request.reply(Self.fresh, content: "apples")
-            for number in 0..<count { #expect(try await follower.response()["Link"] == "</\(number)>") }
             #expect(try await follower.response().text == "apples")
             leader.release()
             for number in 0..<count { #expect(try await leader.response()["Link"] == "</\(number)>") }

@@ -36,6 +36,28 @@ struct WritingScenarios {
         }
     }
 
+    @Test(arguments: [false, true], [ServicePrivacy.shared, .partitioned])
+    func `RFC 9110 §4.2.3 a write reaches all ways to write its URL`(onDisk: Bool, privacy: ServicePrivacy) async throws
+    {
+        try await Scenario.run(onDisk: onDisk) {
+            $0.add("api", at: $1.url("/")) { $0.privacy = privacy }
+        } _: { (scene) async throws in
+            scene.origin.answer { $0.method == "GET" ? .ok(Self.fresh, content: $0.target) : nil }
+            let paths = ["/x2", "/x%32", "/%782", "/%78%32", "/x2?%61=1"]
+            let lines = privacy == .shared ? ["Accept: a"] : ["X-Api-Key: a"]
+            for (number, written) in ["/x2", "/%782", "/x%32"].enumerated() {
+                for path in paths { #expect(try await scene.get(path, lines).text == path) }
+                #expect(scene.origin.seen.count { $0.method == "GET" } == 5 + 4 * number)
+                for path in paths {
+                    #expect(try await scene.get(path, lines)["Cache-Status"]?.hasPrefix("Larder; hit") == true)
+                }
+                if onDisk { try await scene.restart() }
+                try await post(scene, written)
+                if onDisk { try await scene.restart() }
+            }
+        }
+    }
+
     @Test func `HT-04 a write that failed changes nothing`() async throws {
         try await Scenario.run { (scene) async throws in
             scene.origin.answer { $0.method == "GET" ? .ok(Self.fresh, content: "apples") : nil }

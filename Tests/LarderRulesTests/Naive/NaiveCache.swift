@@ -126,12 +126,20 @@ struct NaiveCache {
         let isCacheable =
             isOverridden || explicit || directives.permits("public")
             || (!policy.isShared && directives.isUnqualified("private"))
-            || [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501].contains(response.status)
+            || (!looksPersonal(request, response)
+                && [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501].contains(response.status))
         if !isCacheable { return "cacheable" }
         let isTransient =
             response.status >= 400
             && (response.status >= 500 || isOverridden || (!explicit && isRetryTimed(response, responseTime)))
         return isTransient ? "store memory" : "store durable"
+    }
+
+    /// Whether a shared cache takes a response for one user's, where nobody says how long it lasts.
+    private func looksPersonal(_ request: NaiveMessage, _ response: NaiveMessage) -> Bool {
+        guard policy.isShared else { return false }
+        return request.has("cookie") || request.has("authorization") && !policy.storesAuthorized
+            || response.has("set-cookie")
     }
 
     private func isRetryTimed(_ response: NaiveMessage, _ responseTime: Int) -> Bool {

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderRules
+import LarderStores
+
+/// From what content gets its mark.
+///
+/// A POST may change something unless it is seen that it does not. So its content is read: JSON, lines of JSON, forms
+/// and GraphQL documents. What is of another type, in a coding, or not to be read in one way only, gets no mark. QUERY
+/// is a safe method whatever its content is.
+struct RequestContentIdentity: Sendable {
+    private enum Kind { case nothing, json, lines, form, graphQL, other }
+
+    private let octets: [UInt8]
+    private let query: [UInt8]
+    private let described: [UInt8]
+    private let kind: Kind
+    private let method: LarderHTTP.Method
+
+    /// - Parameter query: of the target URI, where GraphQL may have its document as well.
+    init(_ octets: [UInt8], query: [UInt8] = [], fields: Fields, method: LarderHTTP.Method) {
+        self.octets = octets
+        self.query = query
+        self.method = method
+        var described: [UInt8] = []
+        for name in [FieldName.contentType, .contentEncoding, .contentLanguage] {
+            described.append(contentsOf: (fields[name] ?? "").utf8)
+            // Which no field's value has.
+            described.append(0x0A)
+        }
+        self.described = described
+        kind = RequestContentIdentity.kind(of: octets, fields)
+    }
+
+    private static func kind(of octets: [UInt8], _ fields: Fields) -> Kind {
+        if octets.isEmpty { return .nothing }
+        guard !fields.contains(.contentEncoding), let type = fields[.contentType].flatMap({ MediaType($0) }) else {
+            return .other
+        }
+        switch type.essence {
+        case "application/x-ndjson", "application/ndjson", "application/jsonl": return .lines
+        case "application/x-www-form-urlencoded": return .form
+        case "application/graphql": return .graphQL
+        case let essence: return essence == "application/json" || type.subtype.hasSuffix("+json") ? .json : .other
+        }
+    }
+
+    /// The mark; nil for a request that may change something.
+    var mark: ContentMark? {
+        guard let inURL = FormText.values(of: "query", in: query) else { return nil }
+        guard let reading = reading ?? unread else { return nil }
+        guard !(reading.documents + inURL).contains(where: GraphQLDocument.mayChange) else { return nil }
+        let digest = ContentDigest(of: described + reading.octets)
+        return ContentMark(method: method, digest: digest.hexadecimal)
+    }
+
+    private typealias Reading = (octets: [UInt8], documents: [[UInt8]])
+
+    /// What the content says, in the form in which it counts.
+    private var reading: Reading? {
+        switch kind {
+        case .nothing: return (octets, [])
+        case .json: return CanonicalJSON(octets).map { ($0.octets, $0.documents) }
+        case .graphQL: return (octets, [octets])
+        case .form: return FormText.values(of: "query", in: octets).map { (octets, $0) }
+        case .lines:
+            var documents: [[UInt8]] = []
+            for line in octets.split(separator: 0x0A) where !line.allSatisfy({ $0 == 0x0D || $0 == 0x20 }) {
+                guard let value = CanonicalJSON(Array(line)) else { return nil }
+                documents += value.documents
+            }
+            return (octets, documents)
+        case .other: return nil
+        }
+    }
+
+    private var unread: Reading? { method == .query ? (octets, []) : nil }
+}

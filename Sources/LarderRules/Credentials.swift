@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+
+/// Request fields by which origins recognise who asks: `Cookie`, `Authorization`, and those that APIs made up
+/// (`X-Api-Key`, `PRIVATE-TOKEN`, `X-Amz-Security-Token`).
+///
+/// RFC 9111 §3.5 knows `Authorization` alone, and has all others share what has a lifetime. Where it leaves the choice
+/// to the cache, a response to any of these is taken for one user's.
+package enum Credentials {
+    /// Whether the header section has such a field.
+    package static func areIn(_ fields: Fields) -> Bool {
+        !FieldSet(of: fields).isDisjoint(with: registered) || first(in: fields) != nil
+    }
+
+    /// The first such field, but for those that `exempt` holds for.
+    package static func first(in fields: Fields, except exempt: (FieldName) -> Bool = { _ in false }) -> FieldName? {
+        var found: FieldName?
+        fields.forEachLine { name, spelling, _ in
+            guard found == nil, isOne(name, spelled: spelling) else { return }
+            let name = name ?? FieldName(token: spelling)
+            if !exempt(name) { found = name }
+        }
+        return found
+    }
+
+    /// All such fields of a header section, each once, in the order of their names.
+    package static func all(in fields: Fields) -> [FieldName] {
+        var found: Set<FieldName> = []
+        fields.forEachLine { name, spelling, _ in
+            if isOne(name, spelled: spelling) { found.insert(name ?? FieldName(token: spelling)) }
+        }
+        return found.sorted { $0.canonical < $1.canonical }
+    }
+
+    /// Whether a field is one.
+    package static func isOne(_ name: FieldName) -> Bool {
+        if name.registeredCode != 0 { return registered.contains(name) }
+        return Array(name.canonical.utf8).withUnsafeBytes(isUnregisteredOne)
+    }
+
+    private static func isOne(_ name: FieldName?, spelled spelling: UnsafeRawBufferPointer) -> Bool {
+        if let name { return registered.contains(name) }
+        return isUnregisteredOne(spelling)
+    }
+
+    private static let registered = FieldSet([.authorization, .proxyAuthorization, .cookie])
+
+    /// Told by the words in its name. Browsers' own (`Sec-…`) are about the request, not about the user.
+    private static func isUnregisteredOne(_ spelling: UnsafeRawBufferPointer) -> Bool {
+        let octets = spelling.lazy.map(ASCII.lowercased)
+        if octets.starts(with: "sec-".utf8) { return false }
+        let words = octets.split { $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }
+        for (index, word) in words.enumerated() {
+            if endings.contains(where: { word.count >= $0.count && word.suffix($0.count).elementsEqual($0) }) {
+                return true
+            }
+            let next = index + 1 < words.count ? words[index + 1] : nil
+            switch true {
+            case word.elementsEqual("key".utf8):
+                let isOfRequest =
+                    index > 0 && ["idempotency", "cache"].contains { words[index - 1].elementsEqual($0.utf8) }
+                if next == nil, !isOfRequest { return true }
+            // Not `User-Agent`, nor `X-User-Agent`.
+            case word.elementsEqual("user".utf8):
+                if index > 0, !(next?.elementsEqual("agent".utf8) ?? false) { return true }
+            default: break
+            }
+        }
+        return false
+    }
+
+    private static let endings: [[UInt8]] = [
+        "authorization", "authentication", "auth", "token", "apikey", "accesskey", "session", "sessionid", "secret",
+        "credential", "credentials", "cookie", "jwt", "password", "passwd", "bearer", "signature", "identity",
+        "account", "accountid", "tenant", "userid", "username", "principal",
+    ].map { Array($0.utf8) }
+}

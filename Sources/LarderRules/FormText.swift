@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+
+/// Names and values as forms and queries write them (`application/x-www-form-urlencoded`).
+package enum FormText {
+    /// The values of the parameters of that name, decoded. Nil where readers may find others: an escape that is none,
+    /// or octets that stand for no character.
+    package static func values(of name: String, in text: [UInt8]) -> [[UInt8]]? {
+        var values: [[UInt8]] = []
+        for pair in text.split(separator: UInt8(ascii: "&")) {
+            let equals = pair.firstIndex(of: UInt8(ascii: "="))
+            guard let written = decoded(pair[..<(equals ?? pair.endIndex)]) else { return nil }
+            guard written.elementsEqual(name.utf8) else { continue }
+            guard let value = decoded(equals.map { pair[($0 + 1)...] } ?? []),
+                String(validating: value, as: UTF8.self) != nil
+            else { return nil }
+            values.append(value)
+        }
+        return values
+    }
+
+    private static func decoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        var octets: [UInt8] = []
+        octets.reserveCapacity(text.count)
+        var index = text.startIndex
+        while index < text.endIndex {
+            switch text[index] {
+            case UInt8(ascii: "+"): octets.append(0x20)
+            case UInt8(ascii: "%"):
+                guard index + 2 < text.endIndex, let high = ASCII.hexValue(text[index + 1]),
+                    let low = ASCII.hexValue(text[index + 2])
+                else { return nil }
+                octets.append(high << 4 | low)
+                index += 2
+            case let octet: octets.append(octet)
+            }
+            index += 1
+        }
+        return octets
+    }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+
+/// What of a request says who asks, where responses are kept for each user (`privacy: partitioned`).
+///
+/// Who is recognised has a part of the cache, where the rules of a private cache hold. Who is not has none: the rules
+/// of a shared one hold. So they do for responses to requests with credentials that are not named here: another request
+/// of the same identity may come without them, or with others.
+package struct Identity: Sendable, Hashable {
+    /// One thing that tells users apart.
+    package enum Part: Sendable, Hashable {
+        /// The values of a field.
+        case field(FieldName)
+        /// The values of the cookies of that name (RFC 6265 §4.2).
+        case cookie(String)
+        /// The address the client connects from.
+        case client
+    }
+
+    /// Nil for all fields that look like credentials: whoever brings any other set of these is somebody else.
+    package var parts: [Part]?
+    /// Fields that the configuration sets or removes: the origin never sees those of clients.
+    package var replaced: Set<FieldName> = []
+
+    package init(_ parts: [Part]? = nil, replaced: Set<FieldName> = []) {
+        self.parts = parts
+        self.replaced = replaced
+    }
+
+    /// Who asks, as octets that hold secrets, and of which none can be taken for another's; empty for nobody in
+    /// particular.
+    ///
+    /// - Parameter client: the address the request came from, if it came from one.
+    package func octets(of fields: Fields, client: String?) -> [UInt8] {
+        var identity: [UInt8] = []
+        func add(_ kind: String, _ octets: [UInt8]) {
+            LengthPrefixed.append(Array(kind.utf8), to: &identity)
+            LengthPrefixed.append(octets, to: &identity)
+        }
+        func add(_ name: FieldName) {
+            let kind = name == .authorization ? "authorization" : "field " + name.canonical
+            fields.forEach(name) { if !$0.isEmpty { add(kind, Array($0)) } }
+        }
+        guard let parts else {
+            for name in Credentials.all(in: fields) { add(name) }
+            return identity
+        }
+        for part in parts {
+            switch part {
+            case .field(let name): add(name)
+            case .cookie(let name):
+                for value in Identity.cookies(named: name, in: fields) { add("cookie " + name, value) }
+            case .client: if let client { add("client", Array(client.utf8)) }
+            }
+        }
+        return identity
+    }
+
+    /// The first field of a request that looks like a credential, goes to the origin, and is no part of who asks.
+    package func unnamedCredential(in fields: Fields) -> FieldName? {
+        guard let parts else { return nil }
+        return Credentials.first(in: fields) { name in
+            replaced.contains(name)
+                || parts.contains { part in
+                    switch part {
+                    case .field(let named): named == name
+                    // Of several cookies, the one that is named is the one that says who it is.
+                    case .cookie(let cookie): name == .cookie && !Identity.cookies(named: cookie, in: fields).isEmpty
+                    case .client: false
+                    }
+                }
+        }
+    }
+
+    /// Whether a field is a part of who asks.
+    package func names(_ field: FieldName) -> Bool {
+        guard let parts else { return Credentials.isOne(field) }
+        return parts.contains(.field(field))
+    }
+
+    /// What of a request says who asks, by name: for explanations.
+    package func named(in fields: Fields) -> [String] {
+        guard let parts else { return Credentials.all(in: fields).map(\.spelling) }
+        return parts.compactMap { part in
+            switch part {
+            case .field(let name): fields.contains(name) ? name.spelling : nil
+            case .cookie(let name): Identity.cookies(named: name, in: fields).isEmpty ? nil : "cookie: \(name)"
+            case .client: "client"
+            }
+        }
+    }
+
+    /// The values of all cookies of that name.
+    private static func cookies(named name: String, in request: Fields) -> [[UInt8]] {
+        var values: [[UInt8]] = []
+        request.forEach(.cookie) { line in
+            for pair in line.split(separator: 0x3B) {
+                let pair = ASCII.trimmed(UnsafeRawBufferPointer(rebasing: pair))
+                guard let equals = pair.firstIndex(of: 0x3D), pair[..<equals].elementsEqual(name.utf8) else { continue }
+                values.append(Array(pair[(equals + 1)...]))
+            }
+        }
+        return values
+    }
+}
+
+extension CachePolicy {
+    /// By what rules responses to a request with these fields are kept: those of a shared cache, where the request has
+    /// credentials that are no part of who asks.
+    package func narrowed(for fields: Fields) -> CachePolicy {
+        guard let identity, identity.unnamedCredential(in: fields) != nil else { return self }
+        var policy = self
+        policy.role = .shared
+        policy.storesAuthorized = identity.names(.authorization)
+        return policy
+    }
+}

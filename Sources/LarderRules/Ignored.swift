@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+
+/// What of requests the configuration says not to heed (`ignoreRequest`).
+package struct IgnoredRequest: OptionSet, Sendable, Hashable {
+    package let rawValue: UInt8
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    package static let noCache = IgnoredRequest(rawValue: 1)
+    package static let maxAge = IgnoredRequest(rawValue: 2)
+    package static let noStore = IgnoredRequest(rawValue: 4)
+    package static let pragma = IgnoredRequest(rawValue: 8)
+
+    /// Takes off a request what is not heeded. The names of what was there are returned.
+    @discardableResult
+    package func remove(from fields: inout Fields) -> [String] {
+        var removed: [String] = []
+        if contains(.pragma), fields.contains(.pragma) {
+            fields.remove(.pragma)
+            removed.append("pragma")
+        }
+        guard !isDisjoint(with: [.noCache, .maxAge, .noStore]), let value = fields[.cacheControl] else {
+            return removed
+        }
+        var kept: [Substring] = []
+        for member in IgnoredRequest.members(of: value) {
+            let name = member.prefix { $0 != "=" }.lowercased()
+            if directives.contains(name) { removed.append(name) } else { kept.append(member) }
+        }
+        guard kept.isEmpty else {
+            if !removed.isEmpty { fields[.cacheControl] = kept.joined(separator: ", ") }
+            return removed
+        }
+        fields.remove(.cacheControl)
+        // It meant nothing beside Cache-Control, and is not to mean something now.
+        fields.remove(.pragma)
+        return removed
+    }
+
+    private var directives: [String] {
+        var names: [String] = []
+        if contains(.noCache) { names.append("no-cache") }
+        if contains(.maxAge) { names.append("max-age") }
+        if contains(.noStore) { names.append("no-store") }
+        return names
+    }
+
+    /// The members of a list, whose commas may be in quotes.
+    private static func members(of value: String) -> [Substring] {
+        var isQuoted = false
+        var isEscaped = false
+        return value.split { character in
+            defer { isEscaped = isQuoted && !isEscaped && character == "\\" }
+            if character == "\"", !isEscaped { isQuoted.toggle() }
+            return character == "," && !isQuoted
+        }
+        .map { $0.drop { $0 == " " || $0 == "\t" } }
+        .filter { !$0.isEmpty }
+    }
+}
+
+/// What of responses the configuration says not to heed (`ignoreResponse`).
+package struct IgnoredResponse: Sendable, Hashable {
+    package struct Directives: OptionSet, Sendable, Hashable {
+        package let rawValue: UInt8
+        package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+        package static let noStore = Directives(rawValue: 1)
+        package static let isPrivate = Directives(rawValue: 2)
+        package static let noCache = Directives(rawValue: 4)
+        package static let mustRevalidate = Directives(rawValue: 8)
+        /// A response that sets a cookie is kept as if it did not; the cookie is not.
+        package static let setCookie = Directives(rawValue: 16)
+    }
+
+    package var directives: Directives = []
+    /// Fields that do not tell responses apart although `Vary` names them.
+    package var vary: Set<FieldName> = []
+    /// Whether the origin makes the same for everyone: then nobody's credentials matter.
+    package var isForEveryone = false
+
+    package init(_ directives: Directives = [], vary: Set<FieldName> = [], isForEveryone: Bool = false) {
+        self.directives = directives
+        self.vary = vary
+        self.isForEveryone = isForEveryone
+    }
+
+    package var isEmpty: Bool { directives.isEmpty && vary.isEmpty }
+}
+
+extension CachePolicy {
+    /// A credential of a request that is no part of the key, so that what the origin made for it may be one user's.
+    package func personalField(of request: Fields) -> FieldName? {
+        if role == .private || ignoredResponse.isForEveryone { return nil }
+        if let identity { return identity.unnamedCredential(in: request) }
+        return Credentials.first(in: request) { storesAuthorized && $0 == .authorization }
+    }
+
+    /// What the configuration has ignored of a response, where the request had, or had not, such a credential: what may
+    /// be one user's is not everyone's because somebody was told not to heed the origin.
+    package func ignored(forPersonal isPersonal: Bool) -> IgnoredResponse.Directives {
+        var ignored = ignoredResponse.directives
+        if role == .private || ignoredResponse.isForEveryone { return ignored }
+        ignored.subtract([.isPrivate, .setCookie])
+        if isPersonal { ignored.subtract([.noStore, .noCache]) }
+        return ignored
+    }
+
+    /// The directives of a response as far as they are heeded.
+    package func directives(of fields: Fields, isPersonal: Bool) -> CacheControl.Response {
+        var directives = CacheControl.Response(fields, targets: targets)
+        if ignoredResponse.directives.isEmpty { return directives }
+        let ignored = ignored(forPersonal: isPersonal)
+        if ignored.contains(.noStore) { directives.flags.remove(.noStore) }
+        if ignored.contains(.isPrivate) { directives.flags.remove(.isPrivate) }
+        if ignored.contains(.noCache) { directives.flags.remove(.noCache) }
+        return directives
+    }
+
+    /// What is ignored of a response that has it, in the words of the configuration; nil for nothing.
+    package func ignoredWords(of fields: Fields, isPersonal: Bool) -> String? {
+        if ignoredResponse.isEmpty { return nil }
+        let ignored = ignored(forPersonal: isPersonal)
+        let flags = CacheControl.Response(fields, targets: targets).flags
+        var words: [String] = []
+        if ignored.contains(.noStore), flags.contains(.noStore) { words.append("no-store") }
+        if ignored.contains(.isPrivate), flags.contains(.isPrivate) { words.append("private") }
+        if ignored.contains(.noCache), flags.contains(.noCache) { words.append("no-cache") }
+        if ignored.contains(.mustRevalidate), flags.contains(.mustRevalidate) { words.append("must-revalidate") }
+        if !ignoredResponse.vary.isEmpty, let names = Variance.names(fields),
+            names.contains(where: ignoredResponse.vary.contains)
+        {
+            words.append("vary")
+        }
+        return words.isEmpty ? nil : "ignored " + words.joined(separator: " ")
+    }
+
+    /// What tells a response apart from others to requests for the same.
+    package func variance(of response: Fields, to request: Fields) -> Variance {
+        guard !ignoredResponse.vary.isEmpty, let names = Variance.names(response) else {
+            return Variance(vary: response, request: request, normalises: normalisedVary)
+        }
+        var vary = Fields()
+        vary[.vary] = names.filter { !ignoredResponse.vary.contains($0) }.map(\.spelling).joined(separator: ", ")
+        return Variance(vary: vary, request: request, normalises: normalisedVary)
+    }
+}
