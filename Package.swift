@@ -84,7 +84,8 @@ let package = Package(
         .target(
             name: "LarderUpstream",
             dependencies: [
-                "Larder", "LarderHTTP", "LarderIO", .product(name: "DequeModule", package: "swift-collections"),
+                "Larder", "LarderHTTP", "LarderIO", "LarderRules",
+                .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: swiftSettings),
         .target(
@@ -160,7 +161,7 @@ let package = Package(
             swiftSettings: swiftSettings),
         .testTarget(
             name: "LarderUpstreamTests",
-            dependencies: ["LarderUpstream", "Larder", "LarderHTTP", "LarderIO", "LarderTesting"],
+            dependencies: ["LarderUpstream", "Larder", "LarderHTTP", "LarderIO", "LarderRules", "LarderTesting"],
             swiftSettings: swiftSettings),
         .testTarget(
             name: "LarderProxyTests",

@@ -37,6 +37,8 @@ package final class Proxy: Sendable {
 
     private let loops: [EventLoop]
     private let state: Lock<State>
+    /// The address of the configuration in `state`.
+    private let latest: Atomic<UInt>
     private let connections = Atomic<Int>(0)
     private let tunnels = Atomic<Int>(0)
 
@@ -82,10 +84,18 @@ package final class Proxy: Sendable {
         self.loops = loops
         counters = loops.map { _ in LoopCounters() }
         state = Lock(State(configuration: configuration))
+        latest = Atomic(configuration.address)
         recovery.attach(to: self)
     }
 
     package var configuration: ProxyConfiguration { state.withLock { $0.configuration } }
+
+    /// The configuration that was applied last, for a loop that has `known`: mostly the same, which takes no lock to
+    /// find out.
+    func configuration(orKnown known: ProxyConfiguration) -> ProxyConfiguration {
+        // Both live, so that those with one address are one.
+        latest.load(ordering: .acquiring) == known.address ? known : configuration
+    }
     package var now: Timestamp { Timestamp(nanoseconds: time.now()) }
     package var loopStatistics: [LoopStatistics] { loops.map(\.statistics) }
     package var openConnections: Int { connections.load(ordering: .relaxed) }
@@ -209,6 +219,7 @@ package final class Proxy: Sendable {
         transforming.limit = configuration.settings.limits.transforming.bytes
         let contexts = state.withLock { state in
             state.configuration = configuration
+            latest.store(configuration.address, ordering: .releasing)
             return state.contexts
         }
         for context in contexts { context.execute { $0.apply(configuration) } }
@@ -310,29 +321,9 @@ package final class Proxy: Sendable {
 
     // MARK: Content
 
-    /// The largest content the memory tier takes: a sixteenth of it, and never more than 4 MiB or `cache.maxObject`.
-    var memoryObjectLimit: Int { min(4 << 20, registry.limit / 16, configuration.settings.cache.maxObject.bytes) }
-
     /// How much content is held for one client at a time: a quarter of the memory tier for all of them together, as far
     /// as that leaves sensible pieces.
     var pieceSize: Int { max(16 << 10, min(256 << 10, registry.limit / 4 / max(1, openConnections))) }
-
-    /// Whether content of `length` octets, or of unknown length, starts out being kept in memory.
-    func keepsInMemory(_ length: Int64?) -> Bool { (length ?? 0) <= Int64(memoryObjectLimit) }
-
-    /// The largest content the store takes.
-    var storedObjectLimit: Int64 { storing?.maxObject ?? 0 }
-
-    /// The largest content that is collected for the pipeline.
-    var transformedContentLimit: Int { configuration.settings.limits.transformedContent.bytes }
-
-    /// Whether content of `length` octets can be kept at all.
-    func mayKeep(_ length: Int64?) -> Bool {
-        if let storing {
-            return (length ?? 0) <= min(storing.maxObject, Int64(configuration.settings.cache.maxObject.bytes))
-        }
-        return keepsInMemory(length)
-    }
 
     /// Empties a Resource's memory.
     package func wipe(_ resource: Resource) {

@@ -18,6 +18,10 @@ package final class ProxyConfiguration: Sendable {
     /// A field of responses that clients do not see.
     let hiddenField: FieldName?
     let upstreamSettings: UpstreamSettings
+    /// The largest content the memory tier takes: a sixteenth of it, and never more than 4 MiB or `cache.maxObject`.
+    let memoryObjectLimit: Int
+    /// The largest content that is collected for the pipeline.
+    let transformedContentLimit: Int
 
     package init(
         settings: Settings, router: Router, pseudonym: String, upstreamSettings: UpstreamSettings,
@@ -28,12 +32,18 @@ package final class ProxyConfiguration: Sendable {
         self.router = router
         self.pseudonym = pseudonym
         self.upstreamSettings = upstreamSettings
+        let cache = settings.cache
+        memoryObjectLimit = min(4 << 20, cache.memory.bytes / 16, cache.maxObject.bytes)
+        transformedContentLimit = settings.limits.transformedContent.bytes
         via = "1.1 \(pseudonym)"
         hiddenField = settings.cache.hideSurrogateKey ? settings.cache.surrogateKey : nil
         parseLimits = ParseLimits(
             startLine: settings.limits.targetLength.bytes + 64, headerSection: settings.limits.headSize.bytes,
             fieldLines: settings.limits.fieldLines)
     }
+
+    /// Tells it from every other one that is there.
+    var address: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
 
     /// Whether a client at `address` is served: on this machine always, elsewhere when the access list has it.
     func allows(_ address: SocketAddress) -> Bool {

@@ -3,6 +3,7 @@
 package import Larder
 import LarderHTTP
 import LarderIO
+import LarderRules
 import LarderUpstream
 
 /// Carries the model's own requests over the proxy's loops and connections: what a decorator, an `afterWrite` or a
@@ -36,7 +37,7 @@ extension Proxy {
             throw UpstreamError(
                 .destinationUnavailable, "Origins are not asked (offline).", advice: "Go online: `larder offline off`.")
         }
-        let limit = memoryObjectLimit
+        let limit = configuration.memoryObjectLimit
         return try await anyContext().run { context in
             var head = RequestHead(method: request.method, target: request.url.pathAndQuery, fields: request.fields)
             head.fields[.host] = request.url.authority
@@ -50,6 +51,8 @@ extension Proxy {
             }
             inbound.isDescribed = service.base != nil
             inbound.tls = service.tls(for: request.url)
+            inbound.bypassesBackoff =
+                !request.method.isSafe || CacheControl.Request(request.fields).bypassesBackoff
             let response = try await context.send(inbound)
             var content: [UInt8] = []
             while let chunk = try await response.nextChunk() {

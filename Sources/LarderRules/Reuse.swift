@@ -44,11 +44,15 @@ package enum Reuse {
             let index = select(request, candidates, policy: policy)
         {
             let stored = candidates[index]
-            if !stored.isPartial, !stored.facts.validatesAlways, Freshness.isFresh(stored, at: now) {
-                return .answer(selection(index, stored, now))
-            }
+            if isUpToDate(stored, at: now) { return .answer(selection(index, stored, now)) }
         }
         return decideInFull(request, candidates, policy, now)
+    }
+
+    /// Whether a request that asks for nothing but this stored response is answered with it.
+    @inline(__always)
+    package static func isUpToDate(_ stored: StoredResponse, at now: Timestamp) -> Bool {
+        !stored.isPartial && !stored.facts.validatesAlways && Freshness.isFresh(stored, at: now)
     }
 
     /// Whether a request asks for nothing but what is stored, so that whichever of the stored responses answers it

@@ -97,7 +97,7 @@ package final class SQLiteStore: EntityStore {
     // MARK: Reading
 
     package func mayContain(_ key: EntityKey) -> Bool {
-        core.state != .closed && core.index.mayContain(key.hash)
+        !core.isClosed && core.index.mayContain(key.hash)
     }
 
     package func read(_ key: EntityKey) async -> [EntityRecord] {
@@ -242,7 +242,7 @@ package final class SQLiteStore: EntityStore {
     }
 
     package func mayContain(_ label: EntityLabel) -> Bool {
-        core.state != .closed && core.index.mayContain(label.hash)
+        !core.isClosed && core.index.mayContain(label.hash)
     }
 
     package func wipe() async {
@@ -272,6 +272,9 @@ package final class SQLiteStore: EntityStore {
             if let thread { thread.detach() } else { continuation.resume() }
         }
     }
+
+    /// Octets of content that wait to be written.
+    package var pendingBytes: Int { core.queue.heldOctets }
 
     package var statistics: StoreStatistics {
         let counts = core.currentCounts

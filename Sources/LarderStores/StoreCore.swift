@@ -45,6 +45,7 @@ final class StoreCore: Sendable {
     private let report: @Sendable (StoreEvent) -> Void
     private let health: Monitor<Health>
     private let counts = Monitor(Counts())
+    private let closed = Atomic<Bool>(false)
 
     init(settings: StoreSettings, report: @escaping @Sendable (StoreEvent) -> Void) {
         self.settings = settings
@@ -62,7 +63,15 @@ final class StoreCore: Sendable {
     var state: StoreStatistics.State { health.withLock { $0.state } }
     var generation: Int { health.withLock { $0.generation } }
 
-    func set(_ state: StoreStatistics.State) { health.withLock { $0.state = state } }
+    /// Whether `state` is that, without waiting for anybody: every request asks.
+    var isClosed: Bool { closed.load(ordering: .relaxed) }
+
+    func set(_ state: StoreStatistics.State) {
+        health.withLock { health in
+            health.state = state
+            closed.store(state == .closed, ordering: .relaxed)
+        }
+    }
 
     /// Whether the store is about to close, and long work should end.
     var isClosing: Bool { health.withLock { $0.isClosing } }

@@ -2,6 +2,7 @@
 
 package import LarderHTTP
 import LarderIO
+package import LarderRules
 
 /// Why an upstream did not answer, or not as HTTP asks.
 package struct UpstreamError: Error, Sendable {

@@ -2,6 +2,7 @@
 
 import LarderHTTP
 import LarderIO
+import LarderRules
 import LarderTesting
 import Testing
 
@@ -76,7 +77,7 @@ struct OriginWatchTests {
         #expect(bench.error(bench.request("other.example")) == nil)
         #expect(bench.report.map(\.state) == [.open])
         bench.now += 1_000_000_000
-        #expect(bench.watch.hold(on: bench.request(), limits: bench.limits, now: bench.now) == nil)
+        #expect(bench.watch.refusal(of: bench.request(), limits: bench.limits, now: bench.now) == nil)
         bench.answer(bench.request())
         #expect(bench.report.isEmpty)
         #expect(bench.error(bench.request()) == nil)
@@ -162,7 +163,7 @@ struct OriginWatchTests {
         bench.plead(["/a", "/b", "/c"], 503, pause: .seconds(60))
         var reload = bench.request("api.example", "/a")
         reload.bypassesBackoff = true
-        #expect(bench.watch.hold(on: reload, limits: bench.limits, now: bench.now) == nil)
+        #expect(bench.watch.refusal(of: reload, limits: bench.limits, now: bench.now) == nil)
         bench.answer(reload, 503, pause: .seconds(60))
         #expect(bench.error(bench.request("api.example", "/e")) != nil)
         bench.answer(reload, 200)

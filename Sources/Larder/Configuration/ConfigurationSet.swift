@@ -55,10 +55,10 @@ package final class ConfigurationSet: Sendable {
     package let entries: [ConfigurationEntry]
     /// What the entries begin with.
     package let defaults: Configuration
-    private let computed = Lock<[Selection: FrozenConfiguration]>([:])
+    private let computed = OnceMap<Selection, FrozenConfiguration>()
 
     /// Some of the entries, a bit for each.
-    private struct Selection: Hashable {
+    private struct Selection: Hashable, Sendable {
         private var first: UInt64 = 0
         /// For those from the 65th on.
         private var others: [UInt64] = []
@@ -90,19 +90,14 @@ package final class ConfigurationSet: Sendable {
         for number in entries.indices where entries[number].applies(to: method) && entries[number].matches(url) {
             applying.insert(number)
         }
-        if let known = computed.withLock({ $0[applying] }) { return known }
-        // Computed outside the lock: entries are the user's code. The first of two at once is the one that stays.
-        var configuration = defaults
-        var descriptions: [String] = []
-        for (number, entry) in entries.enumerated() where applying.contains(number) {
-            entry.apply(&configuration)
-            descriptions.append(entry.description)
-        }
-        let frozen = FrozenConfiguration(configuration, version: version, entries: descriptions)
-        return computed.withLock { computed in
-            if let known = computed[applying] { return known }
-            computed[applying] = frozen
-            return frozen
+        return computed.value(for: applying) {
+            var configuration = defaults
+            var descriptions: [String] = []
+            for (number, entry) in entries.enumerated() where applying.contains(number) {
+                entry.apply(&configuration)
+                descriptions.append(entry.description)
+            }
+            return FrozenConfiguration(configuration, version: version, entries: descriptions)
         }
     }
 

@@ -69,9 +69,8 @@ struct StateReport {
 
     /// Whether a plain request would be answered without the origin being asked.
     private var isUpToDate: Bool {
-        if let failure { return now < failure.retryAt }
-        guard let newest = variants.first?.stored else { return false }
-        return newest.standing == .asReceived && !newest.facts.validatesAlways && Freshness.isFresh(newest, at: now)
+        if let newest = variants.first?.stored, Reuse.isUpToDate(newest, at: now) { return true }
+        return failure.map { now < $0.retryAt } ?? false
     }
 
     private func json(of variant: Variant, withContent: Bool) -> JSONObject {

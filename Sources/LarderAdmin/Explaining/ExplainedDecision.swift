@@ -13,7 +13,7 @@ struct ExplainedDecision {
     let cacheStatus: String?
     let advice: [String]
 
-    init(_ situation: Situation, _ decision: ReuseDecision, selected: Int?) {
+    init(_ situation: Situation, _ plan: Plan) {
         let service = situation.service.name
         let wishes = CacheControl.Request(situation.request.fields)
         let time = ExplainedFreshness.roughly
@@ -37,67 +37,22 @@ struct ExplainedDecision {
             (outcome, advice) = ExplainedEffects.hardWired(answer, situation)
             return
         }
-        guard situation.isRead else {
-            (word, reason, cacheStatus) = ("forward", "method", CacheStatus(.forward(.method)).member())
-            let isSafe = situation.method.isSafe
-            if situation.policy.keyedByContent {
-                outcome =
-                    "It would be answered by what is stored for its content, if that is found: `keyedByContent`."
-                advice = ["`larder list` has what is stored for each content; `larder explain` takes its URLs too."]
-                return
-            }
-            outcome =
-                "It would be passed to the origin, and the answer back."
-                + (isSafe ? "" : " If that succeeds, what is stored for this URL is not used any more.")
-            advice = isSafe ? [] : ["`larder invalidate URL` has the next request ask the origin without a write."]
+        var status = ExplainedDecision.status(plan, situation)?.member()
+        if let wait = plan.wait {
+            (word, cacheStatus) = ("wait", status)
+            (reason, outcome, advice) = ExplainedWait.explain(wait, situation)
             return
         }
-        guard situation.configuration.caches else {
-            (word, reason, cacheStatus) = ("forward", "bypass", CacheStatus(.forward(.bypass)).member())
-            outcome =
-                "It would be passed to the origin, and nothing would be kept: the configuration says `cache: none`."
-            advice = ["Take `cache: none` out of the configure block to have responses kept."]
+        if let passing = situation.passing, case .forward = plan.action {
+            (word, reason, cacheStatus) = ("forward", passing.rawValue, status)
+            (outcome, advice) = ExplainedDecision.passed(passing, situation)
             return
         }
-        var status = ExplainedDecision.status(decision, situation)?.member()
-        let goesForward: Bool
-        switch decision {
-        case .validate, .forward: goesForward = true
-        case .answer, .answerStale, .refuse: goesForward = false
-        }
-        if goesForward, let hold = situation.hold {
-            word = "wait"
-            (reason, outcome, cacheStatus, advice) = ExplainedHold.explain(hold, situation, selected: selected)
-            return
-        }
-        if goesForward, let failure = situation.failure, situation.now < failure.retryAt,
-            !situation.request.fields.contains(.cacheControl), !situation.request.fields.contains(.pragma)
-        {
-            (word, reason, cacheStatus) = ("wait", "retry-time", status)
-            let fallback = selected.map { situation.variants[$0].stored }
-            let stale = fallback.map {
-                StaleUse.onError(
-                    $0, failure: .disconnected, request: situation.request, policy: situation.policy, now: situation.now
-                )
-            }
-            if case .serve? = stale {
-                outcome =
-                    "The origin failed at \(TimeText.iso(failure.at)) and is left alone for now; the stored response would be served, stale."
-            } else {
-                outcome =
-                    "The origin failed at \(TimeText.iso(failure.at)) and is left alone for now; the error would be answered."
-            }
-            advice = [
-                "The error: \(failure.error)",
-                "It is asked again from \(TimeText.iso(failure.retryAt)) on; `retryTime` in a configure block says how long that is.",
-            ]
-            return
-        }
-        if situation.isLoading, goesForward { status = status.map { $0 + "; collapsed" } }
+        if situation.isLoading, plan.asksOrigin { status = status.map { $0 + "; collapsed" } }
         cacheStatus = status
         let loading = situation.isLoading ? " A load is under way; the request would wait for its answer." : ""
 
-        switch decision {
+        switch plan.action {
         case .answer(let selection):
             (word, reason) = ("answer", "fresh")
             let variant = situation.variants[selection.index]
@@ -117,10 +72,13 @@ struct ExplainedDecision {
             case .offline:
                 outcome =
                     "It would be answered from the cache although the lifetime ended \(over) ago: `\(service)` is offline."
+                    + (plan.refreshes ? " The origin would be asked in the background whether it is back." : "")
                 advice = ["To have the origin asked: `larder offline off`, or take `offline` out of the configuration."]
             case .staleWhileRevalidate:
                 outcome =
-                    "It would be answered from the cache at once, stale by \(over), and the origin asked in the background."
+                    "It would be answered from the cache at once, stale by \(over)"
+                    + (plan.refreshes
+                        ? ", and the origin asked in the background." : "; the origin is left alone for now.")
                 advice = [
                     "To have clients wait for the origin's answer: `staleWhileRevalidate: 0` where the origin names no window."
                 ]
@@ -168,14 +126,40 @@ struct ExplainedDecision {
             advice = ["Leave `only-if-cached` out of the request's Cache-Control."]
         case .refuse(.offline):
             (word, reason) = ("refuse", RefusalReason.offline.rawValue)
-            outcome = "It would be answered 504: nothing stored may answer it, and `\(service)` is offline."
+            let lack = situation.isRead ? "nothing stored may answer it" : "\(situation.method) needs the origin"
+            outcome = "It would be answered 504: \(lack), and `\(service)` is offline."
             advice = ["To have the origin asked: `larder offline off`, or take `offline` out of the configuration."]
         }
     }
 
-    private static func status(_ decision: ReuseDecision, _ situation: Situation) -> CacheStatus? {
-        var status = CacheStatus(decision)
-        switch decision {
+    /// For requests that go by what is stored.
+    private static func passed(
+        _ reason: ForwardReason, _ situation: Situation
+    ) -> (outcome: String, advice: [String]) {
+        if reason == .bypass {
+            return (
+                "It would be passed to the origin, and nothing would be kept: the configuration says `cache: none`.",
+                ["Take `cache: none` out of the configure block to have responses kept."]
+            )
+        }
+        if situation.policy.keyedByContent {
+            return (
+                "It would be answered by what is stored for its content, if that is found: `keyedByContent`.",
+                ["`larder list` has what is stored for each content; `larder explain` takes its URLs too."]
+            )
+        }
+        let isSafe = situation.method.isSafe
+        return (
+            "It would be passed to the origin, and the answer back."
+                + (isSafe ? "" : " If that succeeds, what is stored for this URL is not used any more."),
+            isSafe ? [] : ["`larder invalidate URL` has the next request ask the origin without a write."]
+        )
+    }
+
+    private static func status(_ plan: Plan, _ situation: Situation) -> CacheStatus? {
+        var status = CacheStatus(plan)
+        guard plan.wait == nil else { return status }
+        switch plan.action {
         case .answer(let selection), .answerStale(let selection, _):
             let variant = situation.variants[selection.index]
             if variant.isOverride {

@@ -68,12 +68,9 @@ extension Explanation {
     init(_ situation: Situation) {
         let policy = situation.policy
         let candidates = situation.variants.map(\.stored)
-        let caches = situation.configuration.caches
-        let decision = Reuse.decide(
-            request: situation.request, candidates: candidates, policy: policy, now: situation.now)
-        let selected =
-            situation.isRead && caches ? Reuse.select(situation.request, candidates, policy: policy) : nil
-        let verdict = ExplainedDecision(situation, decision, selected: selected)
+        let isLookedUp = situation.passing == nil
+        let selected = isLookedUp ? Reuse.select(situation.request, candidates, policy: policy) : nil
+        let verdict = ExplainedDecision(situation, situation.plan)
         method = situation.method
         url = situation.url
         fields = ShownFields.lines(situation.request.fields).filter { !$0.lowercased().hasPrefix("host:") }
@@ -84,7 +81,7 @@ extension Explanation {
         blocks = ExplainedConfiguration.blocks(situation)
         effects = ExplainedEffects.list(situation, selected: selected)
         key = Explanation.key(situation)
-        self.candidates = caches && situation.isRead ? ExplainedCandidates.list(situation, selected: selected) : []
+        self.candidates = isLookedUp ? ExplainedCandidates.list(situation, selected: selected) : []
         freshness = selected.map { ExplainedFreshness.facts(candidates[$0], situation) } ?? []
         notes = ExplainedNotes.list(situation, selected: selected)
         (storageSubject, storage) = ExplainedStorage.conditions(situation, selected: selected)

@@ -24,10 +24,13 @@ struct Situation: Sendable {
     var variants: [Variant] = []
     var isInMemory = false
     var failure: LoadFailure?
+    /// Whether a load is under way that the request would join.
     var isLoading = false
     /// Whether origins are asked at the moment, where that is not what the configuration says.
-    var isOffline: Bool?
-    /// Why the origin would not be asked at the moment.
+    var standing: OriginStanding?
+    /// Whether the request would find out if an origin out of reach is back.
+    var isProbeDue = false
+    /// Why the request would not be sent at the moment.
     var hold: OriginHold?
     var unstored: UnstoredResponse?
     /// What a route made of the URL that was named.
@@ -60,16 +63,17 @@ struct Situation: Sendable {
             fields: fields, now: proxy.now)
         content = subject.content
         rewriting = subject.rewriting
-        hold = proxy.hold(on: subject, method: method, fields: fields)
-        let mode = proxy.offlineMode(service, configuration)
-        isOffline = mode == .on || mode == .auto && proxy.isOutOfReach(uri, service)
         let key = subject.key(in: partition)
         let memory = proxy.registry.resource(for: key)?.memory
+        let outlook = proxy.outlook(on: subject, method: method, fields: request.fields, memory)
+        standing = outlook.standing
+        isProbeDue = standing == .outOfReach && outlook.isProbeDue
+        hold = outlook.hold
+        isLoading = outlook.joinsLoad
         if let memory {
             let snapshot = memory.snapshot
             variants = snapshot.variants
             failure = snapshot.failure
-            isLoading = !memory.flights.isEmpty
             unstored = memory.unstored
             isInMemory = !snapshot.variants.isEmpty
         }
@@ -79,8 +83,12 @@ struct Situation: Sendable {
     }
 
     var method: LarderHTTP.Method { request.method }
+    /// Why the request goes by what is stored; nil for one that is answered from it if it can be.
+    var passing: ForwardReason? {
+        request.passing(isReadByContent: isKeyedByContent, caches: configuration.caches)
+    }
     /// Whether the cache has a say at all.
-    var isRead: Bool { method == .get || method == .head || isKeyedByContent }
+    var isRead: Bool { passing != .method }
     /// Whether what is asked for is one content of a POST or QUERY.
     var isKeyedByContent: Bool { content?.method == method }
     /// The method whose configuration applies.
@@ -95,7 +103,24 @@ struct Situation: Sendable {
     var keeping: CachePolicy { policy.narrowed(for: request.fields) }
     var policy: CachePolicy {
         var policy = configuration.policy
-        if let isOffline { policy.offline = isOffline }
+        if let standing { policy.offline = standing != .asked }
         return policy
     }
+
+    /// What the request would come to, as if it were one of a client.
+    var plan: Plan {
+        let outlook = RecordedOutlook(
+            standing: standing ?? (policy.offline ? .offline : .asked), isProbeDue: isProbeDue,
+            failure: failure.map(RecentFailure.init), hold: hold)
+        if let passing { return Plan.passing(passing, outlook: outlook) }
+        return Plan.decide(request, variants.map(\.stored), policy: policy, now: now) { outlook }
+    }
+}
+
+/// What was known of an origin.
+private struct RecordedOutlook: OriginOutlook {
+    let standing: OriginStanding
+    let isProbeDue: Bool
+    let failure: RecentFailure?
+    let hold: OriginHold?
 }

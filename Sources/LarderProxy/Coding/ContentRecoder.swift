@@ -14,14 +14,16 @@ import Logging
 /// response, so content that is made to grow without bounds ends there.
 struct ContentRecoder {
     private let proxy: Proxy
+    /// The longest that what comes out may be.
+    private let limit: Int
 
-    init(_ proxy: Proxy) { self.proxy = proxy }
+    init(_ proxy: Proxy, limit: Int) { (self.proxy, self.limit) = (proxy, limit) }
 
     func make(_ coding: ServedCoding, of variant: Variant, _ uri: TargetURI) async -> CodedForms.Making {
         guard let stored = variant.served.recoding?.stored, coding != stored else { return .impossible }
         do {
             guard let content = try await collect(variant.content) else { return .busy }
-            let limit = proxy.memoryObjectLimit
+            let limit = limit
             let product = try await proxy.transforming.run {
                 try ContentRecoder.recode(content.joined(), from: stored, to: coding, limit: limit)
             }

@@ -30,7 +30,7 @@ extension Exchange {
         var isNew = false
         let form = await forms.form(coding, of: variant) {
             isNew = true
-            return await ContentRecoder(context.proxy).make(coding, of: variant, uri)
+            return await ContentRecoder(context.proxy, limit: context.memoryObjectLimit).make(coding, of: variant, uri)
         }
         if isNew { chargeRegistry(for: retrieval.resource) }
         return form

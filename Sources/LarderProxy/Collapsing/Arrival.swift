@@ -50,7 +50,7 @@ final class Arrival {
             responseTime: times.response)
         var durability: StorabilityDecision.Durability?
         if case .store(_, let lasting) = trial.decision, belongsHere, launch.configuration.caches,
-            launch.context.proxy.mayKeep(length)
+            launch.context.mayKeep(length)
         {
             durability = lasting
         }

@@ -41,12 +41,12 @@ final class ContentSink {
         total += Int64(chunk.count)
         // Before content leaves memory for it.
         leaveIfAbandoned()
-        if retains, total > Int64(context.proxy.memoryObjectLimit) {
+        if retains, total > Int64(context.memoryObjectLimit) {
             retains = false
             flight.stopRetaining()
             if writer == nil { taking = .tooLong }
         }
-        if let growing = writer, total > context.proxy.storedObjectLimit {
+        if let growing = writer, total > context.storedObjectLimit {
             if !retains { await flight.retireSpool() }
             growing.abort()
             writer = nil

@@ -77,10 +77,6 @@ final class FlightLaunch {
             // Other codings have other validators.
             client.fields[.acceptEncoding] = accepted.value.map { String(decoding: $0, as: UTF8.self) }
         }
-        let isConditional = exchange.traits.has(.conditional) && !configuration.mayTransform
-        let isJoinable =
-            !isConditional && exchange.traits.presence.isDisjoint(with: [.authorization, .range])
-            && !retrieval.asksAlone
         var head = ForwardedRequest(
             uri: exchange.uri, way: retrieval.way, via: exchange.context.configuration.via,
             configuration: configuration, spelling: exchange.spelling, forwarded: exchange.forwardedElement
@@ -100,7 +96,7 @@ final class FlightLaunch {
             validating: variant,
             // Parts of what the origin sent are no parts of what a pipeline makes of it.
             completing: configuration.mayTransform ? nil : parts, isBackground: isBackground,
-            isJoinable: isJoinable, from: exchange.reach)
+            isJoinable: exchange.isJoinable(retrieval), from: exchange.reach)
         bypassesBackoff = !isBackground && CacheControl.Request(exchange.head.fields).bypassesBackoff
     }
 

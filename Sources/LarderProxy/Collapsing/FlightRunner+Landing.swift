@@ -44,7 +44,8 @@ extension FlightRunner {
 
     /// Nil when the service is there no more.
     private var configurationNow: EffectiveConfiguration? {
-        let service = context.proxy.configuration.router.table.numbered(launch.service.number)
+        let configuration = context.proxy.configuration(orKnown: context.configuration)
+        let service = configuration.router.table.numbered(launch.service.number)
         if service === launch.service, service?.configurationVersion == launch.version { return launch.configuration }
         return service?.configuration(for: launch.resource)
     }

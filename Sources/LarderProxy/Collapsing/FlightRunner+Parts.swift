@@ -18,7 +18,7 @@ extension FlightRunner {
         guard held?.stored.isPartial ?? true else { return try await pass(response, arrival) }
         // What is combined is written when it is complete, in memory.
         let writer = held == nil ? beginWriting(stored, length: arrival.length) : nil
-        let keepsInMemory = context.proxy.keepsInMemory(arrival.length)
+        let keepsInMemory = context.keepsInMemory(arrival.length)
         flight.announce(
             .response(arrival.head, length: arrival.length, stored: stored), retains: keepsInMemory,
             expected: arrival.length.map(Int.init) ?? 0, spool: writer.map(Spool.init))
@@ -58,9 +58,9 @@ extension FlightRunner {
         let part = wanted.map { _ in Part(head: head, request: launch.clientHead, times: arrival.times) }
         let stored = part?.stored(launch.policy, length: span.count) ?? filled.stored
         let mayStore = mayStore(arrival, as: completion.filling)
-        let keepsInMemory = mayStore && context.proxy.keepsInMemory(span.count)
+        let keepsInMemory = mayStore && context.keepsInMemory(span.count)
         let writer =
-            mayStore && part == nil && context.proxy.mayKeep(span.count)
+            mayStore && part == nil && context.mayKeep(span.count)
             ? beginWriting(stored, length: span.count) : nil
         flight.announce(
             .response(head, length: span.count, stored: mayStore ? stored : nil), retains: keepsInMemory,

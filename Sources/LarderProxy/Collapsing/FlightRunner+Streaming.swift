@@ -39,7 +39,7 @@ extension FlightRunner {
         _ response: UpstreamResponse, _ arrival: Arrival, _ stored: StoredResponse, _ writer: EntityWriter?,
         after early: [ContentChunk] = []
     ) async throws {
-        let keepsInMemory = context.proxy.keepsInMemory(arrival.length)
+        let keepsInMemory = context.keepsInMemory(arrival.length)
         flight.announce(
             .response(arrival.head, length: arrival.length, stored: stored), retains: keepsInMemory,
             expected: arrival.length.map(Int.init) ?? 0, spool: writer.map(Spool.init))
@@ -71,7 +71,7 @@ extension FlightRunner {
             launch.resource.memory.retire(flight)
             answer = .response(arrival.head, length: length, stored: nil)
             flight.conclude(answer)
-        case .isKept where context.proxy.keepsInMemory(Int64(count)) && context.proxy.mayKeep(Int64(count)):
+        case .isKept where context.keepsInMemory(Int64(count)) && context.mayKeep(Int64(count)):
             let stored = arrival.storedResponse()
             let writer = beginWriting(stored, arrival)
             for chunk in content { writer?.append(chunk) }

@@ -52,7 +52,7 @@ struct Part {
         }
         let octets = combined.contentLength ?? 0
         if case .parts(let parts, _) = combined.extent, parts.count > PartialContent.partLimit { return nil }
-        guard octets <= Int64(launch.context.proxy.memoryObjectLimit) else { return nil }
+        guard octets <= Int64(launch.context.memoryObjectLimit) else { return nil }
         guard let spliced = await splice(held, combined, content, at: range) else { return alone }
         return Landing(
             stored: combined, content: spliced,

@@ -25,10 +25,6 @@ extension Exchange {
         }
         let memory = retrieval.resource.memory
         let status = CacheStatus(.forward(reason))
-        let failure = (retrieval.snapshot ?? memory.snapshot).failure
-        if let failure, context.now() < failure.retryAt, !traits.has(.cacheControl) {
-            return try await serveFailure(failure.error, variant ?? fallback, status, retrieval)
-        }
         // What only this client can use passes through: HEAD has no content to share. What a pipeline may change does
         // not.
         if traits.method == .head || (retrieval.asksAlone && !retrieval.configuration.mayTransform) {
@@ -219,16 +215,14 @@ extension Exchange {
     private func serveFailure(
         _ error: any Error, _ fallback: Variant?, _ status: CacheStatus, _ retrieval: Retrieval
     ) async throws -> Bool {
-        if let hold = (error as? UpstreamError)?.hold {
-            if let fallback, try await serveHeld(fallback, hold, retrieval) { return true }
-            record.cacheStatus = CacheStatus(.held, detail: hold.reason.rawValue)
-            throw Problem(upstream: error, place: uri.authority)
-        }
+        // The origin may be left alone only since it was decided to ask it.
+        let hold = (error as? UpstreamError)?.hold
         let isRefused = error is PipelineFailure
-        let failure: UpstreamFailure = isRefused ? .status(502) : .disconnected
-        let answered = isRefused ? status.answered(502) : status
+        let failure: UpstreamFailure = hold?.failure ?? (isRefused ? .status(502) : .disconnected)
+        let answered =
+            hold.map { CacheStatus(.hit, detail: $0.reason.rawValue) } ?? (isRefused ? status.answered(502) : status)
         if let fallback, try await serveStale(fallback, failure, answered, retrieval) { return true }
-        record.cacheStatus = status
+        record.cacheStatus = hold.map { CacheStatus(.held, detail: $0.reason.rawValue) } ?? status
         throw Problem(upstream: error, place: uri.authority)
     }
 
@@ -241,7 +235,7 @@ extension Exchange {
         record.kind = .stale
         var status = status
         status.ttl = ttl
-        status.detail = reason.rawValue
+        if status.outcome != .hit { status.detail = reason.rawValue }
         return try await serve(variant, StoredUse(age: age, status: status), retrieval)
     }
 }

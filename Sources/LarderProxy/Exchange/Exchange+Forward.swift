@@ -17,6 +17,7 @@ extension Exchange {
         let configuration = service.configuration(for: uri, method: head.method)
         if let answer = configuration.decorators?.answer { return try await respond(answer, by: service) }
         if let problem = answerLastHop() { throw problem }
+        if reason == .method { try checkPassing(reason, service, way, configuration) }
         let abort = UpstreamAbort()
         defer { stopWatching() }
         try watchClient(whileAwaiting: .origin(abort))
@@ -25,7 +26,7 @@ extension Exchange {
         let response: UpstreamResponse
         do {
             response = try await sender.send(
-                try upstreamRequest(service, way, configuration, repeatable, abort), repeating: repeatable)
+                upstreamRequest(service, way, configuration, repeatable, abort), repeating: repeatable)
         } catch {
             await settleUnfinishedWrite(error, configuration, service)
             await stopContent()
@@ -66,10 +67,7 @@ extension Exchange {
     private func upstreamRequest(
         _ service: RoutedService, _ way: Way, _ configuration: EffectiveConfiguration,
         _ repeatable: RepeatableContent?, _ abort: UpstreamAbort
-    ) throws(Problem) -> UpstreamRequest {
-        guard context.proxy.offlineMode(service, configuration) != .on else {
-            throw .offline(head.method, to: uri.authority)
-        }
+    ) -> UpstreamRequest {
         var forwarded = ForwardedRequest(
             uri: uri, way: way, via: context.configuration.via,
             configuration: configuration, spelling: spelling, forwarded: forwardedElement
@@ -81,10 +79,8 @@ extension Exchange {
         var request = UpstreamRequest(
             origin: Origin(uri), head: forwarded, parent: service.parent(uri),
             allowsAddress: service.allowedAddresses(for: uri, from: reach), abort: abort)
-        request.isDescribed = service.base != nil
+        request.describe(service, head, isReadByContent: onlyReads)
         request.tls = service.tls(for: uri)
-        let isWrite = !head.method.isSafe && !onlyReads
-        request.bypassesBackoff = isWrite || CacheControl.Request(head.fields).bypassesBackoff
         if let repeatable {
             request.content = repeatable.outgoing
         } else if let content {

@@ -5,19 +5,71 @@ import LarderHTTP
 import LarderRules
 import LarderUpstream
 
+/// Requests whose origin is left alone for now.
 extension Exchange {
-    /// Answers a request whose origin is left alone with stored data, as stale as it may be. False when it may not.
-    ///
-    /// An origin that fails counts as one that cannot be reached. One that asked to be left alone could be: there the
-    /// bounds of `stale-if-error` count (RFC 9111 §4.2.4, RFC 5861 §4).
-    func serveHeld(_ variant: Variant, _ hold: OriginHold, _ retrieval: Retrieval) async throws -> Bool {
-        let failure: UpstreamFailure = hold.reason == .circuitOpen ? .disconnected : .status(503)
-        let decision = StaleUse.onError(
-            variant.stored, failure: failure, request: head, policy: retrieval.policy, now: context.now())
-        guard case .serve(let age, let ttl, _) = decision else { return false }
-        record.kind = .stale
-        let status = CacheStatus(.hit, ttl: ttl, detail: hold.reason.rawValue)
-        return try await serve(variant, StoredUse(age: age, status: status), retrieval)
+    /// What is known of the origin that a Resource's content comes from.
+    func outlook(of retrieval: Retrieval) -> LiveOutlook {
+        var outlook = outlook(retrieval.service, retrieval.way, retrieval.configuration)
+        outlook.isReadByContent = retrieval.content != nil
+        outlook.snapshot = retrieval.snapshot
+        if traits.method != .head, isJoinable(retrieval) { outlook.memory = retrieval.resource.memory }
+        outlook.passedOver = retrieval.passedOver
+        return outlook
+    }
+
+    private func outlook(
+        _ service: RoutedService, _ way: Way, _ configuration: EffectiveConfiguration
+    ) -> LiveOutlook {
+        LiveOutlook(
+            proxy: context.proxy, proxyConfiguration: context.configuration, service: service,
+            configuration: configuration, uri: uri, way: way, spelling: spelling, head: head, reach: reach)
+    }
+
+    func isJoinable(_ retrieval: Retrieval) -> Bool {
+        !retrieval.asksAlone && traits.mayJoin(retrieval.configuration)
+    }
+
+    /// Answers with stored data where the plan has some, else with the error that has led to the wait. False when
+    /// there is nothing to wait for any more: the caller decides anew.
+    func serveMeanwhile(
+        _ wait: Plan.Wait, _ plan: Plan, _ snapshot: ResourceMemory.Snapshot, _ retrieval: Retrieval
+    ) async throws -> Bool {
+        // Credentials that changed while the store was read: what failed, failed with the old ones.
+        if let successor = retrieval.service.successor(in: context.configuration.router.table) {
+            try await retrieve(successor, retrieval.way)
+            return true
+        }
+        let error: (any Error)? =
+            switch wait.cause {
+            case .retryTime: snapshot.failure?.error
+            case .held: outlook(of: retrieval).refusal
+            }
+        guard let error, let status = CacheStatus(plan) else { return false }
+        if case .held = wait.cause { context.counters.add(.upstreamHeld) }
+        if let stale = wait.stale {
+            record.kind = .stale
+            return try await serve(
+                snapshot.variants[stale.index], StoredUse(age: stale.age, status: status), retrieval)
+        }
+        record.cacheStatus = status
+        throw Problem(upstream: error, place: uri.authority)
+    }
+
+    /// Throws why a request that goes by what is stored is not sent now, if it is not.
+    func checkPassing(
+        _ reason: ForwardReason, _ service: RoutedService, _ way: Way, _ configuration: EffectiveConfiguration
+    ) throws {
+        // Mostly nothing is known that could keep it.
+        guard context.proxy.origins.hasTrouble || context.proxy.offlineMode(service, configuration) == .on else {
+            return
+        }
+        let outlook = outlook(service, way, configuration)
+        let plan = Plan.passing(reason, outlook: outlook)
+        if case .refuse = plan.action { throw Problem.offline(head.method, to: uri.authority) }
+        guard plan.wait != nil, let refusal = outlook.refusal else { return }
+        context.counters.add(.upstreamHeld)
+        noteFailure(refusal, reason)
+        throw refusal
     }
 
     /// Counts a failure of a request that was passed through, or says why it was not sent.

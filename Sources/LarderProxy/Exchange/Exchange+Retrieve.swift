@@ -81,11 +81,11 @@ extension Exchange {
             return try await remake(variant, retrieval)
         }
         retrieval.snapshot = snapshot
-        let decision = reconsidered(
-            Reuse.decide(
-                request: head, candidates: snapshot.candidates, policy: retrieval.policy, now: context.now()),
-            snapshot, retrieval)
-        switch decision {
+        let plan = Plan.decide(head, snapshot.candidates, policy: retrieval.policy, now: context.now()) {
+            outlook(of: retrieval)
+        }
+        if let wait = plan.wait { return try await serveMeanwhile(wait, plan, snapshot, retrieval) }
+        switch plan.action {
         case .answer(let selection):
             if !isNew { memory.touch() }
             record.kind = .hit
@@ -95,17 +95,14 @@ extension Exchange {
             if !isNew { memory.touch() }
             record.kind = .stale
             let variant = snapshot.variants[selection.index]
-            if reason == .staleWhileRevalidate { refresh(variant, in: snapshot, retrieval) }
+            if plan.refreshes { refresh(variant, in: snapshot, retrieval) }
             return try await serve(variant, StoredUse(selection, detail: reason), retrieval)
         case .validate(let selection, let reason):
             return try await fetch(&retrieval, reason: reason, validating: snapshot.variants[selection.index])
-        case .forward(.partial, _):
-            let index = Reuse.select(head, snapshot.candidates, policy: retrieval.policy)
-            return try await fetch(
-                &retrieval, reason: .partial, validating: nil, completing: index.map { snapshot.variants[$0] })
         case .forward(let reason, let fallback):
-            let variant = fallback.map { snapshot.variants[$0.index] }
-            return try await fetch(&retrieval, reason: reason, validating: nil, fallback: variant)
+            return try await fetch(
+                &retrieval, reason: reason, validating: nil, fallback: fallback.map { snapshot.variants[$0.index] },
+                completing: plan.parts.map { snapshot.variants[$0] })
         case .refuse(.offline):
             throw await offlineProblem(retrieval)
         case .refuse(let reason):

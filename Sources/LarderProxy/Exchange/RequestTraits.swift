@@ -74,4 +74,11 @@ struct RequestTraits {
     }
 
     func has(_ presence: Presence) -> Bool { self.presence.contains(presence) }
+
+    /// Whether the load that the request makes necessary can be another one's too: not when it asks for what only its
+    /// client can use.
+    func mayJoin(_ configuration: EffectiveConfiguration) -> Bool {
+        let isConditional = has(.conditional) && !configuration.mayTransform
+        return !isConditional && presence.isDisjoint(with: [.authorization, .range])
+    }
 }

@@ -69,7 +69,7 @@ struct WrittenState {
         HopByHop.strip(&head.fields, for: .forwardResponse)
         for name in [FieldName.location, .contentLocation] { head.fields.remove(name) }
         if !head.fields.contains(.date) { head.fields[.date] = context.dateText() }
-        return Promotion(limit: context.proxy.memoryObjectLimit) { [self] chunks in land(head, chunks) }
+        return Promotion(limit: context.memoryObjectLimit) { [self] chunks in land(head, chunks) }
     }
 
     /// Collects the content of a response to POST that says that it is what GET would bring, and for how long
@@ -99,7 +99,7 @@ struct WrittenState {
             request: request ?? reading, target: target, response: head, policy: policy, responseTime: now)
         guard case .store = decision else { return }
         let length = chunks.reduce(0) { $0 + $1.count }
-        guard length <= context.proxy.memoryObjectLimit else { return }
+        guard length <= context.memoryObjectLimit else { return }
         let stored = StoredResponse(
             head, to: reading, requestTime: now, responseTime: now, contentLength: Int64(length), policy: policy)
         // What was loaded since is newer.

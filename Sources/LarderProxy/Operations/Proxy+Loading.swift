@@ -65,11 +65,10 @@ private struct OperatorLoad {
             registry.charge(resource, content: resource.memory.cost)
         }
         let snapshot = resource.memory.snapshot
-        let decision = Reuse.decide(
-            request: head, candidates: snapshot.candidates, policy: configuration.policy, now: context.now())
-        if onlyIfNeeded, case .answer(let selection) = decision { return .upToDate(snapshot.variants[selection.index]) }
-        if onlyIfNeeded, !despiteFailure, let failure = snapshot.failure, context.now() < failure.retryAt {
-            throw failure.error
+        if onlyIfNeeded {
+            let plan = plan(by: snapshot, configuration)
+            if case .answer(let selection) = plan.action { return .upToDate(snapshot.variants[selection.index]) }
+            if !despiteFailure, plan.wait?.cause == .retryTime, let failure = snapshot.failure { throw failure.error }
         }
         let selected = Reuse.select(head, snapshot.candidates, policy: configuration.policy).map {
             snapshot.variants[$0]
@@ -90,6 +89,19 @@ private struct OperatorLoad {
         case .started(let flight):
             launch.run(flight)
             return try await outcome(of: flight)
+        }
+    }
+
+    /// What would become of a client's request. An origin that is held back is told from others where it is asked.
+    private func plan(by snapshot: ResourceMemory.Snapshot, _ configuration: EffectiveConfiguration) -> Plan {
+        Plan.decide(head, snapshot.candidates, policy: configuration.policy, now: context.now()) {
+            var outlook = LiveOutlook(
+                proxy: context.proxy, proxyConfiguration: context.configuration, service: subject.service,
+                configuration: configuration, uri: subject.uri, way: subject.way, spelling: subject.spelling,
+                head: head, reach: reach)
+            outlook.snapshot = snapshot
+            outlook.takesProbe = false
+            return outlook
         }
     }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Larder
 package import LarderHTTP
 import LarderIO
-import LarderRules
 package import LarderUpstream
 
 /// What operators see of origins that are left alone.
@@ -11,16 +11,21 @@ extension Proxy {
         origins.report(limits: configuration.upstreamSettings.breaker, now: time.monotonic())
     }
 
-    /// Why a request for `subject` with this method and these fields would not be sent at the moment; nil when it
-    /// would.
-    package func hold(on subject: ResourceSubject, method: LarderHTTP.Method, fields: Fields) -> OriginHold? {
-        var head = RequestHead(method: method, target: subject.uri.pathAndQuery, fields: fields)
-        subject.service.configuration(for: subject.uri, method: method).apply(to: &head.fields)
-        var request = UpstreamRequest(
-            origin: Origin(subject.uri), head: head, parent: subject.service.parent(subject.uri))
-        request.isDescribed = subject.service.base != nil
-        let isWrite = !method.isSafe && subject.content == nil
-        request.bypassesBackoff = isWrite || CacheControl.Request(fields).bypassesBackoff
-        return origins.hold(on: request, limits: configuration.upstreamSettings.breaker, now: time.monotonic())
+    /// What is known of the origin of `subject`, for a request with this method and these fields that is only imagined.
+    package func outlook(
+        on subject: ResourceSubject, method: LarderHTTP.Method, fields: Fields, _ memory: ResourceMemory?
+    ) -> LiveOutlook {
+        let configured = method == .head ? .get : method
+        let head = RequestHead(method: method, target: subject.uri.pathAndQuery, fields: fields)
+        var outlook = LiveOutlook(
+            proxy: self, proxyConfiguration: configuration, service: subject.service,
+            configuration: subject.service.configuration(for: subject.uri, method: configured), uri: subject.uri,
+            way: subject.way, spelling: subject.spelling, head: head, reach: .machine)
+        outlook.isReadByContent = subject.content?.method == method
+        outlook.snapshot = memory?.snapshot
+        let traits = RequestTraits(of: head)
+        if traits.method != .head, traits.mayJoin(outlook.configuration) { outlook.memory = memory }
+        outlook.takesProbe = false
+        return outlook
     }
 }

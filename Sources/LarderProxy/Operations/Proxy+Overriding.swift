@@ -37,8 +37,9 @@ extension Proxy {
         let partition = service.partition(of: fields, from: reach)
         let configuration = service.configuration(for: subject.uri, method: subject.method)
         guard configuration.caches else { throw .notOverridden(by: service.name) }
-        guard override.content.count <= memoryObjectLimit else {
-            throw .overrideTooLarge(override.content.count, limit: memoryObjectLimit)
+        let limit = self.configuration.memoryObjectLimit
+        guard override.content.count <= limit else {
+            throw .overrideTooLarge(override.content.count, limit: limit)
         }
         let variant = variant(of: override, for: subject, configuration)
         let resource = registry.resource(for: subject.key(in: partition)) { key in

@@ -5,6 +5,7 @@ package import LarderHTTP
 import LarderIO
 import LarderRules
 package import LarderUpstream
+import Synchronization
 
 /// A service of the model as requests find it: its place in Larder's URL space, and whose its resources are.
 package final class RoutedService: Sendable {
@@ -30,7 +31,7 @@ package final class RoutedService: Sendable {
     /// What the blocks say, with those values in it.
     private let configurations: ConfigurationSet
     /// What they come to here, one for each that was asked for.
-    private let effective = Lock<[Frozen: EffectiveConfiguration]>([:])
+    private let effective = OnceMap<Frozen, EffectiveConfiguration>()
     /// The values of variables in the service's own credentials, which are part of everybody's identity (T-03).
     private let configuredCredentials: [UInt8]?
     private let usesVariables: Bool
@@ -49,6 +50,8 @@ package final class RoutedService: Sendable {
     /// What is invalidated together; one for all services of a process.
     package let invalidations: Invalidations
     private let surrogateKey: SurrogateKey?
+    /// Whether `invalidations` knows that there are resources in partitions.
+    private let hasNotedPartitions = Atomic<Bool>(false)
     /// What concerns nearly all Resources besides themselves: those at the origin of the base URL that all share.
     private let reachAtBase: ResourceMemory.Reach?
 
@@ -176,7 +179,7 @@ package final class RoutedService: Sendable {
         var scope: Invalidations.Scope?
         // What is kept for one content, or for one spelling, goes with the URL, like what is kept for one user.
         if partition != .shared || key.hasMark || !key.isFor(url) {
-            invalidations.notePartitions(of: number)
+            if !hasNotedPartitions.exchange(true, ordering: .relaxed) { invalidations.notePartitions(of: number) }
             scope = .resource(service: number, url: url.string)
         }
         if scope == nil, let reachAtBase, let base, url.hasSameOrigin(as: base) { return reachAtBase }
@@ -206,7 +209,7 @@ package final class RoutedService: Sendable {
     }
 
     /// A configuration, and whether it is for a method whose content can be part of what is asked for.
-    private struct Frozen: Hashable {
+    private struct Frozen: Hashable, Sendable {
         let configuration: ObjectIdentifier
         let isOfContent: Bool
         /// Whether it is for what one user has.
@@ -219,12 +222,9 @@ package final class RoutedService: Sendable {
         let key = Frozen(
             configuration: ObjectIdentifier(frozen), isOfContent: method == .post || method == .query,
             isOfUser: isOfUser)
-        return effective.withLock { known in
-            if let made = known[key] { return made }
+        return effective.value(for: key) {
             // It holds what it was made from, so no other can be taken for that.
-            let made = EffectiveConfiguration(frozen, policy: policy(frozen.configuration, key))
-            known[key] = made
-            return made
+            EffectiveConfiguration(frozen, policy: policy(frozen.configuration, key))
         }
     }
 

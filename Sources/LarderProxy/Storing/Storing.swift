@@ -20,7 +20,7 @@ package final class Storing: Sendable {
     }
 
     /// Whether content waits to be written in such amounts that its producers should wait.
-    var isBehind: Bool { store.statistics.pendingBytes > 8 << 20 }
+    var isBehind: Bool { store.pendingBytes > 8 << 20 }
 
     func key(of resource: Resource, _ service: RoutedService, stage: String = Storing.stage) -> EntityKey {
         EntityKey(service: service.name, partition: resource.partition.name, stage: stage, url: resource.key.url)

@@ -28,7 +28,7 @@ extension Exchange {
     ) async throws -> ForwardedAnswer {
         guard traits.method == .other, configuration.transforms(head.method) else { return .asItCame(after: []) }
         let resource = unregisteredResource(of: service)
-        let limit = context.proxy.transformedContentLimit
+        let limit = context.transformedContentLimit
         let length = response.contentLength
         switch configuration.treatment(of: received, length: length, in: resource, limit: limit) {
         case .none: return .asItCame(after: [])

@@ -9,6 +9,7 @@ import LarderRules
 extension Exchange {
     /// Answers from upstream without looking at what is stored.
     func bypass(_ retrieval: inout Retrieval, reason: ForwardReason) async throws {
+        if reason == .bypass { try checkPassing(reason, retrieval.service, retrieval.way, retrieval.configuration) }
         guard retrieval.configuration.mayTransform, traits.method == .get else {
             return try await forward(retrieval.service, retrieval.way, reason: reason, retrieval: retrieval)
         }
@@ -19,7 +20,7 @@ extension Exchange {
     /// A response to HEAD says nothing of octets that a GET would not get.
     func hideOriginalOctets(of response: inout ResponseHead, _ retrieval: Retrieval) {
         let treatment = retrieval.configuration.treatment(
-            of: response, length: nil, in: retrieval.resource, limit: context.proxy.transformedContentLimit)
+            of: response, length: nil, in: retrieval.resource, limit: context.transformedContentLimit)
         if treatment == .transformed { WireFields.removeThoseOfOriginalOctets(from: &response.fields) }
     }
 

@@ -23,7 +23,7 @@ extension FlightRunner {
 
     private func treatment(of head: ResponseHead, length: Int64?) -> EffectiveConfiguration.Treatment {
         launch.configuration.treatment(
-            of: head, length: length, in: launch.resource, limit: context.proxy.transformedContentLimit)
+            of: head, length: length, in: launch.resource, limit: context.transformedContentLimit)
     }
 
     /// Whether a 206 is a part of what the pipeline changes: it needs the whole, and parts are of what it makes.
@@ -46,7 +46,7 @@ extension FlightRunner {
                 context.counters.add(.received, chunk.count)
                 try append(chunk, to: content)
                 writer?.append(chunk)
-                guard content.count > context.proxy.transformedContentLimit else { continue }
+                guard content.count > context.transformedContentLimit else { continue }
                 context.proxy.logTooLargeToTransform(launch.uri, nil)
                 return try await goOn(response, arrival, stored, writer, after: content)
             }
@@ -103,7 +103,7 @@ extension FlightRunner {
         if isStored, launch.configuration.storesRenditions {
             storing?.keepRendition(of: variant, launch.resource, service: launch.service)
         }
-        if made.length <= context.proxy.memoryObjectLimit {
+        if made.length <= context.memoryObjectLimit {
             guard case .landed(let replaced) = memory.land(variant, epoch: epoch, mark: mark, ending: flight) else {
                 storing?.remove(variant, of: launch.resource, service: launch.service)
                 return

@@ -109,7 +109,7 @@ extension Proxy {
             "too large to be transformed; passed on as it came",
             metadata: [
                 "url": "\(uri.string)", "octets": "\(length.map(String.init) ?? "more than the limit")",
-                "limit": "\(transformedContentLimit)",
+                "limit": "\(configuration.transformedContentLimit)",
             ])
     }
 }

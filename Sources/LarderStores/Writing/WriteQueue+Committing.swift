@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Synchronization
+
 /// The side of the queue that the writing thread sees: what to commit next, and what became of it.
 extension WriteQueue {
     /// What to do next; waits until a group is worth committing, or until `idleDeadline`.
@@ -87,6 +89,7 @@ extension WriteQueue {
     func failed(_ batch: Batch) {
         monitor.withLock { state in
             state.acceptsWrites = false
+            isWritable.store(false, ordering: .relaxed)
             var kept: [Queued] = []
             for item in batch.items {
                 switch item {
@@ -110,7 +113,12 @@ extension WriteQueue {
         }
     }
 
-    func resume() { monitor.withLock { $0.acceptsWrites = true } }
+    func resume() {
+        monitor.withLock { state in
+            state.acceptsWrites = true
+            isWritable.store(!state.isRefusing, ordering: .relaxed)
+        }
+    }
 
     /// Writing fails; nobody shall wait for it.
     func suspend() { failed(Batch()) }
@@ -188,7 +196,12 @@ extension WriteQueue {
     // MARK: Closing
 
     /// Takes no more operations.
-    func refuse() { monitor.withLock { $0.isRefusing = true } }
+    func refuse() {
+        monitor.withLock { state in
+            state.isRefusing = true
+            isWritable.store(false, ordering: .relaxed)
+        }
+    }
 
     /// The writer does what there is, and then closes.
     func beginClosing() {

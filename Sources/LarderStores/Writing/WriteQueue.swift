@@ -66,6 +66,8 @@ final class WriteQueue: Sendable {
     /// Octets of content in memory, of operations and of writers that are not finished.
     private let heldBytes = Atomic<Int>(0)
     private let heldLimit: Int
+    /// `acceptsWrites` and not `isRefusing` of the state.
+    let isWritable = Atomic<Bool>(true)
 
     static let groupCount = 4000
     private static let discardLimit = 10_000
@@ -96,7 +98,8 @@ final class WriteQueue: Sendable {
 
     // MARK: Accepting
 
-    var acceptsWrites: Bool { monitor.withLock { $0.acceptsWrites && !$0.isRefusing } }
+    /// Whether writes are accepted at the moment, without waiting for anybody; `accept` has the last word.
+    var acceptsWrites: Bool { isWritable.load(ordering: .relaxed) }
 
     var pendingOperations: Int { monitor.withLock { $0.pending.count } }
 

@@ -57,10 +57,10 @@ struct Circuit: Equatable {
     var failures: Int { if case .closed(let run) = state { run.count } else { 0 } }
 
     /// Until when nothing passes, as it stands; nil when a request would pass, if only as a probe.
-    func heldUntil(now: Int64, limits: BreakerLimits) -> Int64? {
+    func heldUntil(now: Int64, limits: BreakerLimits, bypassesBackoff: Bool = false) -> Int64? {
         switch state {
         case .closed: nil
-        case .open(let until, _): now < until ? until : nil
+        case .open(let until, _): now < until && !bypassesBackoff ? until : nil
         case .halfOpen(_, let since, let openings):
             now < since + limits.interval(openings) ? since + limits.interval(openings) : nil
         }

@@ -92,7 +92,8 @@ struct OriginHealth {
     func verdict(on ask: Ask, now: Int64, limits: BreakerLimits) -> Verdict {
         if let pause = pause(for: ask, now: now) { return .paused(pause) }
         guard limits.failures > 0 else { return .pass }
-        return circuit.heldUntil(now: now, limits: limits).map { .open(until: $0) } ?? .pass
+        let until = circuit.heldUntil(now: now, limits: limits, bypassesBackoff: ask.bypassesBackoff)
+        return until.map { .open(until: $0) } ?? .pass
     }
 
     mutating func admit(_ ask: Ask, now: Int64, limits: BreakerLimits) -> Verdict {

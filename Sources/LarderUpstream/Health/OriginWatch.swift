@@ -2,6 +2,7 @@
 
 package import LarderHTTP
 import LarderIO
+import LarderRules
 import Synchronization
 
 /// What all loops and clients know together about the origins that are not all well: which are left alone, and until
@@ -78,6 +79,9 @@ package final class OriginWatch: Sendable {
         }
     }
 
+    /// Whether there is any origin that is not all well.
+    package var hasTrouble: Bool { noted.load(ordering: .relaxed) > 0 }
+
     /// A final response has begun.
     ///
     /// - Parameter pause: how long the origin asks to be left alone.
@@ -135,12 +139,16 @@ package final class OriginWatch: Sendable {
 
     // MARK: Looking
 
-    /// Why a request would be held back at the moment; nil when it would be let through, if only to find out.
-    package func hold(on request: UpstreamRequest, limits: BreakerLimits, now: Int64) -> OriginHold? {
-        guard noted.load(ordering: .relaxed) > 0 else { return nil }
+    /// The error, with its `hold`, that `admit` would throw at the moment; nil when a request would be let through, if
+    /// only to find out.
+    package func refusal(of request: UpstreamRequest, limits: BreakerLimits, now: Int64) -> UpstreamError? {
+        guard hasTrouble else { return nil }
         let ask = OriginHealth.Ask(request)
-        return change(request) { health in
-            health.flatMap { Self.hold($0.verdict(on: ask, now: now, limits: limits), now: now) }
+        return change(request) { health -> UpstreamError? in
+            guard let health, let hold = Self.hold(health.verdict(on: ask, now: now, limits: limits), now: now) else {
+                return nil
+            }
+            return .held(hold, from: request.origin, last: health.lastError)
         }
     }
 
@@ -214,9 +222,13 @@ package final class OriginWatch: Sendable {
         if changed == .closed { notify(.networkBack) }
     }
 
-    /// Whether a request to an origin out of reach is due, to find out whether it is back. Whoever is told so sends one.
-    package func isProbeDue(_ origin: Origin, parent: ParentAddress?, limits: BreakerLimits, now: Int64) -> Bool {
+    /// Whether a request to an origin out of reach is due, to find out whether it is back. Whoever is told so sends one,
+    /// unless nothing is being taken.
+    package func isProbeDue(
+        _ origin: Origin, parent: ParentAddress?, limits: BreakerLimits, now: Int64, isTaken: Bool = true
+    ) -> Bool {
         if isNetworkLost, !origin.isLoopback {
+            guard isTaken else { return network.withLock { $0.heldUntil(now: now, limits: Self.networkLimits) == nil } }
             let verdict = network.withLock { $0.admit(bypassesBackoff: false, now: now, limits: Self.networkLimits) }
             if case .held = verdict { return false }
             return true

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderProxy
+import LarderRules
+
+/// What becomes of a request whose origin is left alone for now.
+enum ExplainedWait {
+    static func explain(
+        _ wait: Plan.Wait, _ situation: Situation
+    ) -> (reason: String, outcome: String, advice: [String]) {
+        let meanwhile = wait.stale.map { _ in "the stored response would be served, stale." }
+        switch wait.cause {
+        case .retryTime:
+            guard let failure = situation.failure else { return ("retry-time", "", []) }
+            return (
+                "retry-time",
+                "The origin failed at \(TimeText.iso(failure.at)) and is left alone for now; "
+                    + (meanwhile ?? "the error would be answered."),
+                [
+                    "The error: \(failure.error)",
+                    "It is asked again from \(TimeText.iso(failure.retryAt)) on; `retryTime` in a configure block says how long that is.",
+                ]
+            )
+        case .held(let hold):
+            let why =
+                switch hold.reason {
+                case .circuitOpen: "The origin has failed too often in a row and is left alone for now"
+                case .retryAfter: "The origin has asked to be left alone (\(hold.status.map { "\($0)" } ?? "429"))"
+                }
+            var advice = [
+                "It is asked again from \(TimeText.iso(situation.now + hold.remaining)) on.",
+                "To have it asked at once: send `Cache-Control: no-cache`, or `larder load URL`.",
+            ]
+            if hold.reason == .retryAfter {
+                advice.append("`upstream.retryAfterLimit` bounds how long its word counts.")
+            }
+            return (
+                hold.reason.rawValue,
+                "\(why); " + (meanwhile ?? "an error with `Retry-After` would be answered."), advice
+            )
+        }
+    }
+}
