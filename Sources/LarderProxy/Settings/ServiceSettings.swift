@@ -20,6 +20,7 @@ package struct ServiceSettings: Sendable {
     package var allowHosts: [HostPattern] = []
     /// How TLS is spoken with the origin of `baseURL`.
     package var tls = ServiceTLS()
+    package var browsers = BrowserSettings()
     /// Through which proxy the origin is reached; nil means as `upstream.parent` says.
     package var parent: ParentProxy?
     /// Whether the origin is asked; nil means as all.
@@ -50,6 +51,12 @@ package struct ServiceTLS: Sendable, Hashable {
     package var serverName: String?
 
     package init() {}
+}
+
+/// What web pages may do with a service.
+package struct BrowserSettings: Sendable {
+    /// The origins of pages that may use it through the gateway.
+    package var allow: [WebOrigin] = []
 }
 
 /// Who may be answered from a stored response.

@@ -145,6 +145,7 @@ struct SettingsCatalogueTests {
             identity: [X-Api-Key, "cookie: session", client]
             ignoreQuery: ["utm_*", fbclid]
             allowHosts: [cdn.test]
+            browsers: { allow: ["http://localhost:5173"] }
             parent: none
             tls: { caFile: /etc/a.pem, certificate: /etc/c.pem, key: /etc/k.pem, serverName: api.inner }
             offline: true
