@@ -24,7 +24,9 @@ enum DaemonRunner {
         for note in loaded.notes { logger.notice("\(note)") }
         let files = OpenFiles.raiseLimit()
         if let shortage = OpenFiles.shortage(limit: files, connections: loaded.settings.limits.connections) {
-            logger.notice("\(shortage)")
+            // Who did not ask for that many need not hear of it on every start.
+            let isDefault = loaded.settings.limits.connections == Settings().limits.connections
+            logger.log(level: isDefault ? .info : .notice, "\(shortage)")
         }
 
         // Signals, watchdog and reloading have a loop of their own: what they do may take a while.

@@ -32,11 +32,23 @@ package struct Program: AsyncParsableCommand {
 
     package init() {}
 
+    /// What to say about a word that is no command but nearly one; nil for everything else.
+    static func suggestion(for word: String?) -> String? {
+        guard let word, !word.hasPrefix("-") else { return nil }
+        let names = configuration.subcommands.map { $0._commandName } + ["help"]
+        guard !names.contains(word), let nearest = Nearest.name(to: word, in: names) else { return nil }
+        return "'\(word)' is no command; did you mean `larder \(nearest)`? `larder --help` lists them all."
+    }
+
     /// Does what the command line says, in a program that brings services along.
     package static func run(declaring services: [DeclaredService] = []) async {
         // The daemon starts its own program as a jq worker too; that is no command for people.
         let arguments = CommandLine.arguments.dropFirst()
         if arguments.first == JQWorker.argument { Glibc.exit(JQWorker.run(Array(arguments.dropFirst()))) }
+        if let suggestion = Program.suggestion(for: arguments.first) {
+            Terminal.writeError("larder: \(suggestion)")
+            Glibc.exit(ExitCode.validationFailure.rawValue)
+        }
         do {
             switch try parseAsRoot() {
             case let serve as Serve: try await serve.run(declaring: services)

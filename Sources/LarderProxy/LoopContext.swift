@@ -14,6 +14,7 @@ final class LoopContext {
     let storing: Storing?
     private(set) var configuration: ProxyConfiguration
     let upstream: UpstreamPool
+    var problemLog = ProblemLog()
     let counters: LoopCounters
     let buffers = BufferPool()
     let front: LoopFront

@@ -43,7 +43,7 @@ extension UpstreamError {
             (.tlsProtocol, "\(place): \(error.detail)", "Check that the port speaks TLS 1.2 or later.")
         case .descriptorsExhausted, .overloaded:
             (
-                .connectionLimit, "No connection to \(place) can be opened: \(error.detail).",
+                .connectionLimit, "No connection to \(place) can be opened: \(error.detail.withFullStop)",
                 "Raise the limit on open files."
             )
         default:

@@ -33,6 +33,17 @@ struct CommandLineTests {
         }
     }
 
+    @Test(arguments: [
+        ("stauts", "status"), ("Serve", "serve"), ("lsit", "list"), ("frobnicate", nil), ("list", nil), ("--hepl", nil),
+    ])
+    func `a misspelt command is told the one that was meant`(word: String, command: String?) {
+        #expect(
+            Program.suggestion(for: word)
+                == command.map {
+                    "'\(word)' is no command; did you mean `larder \($0)`? `larder --help` lists them all."
+                })
+    }
+
     @Test func `what fails exits with 1`() {
         #expect(Program.exitCode(for: CommandFailure("x")).rawValue == 1)
     }

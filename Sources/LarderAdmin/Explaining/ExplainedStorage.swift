@@ -132,16 +132,22 @@ enum ExplainedStorage {
         }
     }
 
+    /// Where a setting goes: into the service, which has to be described first where none claims the URL.
+    private static func place(for setting: String, of service: String) -> String {
+        service == "-"
+            ? "describe the API as a service with `\(setting)`" : "set `\(setting)` for the service `\(service)`"
+    }
+
     /// What to do so that the condition is met.
     static func remedy(_ condition: StorageCondition, service: String) -> String {
         switch condition {
         case .noStore: "The origin forbids keeping it (no-store). Only the origin can change that."
         case .requestNoStore: "Leave `no-store` out of the request's Cache-Control."
         case .notPrivate:
-            "The origin allows one user only: set `privacy: private` for `\(service)` if this Larder has one."
+            "The origin allows one user only: \(place(for: "privacy: private", of: service)) if this Larder has one."
         case .authorization:
-            "The request carries Authorization: set `privacy: partitioned` for `\(service)` to keep responses for each "
-                + "user apart, or have the origin say `public`."
+            "The request carries Authorization: \(place(for: "privacy: partitioned", of: service)) to keep responses for "
+                + "each user apart, or have the origin say `public`."
         case .credentials:
             "The request carries credentials that `identity` of `\(service)` leaves out: name them there, remove them by "
                 + "`headers` if the origin does not need them, or have the origin say `public`."

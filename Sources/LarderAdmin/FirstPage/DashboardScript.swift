@@ -226,7 +226,7 @@ enum DashboardScript {
     private static let start = #"""
         $("explain").addEventListener("submit", event => { event.preventDefault(); explain(); });
         $("show").addEventListener("click", () => { if ($("url").value.trim()) look("/-/resources?url="); });
-        $("filter").addEventListener("submit", event => { event.preventDefault(); list(); listen(); });
+        $("filter").addEventListener("submit", event => { event.preventDefault(); happened.length = 0; list(); listen(); });
         $("any-host").textContent = location.origin + "/https/example.com/";
         refresh();
         list();

@@ -118,6 +118,15 @@ struct Diagnosis {
         return Ill()
     }
 
+    /// The URL that `text` names: a host is meant over https, unless it has a port other than 443.
+    static func meantURL(_ text: String) -> String {
+        guard !text.contains("://"), !text.hasPrefix("/") else { return text }
+        let authority = text.prefix { $0 != "/" && $0 != "?" }
+        let port = authority.last == "]" ? nil : authority.lastIndex(of: ":").map { authority[$0...].dropFirst() }
+        let scheme = port == nil || port == "443" ? "https" : "http"
+        return "\(scheme)://\(text)" + (authority.count == text.count ? "/" : "")
+    }
+
     // MARK: Words
 
     func text(_ style: TextStyle) -> String {

@@ -14,13 +14,14 @@ struct Doctor: ParsableCommand {
             says is stored. Exit status 1 when something is wrong.
             """)
 
-    @Argument(help: ArgumentHelp("The URL.", valueName: "url"))
+    @Argument(help: ArgumentHelp("The URL, or a host with or without its port.", valueName: "url"))
     var url: String
 
     @OptionGroup var client: ClientOptions
 
     func run() throws {
         let admin = try client.adminClient()
+        let url = Diagnosis.meantURL(url)
         let diagnosis = try Diagnosis(of: url) { try admin.ask($0, $1) }
         Terminal.write(
             client.json ? diagnosis.json(of: url).description + "\n" : diagnosis.text(client.style))

@@ -31,8 +31,8 @@ struct OfflineCommand: ParsableCommand {
     @OptionGroup var client: ClientOptions
 
     func run() throws {
-        guard let mode else { return try client.perform(.get, "/-/offline", text: Outline.text) }
+        guard let mode else { return try client.perform(.get, "/-/offline", text: OfflineText.text) }
         let chosen = [(name: "mode", value: mode.rawValue)] + (service.map { [(name: "service", value: $0)] } ?? [])
-        try client.perform(.post, "/-/offline", chosen, text: Outline.text)
+        try client.perform(.post, "/-/offline", chosen, text: OfflineText.text)
     }
 }

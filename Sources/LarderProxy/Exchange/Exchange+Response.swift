@@ -139,14 +139,16 @@ extension Exchange {
         if problem.closes { isPersistent = false }
         let format = ProblemFormat(for: head.fields)
         let instance = uri.isEmpty ? String(decoding: head.target.prefix(1024), as: UTF8.self) : uri.string
-        let text = Array(problem.content(as: format, instance: instance).utf8)
+        let port = stream.localAddress.port
+        let home = port == 0 ? "/" : "http://localhost:\(port)/"
+        let text = Array(problem.content(as: format, instance: instance, home: home).utf8)
         var fields = problem.fields
         fields[.date] = context.dateText()
         fields[.contentType] = format.mediaType
         fields[.cacheControl] = "no-store"
         fields[.xContentTypeOptions] = "nosniff"
         if format == .html { fields[.contentSecurityPolicy] = "default-src 'none'; style-src 'unsafe-inline'" }
-        fields[.proxyStatus] = ProxyStatus(problem.proxyError, details: problem.title).member()
+        fields[.proxyStatus] = problem.proxyStatus
         record.problem = problem
         startHead(status: problem.status, fields: fields)
         finishHead(length: Int64(text.count), cacheStatus: record.cacheStatus)

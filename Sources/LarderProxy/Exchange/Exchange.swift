@@ -208,6 +208,7 @@ final class Exchange {
         }
         record.kind = .error
         record.problem = problem
+        context.problemLog.note(problem, about: uri, at: context.loop.time.monotonic(), to: context.proxy.logger)
         guard !hasResponded else {
             // The client must be able to tell that the content is not whole.
             isPersistent = false

@@ -68,7 +68,7 @@ package struct OwnResponse: Sendable {
             status: problem.status, type: format.mediaType, problem.content(as: format, instance: request.path).utf8,
             fields: problem.fields)
         if format == .html { fields[.contentSecurityPolicy] = "default-src 'none'; style-src 'unsafe-inline'" }
-        fields[.proxyStatus] = ProxyStatus(problem.proxyError, details: problem.title).member()
+        fields[.proxyStatus] = problem.proxyStatus
     }
 }
 

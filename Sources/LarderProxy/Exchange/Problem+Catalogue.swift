@@ -111,7 +111,7 @@ extension Problem {
         guard let error = error as? UpstreamError else {
             self.init(
                 status: 502, title: "Bad gateway", proxyError: .proxyInternalError,
-                detail: "The request to \(place) did not end: \(error).",
+                detail: "The request to \(place) did not end: \("\(error)".withFullStop)",
                 advice: "Send the request again.")
             return
         }

@@ -54,7 +54,7 @@ extension Problem {
         return Problem(
             status: 404, title: "No service here", proxyError: .httpRequestError,
             detail: "No service is mounted at \(path.prefix(200)). \(known)",
-            advice: "Call http://localhost/<service>/…, or /https/<host>/… for a host without configuration.")
+            advice: "Call /<service>/… at this address, or /https/<host>/… for a host without configuration.")
     }
 }
 
@@ -87,8 +87,19 @@ package enum ProblemFormat: Sendable {
 }
 
 extension Problem {
+    /// The value of `Proxy-Status`, with the beginning of the detail (RFC 9209 §2.1.6).
+    package var proxyStatus: String {
+        var details = String(detail.prefix(200))
+        for (typographic, plain) in [("‘", "'"), ("’", "'"), ("…", "...")] {
+            details = details.replacing(typographic, with: plain)
+        }
+        return ProxyStatus(proxyError, details: details).member()
+    }
+
     /// The content of the response.
-    package func content(as format: ProblemFormat, instance: String) -> String {
+    ///
+    /// - Parameter home: where Larder's own first page is for who reads this.
+    package func content(as format: ProblemFormat, instance: String, home: String = "/") -> String {
         switch format {
         case .json:
             """
@@ -105,7 +116,7 @@ extension Problem {
             <style>body{font:16px/1.5 system-ui,sans-serif;max-width:42em;margin:4em auto;padding:0 1em}</style>
             <h1>\(status.rawValue) \(HTMLText.escaped(title))</h1>
             <p>\(HTMLText.escaped(detail))</p><p><b>What to do:</b> \(HTMLText.escaped(advice))</p>
-            <p><a href="http://localhost/">Larder</a></p></html>
+            <p><a href="\(HTMLText.escaped(home))">Larder</a></p></html>
 
             """
         }
@@ -120,7 +131,7 @@ extension Problem {
             "HTTP/1.1 \(status.rawValue) \(status.phrase)", "Date: \(date)",
             "Content-Type: \(ProblemFormat.json.mediaType)",
             "Content-Length: \(text.utf8.count)", "Cache-Control: no-store",
-            "Proxy-Status: \(ProxyStatus(proxyError, details: title).member())", "Connection: close", "", text,
+            "Proxy-Status: \(proxyStatus)", "Connection: close", "", text,
         ]
         return Array(lines.joined(separator: "\r\n").utf8)
     }

@@ -16,7 +16,9 @@ struct AccessLog: Sendable {
         logger.info(
             "exchange",
             metadata: [
-                "method": "\(head.method)", "url": "\(subject)", "status": "\(record.status)",
+                "method": "\(head.method)", "url": "\(subject)",
+                // An exchange that was aborted has none.
+                "status": "\(record.status == 0 ? "-" : "\(record.status)")",
                 "service": "\(record.service)",
                 "outcome": "\(record.kind)", "reason": "\(record.reason)",
                 "cache": "\(record.cacheStatus?.member() ?? "-")",

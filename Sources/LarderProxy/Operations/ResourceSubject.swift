@@ -88,7 +88,7 @@ extension Problem {
     static func noSubject(_ why: String) -> Problem {
         Problem(
             status: 400, title: "Not a resource", proxyError: .httpRequestError,
-            detail: "The URL cannot be used: \(why).",
+            detail: "The URL cannot be used: \(why.withFullStop)",
             advice: "Name an origin's URL, as https://example.com/a, or a path of the gateway, as /service/a.")
     }
 }

@@ -6,7 +6,8 @@ extension SettingKind {
         of element: SettingKind<Element>, count: ClosedRange<Int> = 0...1_000
     ) -> SettingKind<[Element]> {
         SettingKind<[Element]>(
-            "list of \(element.name)s", expected: "a list; each item is \(element.expected)", bounds: element.bounds,
+            "list of \(element.name)\(element.name.hasSuffix("s") ? "es" : "s")",
+            expected: "a list; each item is \(element.expected)", bounds: element.bounds,
             unit: element.unit,
             read: { node, reader in
                 let items: [SettingNode]

@@ -8,7 +8,13 @@ extension SettingKind where Value == BaseURL {
             "URL", expected: "an absolute http or https URL, as `https://api.example.com/v1/`",
             show: { .text($0.shown) },
             parse: { scalar in
-                BaseURL.read(scalar.text).mapError { failure in
+                if case .success(let base) = BaseURL.read(scalar.text), base.target.query != nil {
+                    return .failure(
+                        TextRefusal(
+                            found: "a URL with a query",
+                            advice: "set parameters with `routes: [{ from: \"/{path*}\", setQuery: { … } }]`"))
+                }
+                return BaseURL.read(scalar.text).mapError { failure in
                     switch failure {
                     case .relative:
                         let host = scalar.text.prefix { $0 != "/" }
@@ -140,7 +146,10 @@ extension SettingKind where Value == [ListenAddress] {
                     return .failure(TextRefusal(suggestion: "\(scalar.text):3128"))
                 }
                 if let port = HostAndPort.decimalPort(scalar.text.drop { $0 == "*" || $0 == ":" }) {
-                    return .failure(TextRefusal(suggestion: "0.0.0.0:\(port)"))
+                    return .failure(
+                        TextRefusal(
+                            suggestion: "127.0.0.1:\(port)",
+                            advice: "`0.0.0.0:\(port)` would be every address there is"))
                 }
                 return .failure(TextRefusal())
             })

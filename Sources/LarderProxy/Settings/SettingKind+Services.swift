@@ -117,15 +117,14 @@ extension SettingKind where Value == String {
                 let isPath = text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !#"#"<>?\^`{|}"#.utf8.contains($0) }
                 guard isPath, !text.isEmpty, text.utf8.count <= 200 else { return .failure(TextRefusal()) }
                 let whole = (text.hasPrefix("/") ? "" : "/") + text + (text.hasSuffix("/") ? "" : "/")
-                guard whole == text else { return .failure(TextRefusal(suggestion: whole)) }
-                let segments = text.split(separator: "/", omittingEmptySubsequences: false).dropFirst().dropLast()
+                let segments = whole.split(separator: "/", omittingEmptySubsequences: false).dropFirst().dropLast()
                 guard !segments.contains(where: { $0.isEmpty || $0 == "." || $0 == ".." }) else {
                     return .failure(TextRefusal(advice: "leave out empty segments, `.` and `..`"))
                 }
                 if let first = segments.first, ["-", "http", "https"].contains(first) {
                     return .failure(TextRefusal(advice: "`/\(first)/` is Larder's own; choose another path"))
                 }
-                return .success(text)
+                return whole == text ? .success(text) : .failure(TextRefusal(suggestion: whole))
             })
     }
 }

@@ -15,7 +15,7 @@ struct PipelineFailure: Error {
         guard !isBusy else {
             var problem = Problem(
                 status: 503, title: "Too much to transform", proxyError: .proxyInternalResponse,
-                detail: "The response could not be transformed: \(cause.userMessage).",
+                detail: "The response could not be transformed: \(cause.userMessage.withFullStop)",
                 advice: "Send the request again later, or raise `limits.transforming`.")
             problem.fields[.retryAfter] = "1"
             return problem

@@ -117,4 +117,13 @@ struct DiagnosisTests {
         #expect(found.checks[0].cure?.contains("larder serve") == true)
         #expect(found.text(.plain).contains("\n      cure           start it with"))
     }
+
+    @Test(arguments: [
+        ("api.test", "https://api.test/"), ("api.test:443", "https://api.test:443/"),
+        ("api.test:8080/a?b", "http://api.test:8080/a?b"), ("[::1]/x", "https://[::1]/x"),
+        ("http://api.test", "http://api.test"), ("/github/a", "/github/a"),
+    ])
+    func `a host is meant over https, unless it has another port`(text: String, url: String) {
+        #expect(Diagnosis.meantURL(text) == url)
+    }
 }

@@ -135,6 +135,10 @@ struct MalformedConfigurationTests {
             label: "a port alone", yaml: "listen: [3128]\n", line: 1, column: 10, setting: "listen[0]",
             found: "`3128`", expected: anAddress, suggestion: "127.0.0.1:3128"),
         Mistake(
+            label: "a port behind a colon", yaml: "listen: [\":3128\"]\n", line: 1, column: 10, setting: "listen[0]",
+            found: "`:3128`", expected: anAddress, suggestion: "127.0.0.1:3128",
+            advice: "`0.0.0.0:3128` would be every address there is"),
+        Mistake(
             label: "an IPv6 address without brackets", yaml: "listen: [\"::1\"]\n", line: 1, column: 10,
             setting: "listen[0]", found: "`::1`", expected: anAddress, suggestion: "[::1]:3128"),
         Mistake(
@@ -202,6 +206,16 @@ struct MalformedConfigurationTests {
             column: 47, setting: "services.a.mount", found: "`/-/`",
             expected: "a path that starts and ends with `/`, as `/github/`",
             advice: "`/-/` is Larder's own; choose another path"),
+        Mistake(
+            label: "a mount below Larder's own", yaml: "services: { a: { baseURL: \"http://a/\", mount: /-/x } }\n",
+            line: 1,
+            column: 47, setting: "services.a.mount", found: "`/-/x`",
+            expected: "a path that starts and ends with `/`, as `/github/`",
+            advice: "`/-/` is Larder's own; choose another path"),
+        Mistake(
+            label: "a base URL with a query", yaml: "services: { a: { baseURL: \"http://a/?k=v\" } }\n", line: 1,
+            column: 27, setting: "services.a.baseURL", found: "a URL with a query", expected: aBaseURL,
+            advice: "set parameters with `routes: [{ from: \"/{path*}\", setQuery: { … } }]`"),
         Mistake(
             label: "two services with one base URL",
             yaml: "services:\n  a: { baseURL: \"http://x\" }\n  b: { baseURL: \"HTTP://X:80/\" }\n", line: 3,

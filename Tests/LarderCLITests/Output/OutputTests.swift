@@ -37,6 +37,24 @@ struct OutputTests {
                 """)
     }
 
+    @Test func `whether origins are asked is a line for each service`() throws {
+        let report = try JSONValue(
+            parsing: """
+                {"mode": "on", "configured": "off", "chosen": "on", "networkLost": false, "services": [
+                 {"name": "api", "mode": "on", "configured": "off", "offline": true},
+                 {"name": "-", "mode": "off", "configured": "off", "offline": false}]}
+                """)
+        #expect(
+            OfflineText.text(report, .plain) == """
+                mode on, chosen until the daemon ends
+
+                service       mode
+                api           on    not asking
+                (no service)  off   asking
+
+                """)
+    }
+
     @Test func `resources are a table with the URL last`() throws {
         let answer = try JSONValue(
             parsing: """
