@@ -53,6 +53,8 @@ let package = Package(
             name: "CJq",
             linkerSettings: [.linkedLibrary("jq")]),
 
+        .target(name: "CAllocation"),
+
         .target(name: "LarderHTTP", swiftSettings: swiftSettings),
         .target(
             name: "LarderCodings",
@@ -117,7 +119,8 @@ let package = Package(
             ],
             swiftSettings: swiftSettings),
         .executableTarget(
-            name: "LarderProgram", dependencies: ["LarderCLI", "LarderTransformers"], swiftSettings: swiftSettings),
+            name: "LarderProgram", dependencies: ["CAllocation", "LarderCLI", "LarderTransformers"],
+            swiftSettings: swiftSettings),
         .target(
             name: "LarderDaemon",
             dependencies: ["Larder", "LarderProxy", "LarderCLI", "LarderTransformers"],

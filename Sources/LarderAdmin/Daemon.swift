@@ -20,7 +20,7 @@ package final class Daemon: Sendable {
         var lasting = try Lasting(settings)
         _ = lasting.variables.declare(settings.variables, at: Timestamp(nanoseconds: time.now()))
         let store = try Daemon.openStore(settings, time: time, logger: logger)
-        if let store { lasting.identities = try InstallationKey.digest(in: store.directory) }
+        if let store { lasting.identities = try InstallationKey.digest(in: store) }
         proxy = try Proxy(
             configuration: Daemon.configuration(settings, &lasting),
             storing: store.map {

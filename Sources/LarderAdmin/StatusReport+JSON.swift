@@ -30,6 +30,7 @@ extension StatusReport {
             "connections": [
                 "open": .integer(openConnections), "tunnels": .integer(openTunnels),
                 "accepted": .integer(sum(.connectionsAccepted)), "refused": .integer(sum(.connectionsRefused)),
+                "refusedByClient": .integer(sum(.connectionsRefusedByClient)),
                 "malformed": .integer(sum(.malformedRequests)),
             ],
             "latencyMilliseconds": [

@@ -42,6 +42,10 @@ extension StatusReport {
         text.counter(
             "larder_connections_refused", "Client connections refused: too many, or not allowed.",
             sum(.connectionsRefused))
+        text.counter(
+            "larder_connections_refused_by_client",
+            "Of those, connections of clients that had as many as `limits.clientConnections` allows.",
+            sum(.connectionsRefusedByClient))
         text.counter("larder_malformed_requests", "Requests that were not HTTP/1.1.", sum(.malformedRequests))
         text.gauge("larder_tunnels_open", "Tunnels.", openTunnels)
     }

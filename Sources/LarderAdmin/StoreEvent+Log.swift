@@ -30,6 +30,7 @@ extension StoreEvent {
         case .damagedContent(let digest, let reason):
             logger.warning(
                 "damaged content was removed", metadata: ["digest": "\(digest.hexadecimal)", "reason": "\(reason)"])
+        case .impossibleRows: logger.warning("damaged rows with impossible numbers were removed")
         case .readFailed(let reason):
             logger.warning(
                 "reading from the cache on disk failed; it counted as a miss", metadata: ["reason": "\(reason)"])

@@ -9,6 +9,7 @@ import Logging
 /// Everything one loop needs to serve. Confined to its loop.
 final class LoopContext {
     let loop: EventLoop
+    // Holds: the proxy has the contexts until its loops have ended.
     unowned let proxy: Proxy
     let registry: Registry
     let storing: Storing?
@@ -24,6 +25,7 @@ final class LoopContext {
     private var lastClient:
         (isLoopback: Bool, isAdminOnly: Bool, local: SocketAddress, client: Router.Client, kind: ClientKind?)?
     /// The streams of events on this loop.
+    // Holds: set at the end of `init`.
     private(set) var events: LoopEvents!
     /// The loads on this loop.
     let ticker: LoadTicker
@@ -49,6 +51,7 @@ final class LoopContext {
             loop: loop, connector: loop.makeConnectorHere(), settings: configuration.upstreamSettings)
         ticker = LoadTicker(loop: loop, feed: proxy.registry.feed)
         events = LoopEvents(loop: loop, proxy: proxy)
+        // Holds: the loop ends before its context goes.
         loop.onFaultHere { [unowned self] in _ = fault($0) }
     }
 
@@ -108,6 +111,7 @@ final class LoopContext {
 
     func listen(on socket: ListeningSocket, isAdminOnly: Bool = false) throws {
         let logger = proxy.logger
+        // Holds: the listeners are its own.
         let listener = try loop.listenHere(on: socket) { [unowned self] in accept($0, isAdminOnly: isAdminOnly) }
         listener.onExhausted = { logger.warning("cannot accept", metadata: ["error": "\($0)"]) }
         listeners.append(listener)
@@ -123,19 +127,28 @@ final class LoopContext {
     /// that wants no other after it no connection's memory either.
     func accept(_ stream: ByteStream, isAdminOnly: Bool) {
         guard configuration.allows(stream.peerAddress) else { return turnAway(stream, .clientNotAllowed) }
-        guard proxy.admitConnection(limit: configuration.settings.limits.connections) else {
-            return turnAway(stream, .connectionLimit)
+        let peer = stream.peerAddress
+        let place: Admission.Place
+        switch proxy.admission.admit(
+            peer, isOperator: isAdminOnly || peer.isUnix, limits: configuration.settings.limits)
+        {
+        case .admitted(let its): place = its
+        case .full: return turnAway(stream, .connectionLimit)
+        case .tooMany:
+            counters.add(.connectionsRefusedByClient)
+            return turnAway(stream, .clientConnectionLimit)
         }
         counters.add(.connectionsAccepted)
-        let (client, kind) = client(on: stream, isAdminOnly: isAdminOnly)
+        var (client, kind) = client(on: stream, isAdminOnly: isAdminOnly)
+        if case .ownPages = place { kind = nil }
         let reception = receive(on: stream, from: kind)
         if reception.isAll {
             stream.close()
-            return countClosed()
+            return countClosed(place)
         }
-        let connection = DownstreamConnection(stream: stream, client: client, kind: kind, context: self)
+        let connection = DownstreamConnection(stream: stream, client: client, place: place, kind: kind, context: self)
         connections.insert(connection)
-        if !connection.take(reception) || !rest(connection) { serve(connection) }
+        if !connection.take(reception) || connection.isForOwnPages || !rest(connection) { serve(connection) }
     }
 
     private func serve(_ connection: DownstreamConnection) {
@@ -156,6 +169,7 @@ final class LoopContext {
 
     /// Lets a connection wait for its next request without a task. False when that is there already.
     private func rest(_ connection: DownstreamConnection) -> Bool {
+        // Holds: the connections are its own.
         connection.rest { [unowned self] hasInput in
             if hasInput { return serve(connection) }
             connection.stream.close()
@@ -202,12 +216,12 @@ final class LoopContext {
 
     private func closed(_ connection: DownstreamConnection) {
         connections.remove(connection)
-        countClosed()
+        countClosed(connection.admission)
     }
 
-    private func countClosed() {
+    private func countClosed(_ place: Admission.Place) {
         counters.add(.connectionsClosed)
-        proxy.releaseConnection()
+        proxy.releaseConnection(place)
     }
 
     // MARK: Life

@@ -39,7 +39,8 @@ package final class Proxy: Sendable {
     private let state: Lock<State>
     /// The address of the configuration in `state`.
     private let latest: Atomic<UInt>
-    private let connections = Atomic<Int>(0)
+    /// Who may connect.
+    let admission = Admission()
     private let tunnels = Atomic<Int>(0)
 
     private struct State {
@@ -98,7 +99,7 @@ package final class Proxy: Sendable {
     }
     package var now: Timestamp { Timestamp(nanoseconds: time.now()) }
     package var loopStatistics: [LoopStatistics] { loops.map(\.statistics) }
-    package var openConnections: Int { connections.load(ordering: .relaxed) }
+    package var openConnections: Int { admission.count }
     package var openTunnels: Int { tunnels.load(ordering: .relaxed) }
     package var phase: Phase { state.withLock { $0.phase } }
     /// The addresses on which clients are accepted.
@@ -199,6 +200,15 @@ package final class Proxy: Sendable {
                     logger.notice("this machine has no IPv6; not listening there", metadata: ["address": "\(address)"])
                 }
             }
+        }
+        let unheard = settings.listen.filter { address in !addresses.contains { "\($0)" == "\(address)" } }
+        if !inherited.isEmpty, !unheard.isEmpty {
+            logger.notice(
+                "the service manager's sockets count, not `listen`; change them in larder.socket",
+                metadata: [
+                    "addresses": "\(addresses.map(String.init(describing:)).joined(separator: " "))",
+                    "listen": "\(unheard.map(String.init(describing:)).joined(separator: " "))",
+                ])
         }
         for address in settings.admin.listen {
             guard let wanted = SocketAddress("\(address)") else { continue }
@@ -305,10 +315,9 @@ package final class Proxy: Sendable {
 
     // MARK: Limits
 
-    /// Takes one of the places for client connections; false when there is none left.
-    func admitConnection(limit: Int) -> Bool { admit(connections, limit) }
-    func releaseConnection() {
-        if connections.subtract(1, ordering: .relaxed).newValue == 0 { endDrain() }
+    /// Gives back the place of a client connection.
+    func releaseConnection(_ place: Admission.Place) {
+        if admission.release(place) == 0 { endDrain() }
     }
     func admitTunnel(limit: Int) -> Bool { admit(tunnels, limit) }
     func releaseTunnel() { tunnels.subtract(1, ordering: .relaxed) }

@@ -7,10 +7,17 @@ extension CacheControl.Response {
     /// Reads a targeted field (RFC 9213 §2.1); nil when it is empty or no Dictionary, and thus to be ignored.
     ///
     /// Members have the types the directives imply: `max-age` is an Integer, and a String in its place is as useless
-    /// as letters are in `Cache-Control`. Parameters are ignored.
+    /// as letters are in `Cache-Control`. Parameters are ignored. What has more members than anybody means forbids to
+    /// store.
     init?(targeted name: FieldName, in fields: Fields) {
         guard let value = fields[name] else { return nil }
-        var parser = StructuredFieldValueParser(Array(value.utf8))
+        guard var parser = BoundedParsing.parser(value, isDictionary: true) else {
+            // It may say anything, so it says what is safe.
+            self.init()
+            source = name
+            flags.insert(.noStore)
+            return
+        }
         guard let dictionary = try? parser.parseDictionaryFieldValue(), dictionary.count > 0 else { return nil }
         self.init()
         source = name
@@ -48,7 +55,7 @@ extension CacheControl.Response {
             flags.insert(flag)
             return
         }
-        self[keyPath: list] += names
+        add(names, to: list, flag)
     }
 }
 

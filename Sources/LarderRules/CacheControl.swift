@@ -194,9 +194,20 @@ extension CacheControl.Response {
             return
         }
         if let names = CacheControl.fieldNames(octets) {
-            self[keyPath: list] += names
+            add(names, to: list, flag)
         } else {
             flags.insert(flag)
+        }
+    }
+
+    /// Adds to the fields that a directive is about. One that is about more of them than anybody means is obeyed as if
+    /// it had no argument: each field is looked for among them.
+    mutating func add(_ names: [FieldName], to list: WritableKeyPath<CacheControl.Response, [FieldName]>, _ flag: Flags)
+    {
+        if self[keyPath: list].count + names.count > CacheControl.fieldNameLimit {
+            flags.insert(flag)
+        } else {
+            self[keyPath: list] += names
         }
     }
 }
@@ -211,10 +222,14 @@ extension CacheControl {
             let name = ASCII.trimmed(UnsafeRawBufferPointer(rebasing: member))
             if name.isEmpty { continue }
             guard let name = FieldName(bytes: name), !needed.contains(name.registeredCode) else { return nil }
+            guard names.count < fieldNameLimit else { return nil }
             names.append(name)
         }
         return names.isEmpty ? nil : names
     }
+
+    /// How many fields a directive may be about.
+    static let fieldNameLimit = 64
 
     private static let needed = FieldSet([
         .cacheControl, .cdnCacheControl, .vary, .age, .date, .expires, .eTag, .lastModified, .contentLength,

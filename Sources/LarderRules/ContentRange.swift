@@ -9,6 +9,7 @@ package struct ByteRange: Sendable, Hashable {
 
     /// The run from `first` to `last`, both included; `first` is not above `last`.
     package init(first: Int64, last: Int64) {
+        // Holds: ranges of messages and of what is stored are compared before they become one of these.
         precondition(first >= 0 && first <= last, "a byte range is not empty")
         self.first = first
         self.last = last

@@ -51,6 +51,9 @@ enum DirectiveScanner {
 
         private let line: UnsafeRawBufferPointer
         private var index = 0
+        /// Whether a string was found that does not end: then no other is looked for, as each might be followed to the
+        /// end of the line in vain.
+        private var hasOpenString = false
         private(set) var previousSeparator: UInt8 = Cursor.comma
 
         init(_ line: UnsafeRawBufferPointer) { self.line = line }
@@ -108,9 +111,13 @@ enum DirectiveScanner {
         /// A string without closing quote is not taken to swallow the rest of the line: what stands there may
         /// restrict, and is read.
         private mutating func quotedString() -> Argument {
+            guard !hasOpenString else { return .malformed }
             var end = index &+ 1
             while end < line.count, line[end] != Cursor.quote { end &+= line[end] == 0x5C ? 2 : 1 }
-            guard end < line.count else { return .malformed }
+            guard end < line.count else {
+                hasOpenString = true
+                return .malformed
+            }
             let content = UnsafeRawBufferPointer(rebasing: line[(index &+ 1)..<end])
             index = end &+ 1
             return .quoted(content)

@@ -39,11 +39,12 @@ package enum Invalidation {
     package static func groups(of fields: Fields, surrogateKey: FieldName? = nil) -> [String] {
         var names = fields.contains(.cacheGroups) ? groups(fields, .cacheGroups) : []
         guard let surrogateKey, fields.contains(surrogateKey) else { return names }
+        var seen = Set(names)
         fields.forEach(surrogateKey) { line in
             for part in line.split(whereSeparator: { $0 == 0x20 || $0 == 0x09 || $0 == 0x2C }) {
                 guard part.count <= groupLength, names.count < groupLimit else { continue }
                 let name = String(decoding: part.map { UInt16($0) }, as: UTF16.self)
-                if !names.contains(name) { names.append(name) }
+                if seen.insert(name).inserted { names.append(name) }
             }
         }
         return names
@@ -56,12 +57,14 @@ package enum Invalidation {
 
     private static func groups(_ fields: Fields, _ name: FieldName) -> [String] {
         guard let value = fields[name] else { return [] }
-        var parser = StructuredFieldValueParser(Array(value.utf8))
-        guard let list = try? parser.parseListFieldValue() else { return [] }
+        guard var parser = BoundedParsing.parser(value, isDictionary: false),
+            let list = try? parser.parseListFieldValue()
+        else { return [] }
         var groups: [String] = []
+        var seen: Set<String> = []
         for case .item(let item) in list {
             guard case .string(let group) = item.rfc9651BareItem, group.utf8.count <= groupLength else { continue }
-            if groups.count < groupLimit, !groups.contains(group) { groups.append(group) }
+            if groups.count < groupLimit, seen.insert(group).inserted { groups.append(group) }
         }
         return groups
     }

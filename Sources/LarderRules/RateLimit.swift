@@ -34,7 +34,7 @@ package enum RateLimit {
     /// had it, the Dictionary `RateLimit: limit=100, remaining=0, reset=30`.
     private static func structured(_ fields: Fields) -> Duration? {
         guard let value = fields[rateLimit] else { return nil }
-        var list = StructuredFieldValueParser(Array(value.utf8))
+        guard var list = BoundedParsing.parser(value, isDictionary: true) else { return nil }
         if let quotas = try? list.parseListFieldValue() {
             let waits = quotas.compactMap { quota -> Int64? in
                 guard case .item(let item) = quota, integer(item.rfc9651Parameters["r"]) == 0 else { return nil }

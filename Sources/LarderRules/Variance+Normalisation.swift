@@ -8,7 +8,9 @@ extension Variance {
     /// differ. Members of equal weight stay in order, as some origins read a preference into it. Any other field,
     /// and any value not in the grammar, is left as it is.
     static func normalised(_ value: [UInt8], of name: FieldName) -> [UInt8] {
-        guard name == .acceptLanguage || name == .acceptEncoding || name == .acceptCharset else { return value }
+        guard name == .acceptLanguage || name == .acceptEncoding || name == .acceptCharset,
+            value.count <= longestNormalised
+        else { return value }
         var members: [(text: [UInt8], weight: Int)] = []
         for member in value.split(separator: 0x2C) {
             let text = member.filter { !ASCII.isBlank($0) }.map(ASCII.lowercased)
@@ -22,6 +24,9 @@ extension Variance {
             sorted.map { $0.element.weight == 1000 ? $0.element.text : $0.element.text + weight($0.element.weight) }
                 .joined(separator: [0x2C]))
     }
+
+    /// Octets: a longer value is compared as it is, as it may be compared with many.
+    private static let longestNormalised = 1024
 
     /// Splits `text` at its weight; nil when it is not a token with, at most, a weight.
     static func weighted(_ text: [UInt8]) -> (text: [UInt8], weight: Int)? {

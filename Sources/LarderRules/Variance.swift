@@ -93,7 +93,10 @@ package struct Variance: Sendable {
         return normal == (normalises ? Variance.normalised(value, of: selector.name) : value)
     }
 
-    /// The members of `Vary`, sorted and each once; nil when one is `*` or no field name.
+    /// How many fields may select a response: each of them is looked for in each request.
+    package static let fieldLimit = 64
+
+    /// The members of `Vary`, sorted and each once; nil when one is `*` or no field name, or there are too many.
     static func names(_ response: Fields) -> [FieldName]? {
         var names: Set<FieldName> = []
         var isReadable = true
@@ -102,10 +105,14 @@ package struct Variance: Sendable {
                 let octets = ASCII.trimmed(UnsafeRawBufferPointer(rebasing: member))
                 if octets.isEmpty { continue }
                 if octets.count == 1, octets[0] == 0x2A { isReadable = false }
-                if let name = FieldName(bytes: octets) { names.insert(name) } else { isReadable = false }
+                if names.count <= fieldLimit, let name = FieldName(bytes: octets) {
+                    names.insert(name)
+                } else {
+                    isReadable = false
+                }
             }
         }
-        return isReadable ? names.sorted { $0.canonical < $1.canonical } : nil
+        return isReadable && names.count <= fieldLimit ? names.sorted { $0.canonical < $1.canonical } : nil
     }
 
     private static func combined(_ name: FieldName, in fields: Fields) -> [UInt8]? {
@@ -114,8 +121,8 @@ package struct Variance: Sendable {
             if value == nil {
                 value = Array(octets)
             } else {
-                value! += [0x2C, 0x20]
-                value! += octets
+                value?.append(contentsOf: [0x2C, 0x20])
+                value?.append(contentsOf: octets)
             }
         }
         return value

@@ -23,6 +23,8 @@ package struct EntityKey: Hashable, Sendable {
         bytes.reserveCapacity(
             service.utf8.count + partition.utf8.count + stage.utf8.count + url.utf8.count + 3)
         func begin(with part: String) {
+            // Holds: names of services are checked when they are read, partitions are digests or words of the
+            // sources, stages words; `SQLiteCache` keeps nothing under others.
             precondition(!part.utf8.contains(0), "service, partition and stage of an EntityKey hold no NUL")
             bytes.append(contentsOf: part.utf8)
             bytes.append(0)

@@ -9,17 +9,16 @@ package import LarderHTTP
 /// is dropped, what it lost or altered is a miss, and either is reported as an event.
 package final class SQLiteStore: EntityStore {
     private let core: StoreCore
-    private let lock: DirectoryLock
     private let writer: StoreThread
 
-    private init(core: StoreCore, lock: DirectoryLock, writer: StoreThread) {
+    private init(core: StoreCore, writer: StoreThread) {
         self.core = core
-        self.lock = lock
         self.writer = writer
     }
 
-    /// Opens the store in a directory, which is made if it is missing. Which keys are stored is learnt in the
-    /// background; a damaged or foreign database is set aside, and a full disk only keeps the store from writing.
+    /// Opens the store in a directory, which is made if it is missing, and refused where others may write to it or it
+    /// holds what is not Larder's. Which keys are stored is learnt in the background; a damaged or foreign database is
+    /// set aside, and a full disk only keeps the store from writing.
     ///
     /// - Parameter events: is called on the store's own threads, and must not block.
     package static func open(
@@ -27,16 +26,15 @@ package final class SQLiteStore: EntityStore {
     ) throws(StoreError) -> SQLiteStore {
         try check(settings)
         try makeDirectories(settings.path)
-        let lock = try DirectoryLock(directory: settings.path)
-        let core = StoreCore(settings: settings, report: events)
+        let core = StoreCore(settings: settings, directory: try directory(at: settings.path), report: events)
         do {
             try core.files.prepare()
             try core.files.discardSpool()
-        } catch  where error.errno != ENOSPC && error.errno != EDQUOT {
-            core.dismissThreads()
-            throw StoreError(code: .unusableDirectory, message: error.description)
+        } catch let failure as DiskFailure where failure.errno == ENOSPC || failure.errno == EDQUOT {
+            core.degrade(failure.description)
         } catch {
-            core.degrade(error.description)
+            core.dismissThreads()
+            throw error as? StoreError ?? StoreError(code: .unusableDirectory, message: "\(error)")
         }
         let isOpen = Monitor(false)
         let writer = StoreThread.start(name: "larder-write") {
@@ -52,13 +50,13 @@ package final class SQLiteStore: EntityStore {
         }
         isOpen.wait { $0 ? .done(()) : .wait(until: nil) }
         core.loadInBackground()
-        return SQLiteStore(core: core, lock: lock, writer: writer)
+        return SQLiteStore(core: core, writer: writer)
     }
 
     deinit {
         guard core.beginClosing() else { return }
-        let (core, lock, writer) = (core, lock, writer)
-        StoreThread.start(name: "larder-close") { withExtendedLifetime(lock) { core.close(writer) } }?.detach()
+        let (core, writer) = (core, writer)
+        StoreThread.start(name: "larder-close") { core.close(writer) }?.detach()
     }
 
     private static func check(_ settings: StoreSettings) throws(StoreError) {
@@ -93,6 +91,28 @@ package final class SQLiteStore: EntityStore {
 
     /// The directory that belongs to this store.
     package var directory: String { core.settings.path }
+
+    private static func directory(at path: String) throws(StoreError) -> StoreDirectory {
+        do {
+            return try StoreDirectory(path)
+        } catch {
+            throw StoreError(code: .unusableDirectory, message: error.description)
+        }
+    }
+
+    /// The octets of a small file in the directory of this store, which only this user may read: made of `make` if it
+    /// is not there or is something else, and made again if it goes while the store is open.
+    ///
+    /// - Parameter count: how many octets it has.
+    package func keepFile(
+        _ name: String, count: Int, _ make: () -> [UInt8]
+    ) throws(StoreError) -> [UInt8] {
+        do {
+            return try core.files.directory.keep(name, count: count, make)
+        } catch {
+            throw StoreError(code: .unusableDirectory, message: error.description)
+        }
+    }
 
     // MARK: Reading
 
@@ -131,7 +151,7 @@ package final class SQLiteStore: EntityStore {
         for digest in found.damagedContent { core.queue.post(.discardContent(digest)) }
         for id in found.surplus { core.queue.post(.discardEntity(id: id)) }
         if !found.rows.isEmpty { core.index.touch(key.hash) }
-        return found.rows
+        return found.rows.filter { !core.trust.isDiscarded($0.record.content) }
     }
 
     /// The rows of a key that removals by label are about.
@@ -168,7 +188,7 @@ package final class SQLiteStore: EntityStore {
         switch reference.location {
         case .empty: return StoredContent(nil, digest: digest, core: core)
         case .inline(let chunk): return StoredContent(chunk, digest: digest, core: core)
-        case .file: break
+        case .file: if core.trust.isDiscarded(reference) { return nil }
         }
         let core = core
         let opened = await core.reading { (reader) throws(SQLiteFailure) in
@@ -260,12 +280,11 @@ package final class SQLiteStore: EntityStore {
     }
 
     package func close() async {
-        let (core, lock, writer) = (core, lock, writer)
+        let (core, writer) = (core, writer)
         guard core.beginClosing() else { return }
         await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
             let thread = StoreThread.start(name: "larder-close") {
                 core.close(writer)
-                lock.release()
                 continuation.resume()
             }
             // Without a thread to wait on, the process ends with the last group uncommitted, as if it were killed.

@@ -11,6 +11,7 @@ extension StoreCore {
         set(.closed)
         readers.dismiss()
         queue.close()
+        files.directory.release()
     }
 
     /// Ends the threads of a store that could not be opened.

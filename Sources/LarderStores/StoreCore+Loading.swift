@@ -16,7 +16,7 @@ extension StoreCore {
     func loadKeys() {
         let generation = generation
         do {
-            let reader = try EntityReader(path: databasePath, generation: generation, mappedBytes: 0)
+            let reader = try makeReader(generation: generation)
             var count = 0
             try reader.forEachKeyHash { hash in
                 index.insert(hash)
@@ -45,9 +45,9 @@ extension StoreCore {
         var removed = files.removeLeftOvers()
         let generation = generation
         do throws(SQLiteFailure) {
-            let reader = try EntityReader(path: databasePath, generation: generation, mappedBytes: 0)
+            let reader = try makeReader(generation: generation)
             var failure: SQLiteFailure?
-            removed += files.forEachFile { digest in
+            files.forEachFile { digest in
                 guard failure == nil, !isClosing, self.generation == generation, files.claim(on: digest) == nil
                 else { return }
                 do throws(SQLiteFailure) {

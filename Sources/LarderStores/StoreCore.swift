@@ -46,19 +46,20 @@ final class StoreCore: Sendable {
     private let health: Monitor<Health>
     private let counts = Monitor(Counts())
     private let closed = Atomic<Bool>(false)
+    let trust = ContentTrust()
 
-    init(settings: StoreSettings, report: @escaping @Sendable (StoreEvent) -> Void) {
+    init(settings: StoreSettings, directory: StoreDirectory, report: @escaping @Sendable (StoreEvent) -> Void) {
         self.settings = settings
         self.report = report
         health = Monitor(Health(coolDown: settings.coolDown, limit: settings.diskLimit))
         index = KeyIndex()
         queue = WriteQueue(settings: settings, index: index)
-        files = ContentFiles(directory: settings.path)
+        files = ContentFiles(directory: directory)
         spoolers = ThreadTeam(name: "larder-spool", threads: 2, queueLimit: 4096)
         readers = ThreadTeam(name: "larder-read", threads: settings.readers, queueLimit: settings.readQueueLimit)
     }
 
-    var databasePath: String { settings.path + "/larder.db" }
+    var databasePath: String { files.directory.databasePath }
 
     var state: StoreStatistics.State { health.withLock { $0.state } }
     var generation: Int { health.withLock { $0.generation } }
@@ -91,7 +92,7 @@ final class StoreCore: Sendable {
 
     func emit(_ event: StoreEvent) {
         switch event {
-        case .damagedEntity, .damagedContent: count { $0.damaged += 1 }
+        case .damagedEntity, .damagedContent, .impossibleRows: count { $0.damaged += 1 }
         case .writeDropped: count { $0.droppedWrites += 1 }
         default: break
         }
@@ -101,7 +102,7 @@ final class StoreCore: Sendable {
     /// Everything on disk, as far as is known without asking the disk.
     var bytesOnDisk: Int64 {
         let counts = currentCounts
-        return counts.databaseBytes + counts.fileBytes + files.spooledBytes
+        return counts.databaseBytes.adding(saturating: counts.fileBytes).adding(saturating: files.spooledBytes)
     }
 
     // MARK: Reading
@@ -151,10 +152,19 @@ final class StoreCore: Sendable {
         let generation = generation
         if let reader, reader.generation == generation { return reader }
         reader = nil
-        let opened = try EntityReader(
-            path: databasePath, generation: generation, mappedBytes: settings.mappedBytes)
+        let opened = try makeReader(generation: generation, mappedBytes: settings.mappedBytes)
         reader = opened
         return opened
+    }
+
+    /// Opens the database for reading, if it lies in the directory that is ours: another may be in its place by now.
+    func makeReader(generation: Int, mappedBytes: Int64 = 0) throws(SQLiteFailure) -> EntityReader {
+        do {
+            _ = try files.directory.open()
+        } catch {
+            throw .missing(error.description)
+        }
+        return try EntityReader(path: databasePath, generation: generation, mappedBytes: mappedBytes)
     }
 
     func failed(_ failure: SQLiteFailure, generation: Int) {

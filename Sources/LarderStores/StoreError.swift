@@ -43,6 +43,8 @@ package enum StoreEvent: Hashable, Sendable {
     case damagedEntity(url: String, reason: String)
     /// Stored content was not what had been written; it has been removed.
     case damagedContent(digest: ContentDigest, reason: String)
+    /// Rows with numbers that are never written were removed.
+    case impossibleRows
     /// A read failed; it counted as a miss.
     case readFailed(String)
     /// An entity that was to be stored was not.
@@ -63,6 +65,7 @@ extension StoreEvent: CustomStringConvertible {
         case .damagedEntity(let url, let reason):
             "The entity of \(StoreEvent.shown(url)) was damaged and was removed: \(reason)"
         case .damagedContent(let digest, let reason): "The content \(digest) was damaged and was removed: \(reason)"
+        case .impossibleRows: "Damaged rows with impossible numbers were removed."
         case .readFailed(let reason): "Reading failed: \(reason)"
         case .writeDropped(let url, let reason): "\(StoreEvent.shown(url)) was not stored: \(reason)"
         }

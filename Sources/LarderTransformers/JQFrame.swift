@@ -43,7 +43,7 @@ struct JQFrame: Equatable {
 
     /// Reads a whole frame; nil when it is none.
     init?(_ encoded: [UInt8]) {
-        guard let length = JQFrame.length(encoded), encoded.count == JQFrame.headSize + length,
+        guard let length = JQFrame.length(encoded), encoded.count - JQFrame.headSize == length,
             let kind = Kind(rawValue: encoded[0])
         else { return nil }
         self.init(kind, Array(encoded[JQFrame.headSize...]))

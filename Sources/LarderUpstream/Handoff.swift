@@ -36,6 +36,7 @@ final class Handoff<Value> {
                 if case .nothing = state { state = .waiting(continuation) } else { continuation.resume() }
             }
         }
+        // Unreachable: the one who made the handoff takes from it, once.
         guard case .brought(let value) = state else { preconditionFailure("a handoff is taken once") }
         state = .taken
         return value

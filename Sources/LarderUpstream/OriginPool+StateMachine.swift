@@ -127,6 +127,7 @@ struct OriginPoolStateMachine {
         _ connection: Int, for request: Int, now: Int64, limits: Limits, fitness: (Int, Int) -> Fitness
     ) -> [Action] {
         let wasAttempted = attempts.remove(request) != nil
+        // Holds: `OriginPool` tells of the end of each attempt it began once, whatever the origin does.
         precondition(wasAttempted, "an attempt ends once")
         // Its own rules chose the address; it need not be asked.
         if withdrawn(request) {
@@ -139,6 +140,7 @@ struct OriginPoolStateMachine {
     /// The attempt begun for `request` failed.
     mutating func connectFailed(for request: Int, limits: Limits) -> [Action] {
         let wasAttempted = attempts.remove(request) != nil
+        // Holds: `OriginPool` tells of the end of each attempt it began once, whatever the origin does.
         precondition(wasAttempted, "an attempt ends once")
         let failure: [Action] = withdrawn(request) ? [.fail(request)] : []
         return failure + begin(limits)
@@ -194,6 +196,7 @@ struct OriginPoolStateMachine {
 
     private mutating func endLease(_ connection: Int) {
         let wasLeased = leased.remove(connection) != nil
+        // Holds: a lease tells of its end once, by its own flag.
         precondition(wasLeased, "a lease ends once")
     }
 

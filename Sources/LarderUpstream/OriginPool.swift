@@ -53,7 +53,7 @@ final class OriginPool {
         let number = nextNumber()
         let handoff = Handoff<Outcome>()
         waiting[number] = Waiting(handoff: handoff, request: request)
-        request.abort.onAbort { [unowned self] in withdraw(number, .aborted) }
+        request.abort.onAbort { [weak self] in self?.withdraw(number, .aborted) }
         perform(
             machine.requested(
                 number, freshOnly: freshOnly, now: now, limits: limits,
@@ -134,7 +134,8 @@ final class OriginPool {
             case .lease(let connection, let request): lease(connection, to: request)
             case .connect(let request): connect(for: request)
             case .wait(let request):
-                waiting[request]?.timer = loop.timerHere(after: settings.waitTimeout) { [unowned self] in
+                waiting[request]?.timer = loop.timerHere(after: settings.waitTimeout) { [weak self] in
+                    guard let self else { return }
                     withdraw(request, .waitedTooLong(for: origin))
                 }
             case .refuse(let request): answer(request, .failure(.tooManyWait(for: origin)))
@@ -166,7 +167,10 @@ final class OriginPool {
                     number: nextNumber(), stream: stream, origin: origin, parent: rules.parent, tls: settings.tls,
                     scratch: dialer.scratch, limits: settings.parseLimits)
                 let number = connection.number
-                connection.onIdleEnd = { [unowned self] in perform(machine.idleEnded(number)) }
+                connection.onIdleEnd = { [weak self] in
+                    guard let self else { return }
+                    perform(machine.idleEnded(number))
+                }
                 connections[number] = connection
                 perform(
                     machine.connected(number, for: request, now: now, limits: limits, fitness: fitness))

@@ -12,6 +12,7 @@ struct ReceiveBuffer {
 
     /// Keeps a copy of `octets`; the buffer is empty before.
     mutating func keep(_ octets: UnsafeRawBufferPointer) {
+        // Holds: the connection reads when the buffer is empty, and then keeps what is left over once.
         precondition(isEmpty, "what is kept is consumed before more is read")
         guard octets.count > 0 else { return }
         rest = ContentChunk(copying: octets)

@@ -180,7 +180,7 @@ package final class UpstreamPool {
     /// Every few seconds, idle connections whose time is up are closed and unused pools forgotten.
     private func scheduleSweep() {
         guard !isDraining else { return }
-        sweeper = loop.timerHere(after: .seconds(5)) { [unowned self] in sweep() }
+        sweeper = loop.timerHere(after: .seconds(5)) { [weak self] in self?.sweep() }
     }
 
     private func sweep() {

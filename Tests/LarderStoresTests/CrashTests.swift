@@ -71,8 +71,11 @@ struct CrashTests {
         directory.write([1, 2, 3], to: "content/\(kept[0].split(separator: "/")[1])/stranger")
         directory.write([1, 2, 3], to: "spool/1-1")
         let second = try openStore(directory, log: log)
-        #expect(await log.first(where: \.isOrphansRemoved) == .orphansRemoved(files: 3))
+        #expect(await log.first(where: \.isOrphansRemoved) == .orphansRemoved(files: 2))
         await second.close()
+        // What has a name that Larder does not give is nobody's to delete.
+        let stranger = try #require(directory.contentFiles.first { $0.hasSuffix("stranger") })
+        directory.delete(stranger)
         #expect(directory.contentFiles == kept)
         let third = try openStore(directory)
         #expect(await third.contents(key("a")) == [content("a", 100_000)])

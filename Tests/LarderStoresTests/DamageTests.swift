@@ -31,7 +31,7 @@ struct DamageTests {
         return whole
     }
 
-    enum Harm: CaseIterable {
+    enum Harm: CaseIterable, Sendable {
         case flip, zero, cut, delete
     }
 
@@ -118,6 +118,7 @@ struct DamageTests {
         let directory = TemporaryDirectory()
         var damaged = database
         damaged[offset] ^= bits
+        directory.tag()
         directory.write(damaged, to: "larder.db")
         let store = try openStore(directory)
         let whole = await check(store)
@@ -177,6 +178,7 @@ struct DamageTests {
     @Test(arguments: ["this is no database", ""])
     func `something else in the place of the database is set aside`(text: String) async throws {
         let directory = TemporaryDirectory()
+        directory.tag()
         directory.write(Array(repeating: Array(text.utf8), count: 2000).flatMap { $0 }, to: "larder.db")
         let store = try openStore(directory)
         store.put(key("a"), [1])
@@ -192,6 +194,7 @@ struct DamageTests {
         let store = try openStore(directory)
         for number in 40..<80 { store.put(key("\(number)"), content("\(number)", 3000)) }
         await store.flush()
+        copy.tag()
         copy.write(directory.contents(of: "larder.db"), to: "larder.db")
         copy.write(directory.contents(of: "larder.db-wal"), to: "larder.db-wal")
         await store.close()

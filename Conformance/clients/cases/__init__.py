@@ -21,4 +21,5 @@ MODULES = [
     "kill",
     "overload",
     "outage",
+    "torture",
 ]

@@ -88,6 +88,7 @@ extension GlobPattern: ExpressibleByStringLiteral {
         do {
             try self.init(value)
         } catch {
+            // Unreachable: only literals of a program come here; patterns of a configuration throw.
             preconditionFailure("'\(value)' is not a pattern: \(error)")
         }
     }

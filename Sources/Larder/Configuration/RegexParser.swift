@@ -78,10 +78,11 @@ struct RegexParser {
     private mutating func number() throws(PatternError) -> Int? {
         var value: Int?
         while let octet = peek, ASCII.isDigit(octet) {
-            value = (value ?? 0) * 10 + Int(octet - 0x30)
-            guard value! <= RegexParser.repetitionLimit else {
+            let number = (value ?? 0) * 10 + Int(octet - 0x30)
+            guard number <= RegexParser.repetitionLimit else {
                 throw wrong("more than \(RegexParser.repetitionLimit) repetitions")
             }
+            value = number
             index += 1
         }
         return value

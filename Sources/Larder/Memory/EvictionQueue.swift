@@ -66,6 +66,7 @@ package struct EvictionQueue<Entry> {
 
     /// The entry at a place that is taken.
     package subscript(place: Int) -> Entry {
+        // Holds: a place is known to whoever has an entry there, and given up with it.
         get { nodes[place].entry! }
         _modify { yield &nodes[place].entry! }
     }
@@ -109,6 +110,7 @@ package struct EvictionQueue<Entry> {
         if isEvicted, gone.stage == .probation { ghosts.insert(gone.hash, among: count) }
         nodes[place] = Node()
         free.append(place)
+        // Holds: the place was linked, so an entry is there.
         return (gone.entry!, gone.cost)
     }
 
@@ -124,6 +126,7 @@ package struct EvictionQueue<Entry> {
             if probationSteps > 0, probation.count > 0, isCrowded || mainSteps == 0 || main.count == 0 {
                 probationSteps -= 1
                 let place = probation.oldest
+                // Holds: the rows link places that have entries, which `checkInvariants` looks at.
                 switch standing(&nodes[place].entry!) {
                 case .idle: return place
                 case .used: move(place, to: .main)
@@ -134,6 +137,7 @@ package struct EvictionQueue<Entry> {
                 mainSteps -= 1
                 if hand < 0 { hand = main.oldest }
                 let place = hand
+                // Holds: the hand is on a place of the row, which has an entry.
                 if case .idle = standing(&nodes[place].entry!) { return place }
                 hand = nodes[place].newer
             } else {
@@ -146,6 +150,7 @@ package struct EvictionQueue<Entry> {
     package mutating func nextBlank(_ standing: (inout Entry) -> Standing) -> Int? {
         for _ in 0..<blank.count {
             let place = blank.oldest
+            // Holds: the rows link places that have entries, which `checkInvariants` looks at.
             switch standing(&nodes[place].entry!) {
             case .idle: return place
             case .used: move(place, to: .main)

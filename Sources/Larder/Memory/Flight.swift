@@ -154,16 +154,16 @@ package final class Flight: Sendable {
         while true {
             let (piece, producer) = change { state -> (Piece?, UnsafeContinuation<Void, Never>?) in
                 guard let offset = state.readers[reader]?.offset else { return (.interrupted, nil) }
-                if state.readers[reader]!.isInterrupted { return (.interrupted, nil) }
+                if state.readers[reader]?.isInterrupted == true { return (.interrupted, nil) }
                 if offset < state.content.start {
                     guard let spool = state.spool else { return (.failed(FlightError.fellBehind), nil) }
                     let count = min(Int(state.content.start - offset), max(window, 16 << 10))
-                    state.readers[reader]!.offset += Int64(count)
+                    state.readers[reader]?.offset += Int64(count)
                     return (.spooled(spool, offset: offset, count: count), trim(&state))
                 }
                 if offset < state.content.end {
                     let chunks = state.content.pieces(from: offset)
-                    state.readers[reader]!.offset = offset + chunks.reduce(0) { $0 + Int64($1.count) }
+                    state.readers[reader]?.offset = offset + chunks.reduce(0) { $0 + Int64($1.count) }
                     return (.chunks(chunks), trim(&state))
                 }
                 if let error = state.error { return (.failed(error), nil) }
@@ -351,7 +351,7 @@ package final class Flight: Sendable {
         await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
             let mustWait = state.withLock { state in
                 guard let mine = state.readers[reader], !mine.isInterrupted, !isReady(state) else { return false }
-                state.readers[reader]!.waiting = continuation
+                state.readers[reader]?.waiting = continuation
                 return true
             }
             if !mustWait { continuation.resume() }

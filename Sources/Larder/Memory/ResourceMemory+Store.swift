@@ -46,7 +46,7 @@ extension ResourceMemory {
         await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
             let isDone = state.withLock { state in
                 guard state.readers != nil else { return true }
-                state.readers!.append(continuation)
+                state.readers?.append(continuation)
                 return false
             }
             if isDone { continuation.resume() }

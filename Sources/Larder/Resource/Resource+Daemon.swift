@@ -12,6 +12,7 @@ extension Resource {
             load = id
             return transition
         }
+        // Unreachable: `perform` calls its body once, before it returns.
         guard let load else { preconditionFailure("a transition is always made") }
         return load
     }

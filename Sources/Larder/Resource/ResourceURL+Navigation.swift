@@ -30,7 +30,7 @@ extension ResourceURL {
             merged = path
         } else {
             let parent = target.path
-            merged = parent[...parent.lastIndex(of: "/")!] + path
+            merged = (parent.lastIndex(of: "/").map { parent[...$0] } ?? "/") + path
         }
         // A received target loses its dot segments, which is what resolving a reference does to them.
         return (try? TargetURI(target.origin + merged + query)).map { ResourceURL($0) } ?? ResourceURL(reference)

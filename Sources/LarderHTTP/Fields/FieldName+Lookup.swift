@@ -46,6 +46,7 @@ struct RegisteredNames: Sendable {
         }
         self.heads = UnsafePointer(heads)
         self.nexts = UnsafePointer(nexts)
+        // Holds: there are registered names, so the memory is not empty.
         self.names = UnsafeRawPointer(names.baseAddress!)
     }
 

@@ -72,6 +72,7 @@ extension FieldName: CustomStringConvertible {
 extension FieldName: ExpressibleByStringLiteral {
     /// For names written in source; a literal that is not a token is a programmer's mistake and traps.
     public init(stringLiteral value: StaticString) {
+        // Unreachable: only literals of the sources come here; names of messages are nil where they are none.
         guard let name = FieldName("\(value)") else { preconditionFailure("'\(value)' is not a field name") }
         self = name
     }

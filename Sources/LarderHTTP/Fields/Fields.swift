@@ -116,8 +116,8 @@ public struct Fields: Sendable {
         bytes.reserveCapacity(bytes.count + octets)
     }
 
-    /// Adds a line. Octets that a field value may not hold (CR, LF, NUL) are a programmer's mistake here: what
-    /// comes from outside is checked where it is parsed.
+    /// Adds a line. Octets that a field value may not hold (CR, LF, NUL) become spaces: what comes from outside is
+    /// checked where it is parsed.
     @inlinable
     public mutating func append(_ name: FieldName, _ value: some StringProtocol) { append(name, text: String(value)) }
 
@@ -131,7 +131,7 @@ public struct Fields: Sendable {
                 if scalar.value < 0x100 {
                     octets.append(UInt8(scalar.value))
                 } else {
-                    octets.append(contentsOf: UTF8.encode(scalar)!)
+                    octets.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
                 }
             }
         }
@@ -148,10 +148,9 @@ public struct Fields: Sendable {
         bytes.append(name.spelling)
         let valueStart = bytes.count
         write(&bytes)
-        let isOneLine = bytes.withUnsafeBytes { all in
-            all[valueStart...].allSatisfy { $0 != 0x0D && $0 != 0x0A && $0 != 0 }
-        }
-        precondition(isOneLine, "a field value holds no CR, LF or NUL")
+        // Whatever comes from outside was checked where it was parsed. What came past that, from a program that uses the
+        // library or by a mistake of ours, ends no process and splits no message (RFC 9110 §5.5: they become spaces).
+        for index in valueStart..<bytes.count where [0x0D, 0x0A, 0].contains(bytes[index]) { bytes[index] = 0x20 }
         appendLine(
             code: name.code, nameStart: nameStart, nameCount: valueStart - nameStart, valueStart: valueStart,
             valueCount: bytes.count - valueStart)

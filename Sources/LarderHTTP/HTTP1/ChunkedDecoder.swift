@@ -77,6 +77,7 @@ package struct ChunkedDecoder: Sendable {
             digits = 0
             extensionReader = ChunkExtensionReader()
         case .data, .trailers, .complete:
+            // Unreachable: `decode` comes here in the states above alone.
             preconditionFailure("no framing octet is read inside content, trailers or after the end")
         }
     }

@@ -50,6 +50,7 @@ package struct RequestHeadParser: Sendable {
             head.fields.removeAllKeepingCapacity()
             fields = FieldSectionParser(start: lines.start)
         }
+        // Holds: set above, when the start line was read.
         return try fields!.parse(
             bytes, lines: &lines, into: &head.fields, size: limits.headerSection, count: limits.fieldLines,
             overflow: .headerSectionTooLarge)
@@ -111,6 +112,7 @@ package struct ResponseHeadParser: Sendable {
             head.fields.removeAllKeepingCapacity()
             fields = FieldSectionParser(start: lines.start)
         }
+        // Holds: set above, when the start line was read.
         return try fields!.parse(
             bytes, lines: &lines, into: &head.fields, size: limits.headerSection, count: limits.fieldLines,
             overflow: .headerSectionTooLarge)

@@ -9,6 +9,7 @@
 package enum MessageWriter {
     /// Writes a request head. The target must be visible ASCII, as parsers and `TargetURI` make it.
     package static func append(_ head: RequestHead, framing: BodyFraming, to output: inout [UInt8]) {
+        // Holds: targets are read by the strict parser or written by `TargetURI`, which let nothing else through.
         precondition(isVisible(head.target), "a request target holds visible ASCII only")
         output.append(head.method.token)
         output.append(0x20)
@@ -53,6 +54,7 @@ package enum MessageWriter {
 
     /// Writes the line before the data of a chunk, which is not empty: an empty chunk is the last one.
     package static func appendChunkStart(count: Int, to output: inout [UInt8]) {
+        // Holds: who writes chunks leaves out empty ones.
         precondition(count > 0, "a chunk of no octets would end the content")
         var shift = (Int.bitWidth - count.leadingZeroBitCount - 1) / 4 * 4
         while shift >= 0 {

@@ -16,10 +16,13 @@ extension EventLoop {
     @discardableResult
     package nonisolated func timerHere(after delay: Duration, _ action: @escaping () -> Void) -> Timer {
         let action = Confined(action)
+        // Holds, here and below: called by what was made on this loop and never leaves it (`LoopContext` and what it
+        // has), whatever clients and origins send.
         return assumeIsolated { Confined($0.timer(after: delay, action.value)) }.value
     }
 
     /// Makes a connector with a resolver of its own.
+    // Holds: see `timerHere`.
     package nonisolated func makeConnectorHere() -> Connector { assumeIsolated { Confined(Connector(on: $0)) }.value }
 
     /// Accepts from `socket` and calls `accepted` for each connection.
@@ -27,6 +30,7 @@ extension EventLoop {
         on socket: ListeningSocket, accepted: @escaping (ByteStream) -> Void
     ) throws(IOError) -> Listener {
         let accepted = Confined(accepted)
+        // Holds: see `timerHere`.
         let listener: Confined<Result<Listener, IOError>> = assumeIsolated { loop in
             do throws(IOError) {
                 return Confined(.success(try Listener(socket, on: loop, accepted: accepted.value)))
@@ -39,6 +43,7 @@ extension EventLoop {
 
     /// A stream over a connected socket, which the stream closes from then on.
     package nonisolated func adoptHere(_ descriptor: Int32, peer: SocketAddress) throws(IOError) -> ByteStream {
+        // Holds: see `timerHere`.
         let stream: Confined<Result<ByteStream, IOError>> = assumeIsolated { loop in
             do throws(IOError) {
                 return Confined(.success(try ByteStream(adopting: descriptor, on: loop, peer: peer)))
@@ -52,6 +57,7 @@ extension EventLoop {
     /// Has `body` called with faults of Larder's own that cost one connection of this loop, for the log.
     package nonisolated func onFaultHere(_ body: @escaping (IOError) -> Void) {
         let body = Confined(body)
+        // Holds: see `timerHere`.
         assumeIsolated { $0.executor.onFault = body.value }
     }
 
@@ -64,6 +70,7 @@ extension EventLoop {
     /// `spawnHere`: starts a task that runs up to its first suspension before this returns.
     package nonisolated func startHere(_ body: @escaping () async -> Void) {
         let body = Confined(body)
+        // Holds: see `timerHere`.
         assumeIsolated { loop in loop.spawnHere { _ in await body.value() } }
     }
 }

@@ -26,6 +26,7 @@ package struct Lock<State>: @unchecked Sendable {
     package init(_ state: sending State) {
         storage = Storage.create(minimumCapacity: 1) { _ in pthread_mutex_t() }
         let status = storage.withUnsafeMutablePointerToHeader { pthread_mutex_init($0, nil) }
+        // Holds: a mutex with default attributes takes nothing that could be missing (pthread_mutex_init(3)).
         precondition(status == 0, "a default mutex cannot fail to initialise")
         // Out here, so that the state is moved there; a closure would have a copy of it.
         let place = storage.withUnsafeMutablePointerToElements { $0 }

@@ -38,6 +38,7 @@ package final class WorkerPool: @unchecked Sendable {
     ///
     /// If the system gives fewer threads, the pool works with those it got; with none it refuses all jobs.
     package init(name: String, threads: Int, queueLimit: Int) {
+        // Holds: numbers of the sources and of checked settings.
         precondition(threads > 0 && queueLimit > 0, "a pool needs a thread and room for a job")
         self.name = name
         self.queueLimit = queueLimit

@@ -74,6 +74,7 @@ package actor EventLoop {
 
     /// Runs `job` on the loop, from any thread, after what was given to it before. Never before this returns.
     package nonisolated func execute(_ job: @Sendable @escaping (isolated EventLoop) -> Void) {
+        // Holds: the executor runs what it is given on its own thread.
         executor.enqueue(closure: { self.assumeIsolated { job($0) } })
     }
 

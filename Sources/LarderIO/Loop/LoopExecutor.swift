@@ -115,6 +115,7 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
         if !put(.closure(closure)) { closure() }
     }
 
+    // Holds: the compiler lets nothing else call what is the loop's; what it cannot see says so where it is.
     func checkIsolated() { precondition(isOnThread, "this is to be called on the event loop \(name) only") }
 
     func isIsolatingCurrentContext() -> Bool? { isOnThread }

@@ -39,6 +39,7 @@ package final class SignalSource {
         executor = loop.executor
         self.received = received
         for signal in signals {
+            // Holds: entries are closed with their source.
             let entry = Entry(signal) { [unowned self] signal in self.received(signal) }
             guard entry.watch(on: executor) else {
                 close()

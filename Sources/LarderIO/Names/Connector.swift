@@ -82,6 +82,7 @@ private final class Dialling {
     func result() async -> Outcome {
         await withUnsafeContinuation { continuation in
             self.continuation = continuation
+            // Holds, of these three: timers and attempts are its own, and cancelled when the race ends.
             let deadlineTimer = Timer(on: executor) { [unowned self] in timedOut() }
             self.deadlineTimer = deadlineTimer
             deadlineTimer.arm(at: deadline)
@@ -101,6 +102,7 @@ private final class Dialling {
     }
 
     private func dial(_ index: Int) {
+        // Holds: see `result`.
         let attempt = Attempt(index, to: race.addresses[index], on: executor) { [unowned self] index, error in
             if let error { perform(race.failed(index, with: error)) } else { perform(race.connected(index)) }
         }
@@ -110,6 +112,7 @@ private final class Dialling {
 
     private func pause() {
         guard continuation != nil else { return }
+        // Holds: see `result`.
         let timer = pauseTimer ?? Timer(on: executor) { [unowned self] in perform(race.pauseEnded()) }
         pauseTimer = timer
         timer.arm(after: Connector.pause)

@@ -37,6 +37,7 @@ final class Lookup {
         }
         for question in questions { question.ask() }
         guard finished != nil else { return }
+        // Holds: the timer is its own and goes off no more when it is gone.
         let timer = Timer(on: executor) { [unowned self] in
             fail(.timedOut, "no answer from the name servers within \(timeout)")
         }
@@ -51,6 +52,7 @@ final class Lookup {
         if !addresses.isEmpty {
             if areAllAnswered { return succeed() }
             timer?.cancel()
+            // Holds: the timer is its own and goes off no more when it is gone.
             let timer = Timer(on: executor) { [unowned self] in succeed() }
             self.timer = timer
             timer.arm(after: Self.patience)

@@ -120,6 +120,7 @@ package final class Resolver {
             return continuation.resume(returning: .failure(error))
         }
         if let known = servers.hosts.addresses[name] { return continuation.resume(returning: .success(known)) }
+        // Holds: lookups are its own, and given up with it.
         let lookup = Lookup(name, of: servers, on: executor, for: continuation) { [unowned self] in
             finished($0, with: $1, lifetime: $2)
         }

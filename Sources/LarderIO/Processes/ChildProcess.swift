@@ -164,7 +164,9 @@ package final class ChildProcess {
 
     private func write(_ text: [UInt8], from offset: inout Int) throws(IOError) {
         guard let input else { return }
-        let count = text.withUnsafeBytes { Glibc.write(input.number, $0.baseAddress! + offset, text.count - offset) }
+        let count = text.withUnsafeBytes { text in
+            Glibc.write(input.number, text.baseAddress.map { $0 + offset }, text.count - offset)
+        }
         if count >= 0 {
             offset += count
         } else if errno == EPIPE {
@@ -194,6 +196,7 @@ package final class ChildProcess {
     ) -> Result {
         var pointers = strings.map { strdup($0) } + [nil]
         defer { for pointer in pointers { free(pointer) } }
+        // Holds: there is a last pointer, which is nil, so the array is not empty.
         return pointers.withUnsafeMutableBufferPointer { body($0.baseAddress!) }
     }
 }

@@ -9,6 +9,7 @@ package final class Slots: @unchecked Sendable {
     private var free: Int
 
     package init(_ count: Int) {
+        // Holds: a number of the sources.
         precondition(count > 0, "without a place nobody ever gets one")
         free = count
         mutex.initialize(to: pthread_mutex_t())

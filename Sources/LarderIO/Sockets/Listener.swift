@@ -39,6 +39,7 @@ package final class Listener {
         address = socket.address
         // Where clients reach all addresses, each connection has to be asked for its own.
         local = socket.address.isUnspecified ? nil : socket.address
+        // Holds: the timer is its own, and cancelled when it is closed.
         pauseTimer = loop.makeTimer { [unowned self] in updateEvent() }
         // Level-triggered: what a batch leaves over is reported again.
         socketEvent = event_new(

@@ -36,6 +36,7 @@ package final class ListeningSocket: Sendable {
     package static func tcp(
         _ address: SocketAddress, count: Int = 1, backlog: Int32 = 4096
     ) throws(IOError) -> [ListeningSocket] {
+        // Holds: addresses of `listen` are IP addresses, and there is a loop at least.
         precondition(count > 0 && !address.isUnix, "an IP address and at least one socket")
         let operation = "listen on \(address)"
         var sockets: [ListeningSocket] = []

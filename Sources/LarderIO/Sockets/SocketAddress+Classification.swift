@@ -15,6 +15,15 @@ extension SocketAddress {
         }
     }
 
+    /// What tells networks of clients apart: all of an IPv4 address, the upper half of an IPv6 address.
+    package var network: (bits: UInt64, isIPv6: Bool) {
+        switch storage {
+        case .ipv4(let number, _): (UInt64(number), false)
+        case .ipv6(let high, _, _, _): (high, true)
+        case .unix: (0, false)
+        }
+    }
+
     /// No place, which Linux takes for this machine: 0.0.0.0/8 (RFC 1122 §3.2.1.3) and `::`.
     package var isUnspecified: Bool {
         switch storage {

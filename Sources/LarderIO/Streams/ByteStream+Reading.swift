@@ -23,6 +23,7 @@ extension ByteStream {
     /// Reads what is there without waiting. 0 is the end of the stream, nil means that nothing is there yet.
     package func tryRead(into buffer: UnsafeMutableRawBufferPointer) throws(IOError) -> Int? {
         guard isOpen else { throw closedError("read") }
+        // Holds: readers bring room that they have just made.
         precondition(buffer.count > 0, "reading needs room")
         if let tls { return try tls.read(into: buffer, of: self) }
         guard isReadable || breakWasMissed() else { return nil }

@@ -274,6 +274,7 @@ package final class ByteStream {
         // One timer for the stream's life, moved only to an earlier instant: when it goes off too early it is
         // set for the rest. A deadline that moves with every request touches no timer.
         if deadlineTimerDue <= instant { return }
+        // Holds: the timer is the stream's own, and goes off no more when it is gone.
         let timer = deadlineTimer ?? Timer(on: executor) { [unowned self] in deadlineTimerFired() }
         deadlineTimer = timer
         deadlineTimerDue = instant

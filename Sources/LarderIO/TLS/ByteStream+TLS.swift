@@ -32,6 +32,7 @@ extension ByteStream {
     }
 
     private func agree(_ session: TLSSession) async throws(IOError) {
+        // Holds: a connection agrees on TLS once, right after it was opened.
         precondition(tls == nil, "TLS has begun on this stream already")
         tls = session
         while try !session.handshake(of: self) {

@@ -43,8 +43,9 @@ struct Completion {
             // Up to the end of the run that is held: what follows in the content may be from elsewhere.
             guard case .parts(let parts, _) = extent, let part = parts.first(where: { $0.last >= range.lowerBound })
             else { return nil }
-            let end = min(range.upperBound, part.last + 1, range.lowerBound + 256 << 10)
-            return await cursor.read(at: offset, count: Int(end - range.lowerBound))
+            // A representation may be said to be as long as numbers go: nothing is added to a position in it.
+            let run = min(range.upperBound, part.last + 1) - range.lowerBound
+            return await cursor.read(at: offset, count: Int(min(run, 256 << 10)))
         }
     }
 }

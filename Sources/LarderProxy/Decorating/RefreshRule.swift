@@ -32,6 +32,7 @@ package struct RefreshURL: Sendable, Equatable {
     /// nil for a path.
     private let absolute: TargetURI?
 
+    // Holds: a path that is one.
     static let placeholder = RefreshURL("/")!
 
     package init?(_ text: String) {

@@ -11,6 +11,12 @@ final class DownstreamConnection {
     let context: LoopContext
     let stream: ByteStream
     let client: Router.Client
+    /// The place it has among the connections.
+    let admission: Admission.Place
+    /// Whether it is there for Larder's own pages alone, as there is no room for anything else.
+    let isForOwnPages: Bool
+    /// How long others wait for whoever has such a place.
+    private static let patience = Duration.seconds(1)
     /// Over the admin surface's Unix socket.
     let isOverSocket: Bool
     let buffer: ReadBuffer
@@ -36,14 +42,19 @@ final class DownstreamConnection {
     /// Whether the connection is between two requests, and may be closed without anybody losing an answer.
     private(set) var isIdle = true
 
-    init(stream: ByteStream, client: Router.Client, kind: ClientKind?, context: LoopContext) {
+    init(
+        stream: ByteStream, client: Router.Client, place: Admission.Place, kind: ClientKind?, context: LoopContext
+    ) {
         self.stream = stream
+        admission = place
+        isForOwnPages = if case .ownPages = place { true } else { false }
         self.context = context
         self.client = client
         self.kind = kind
         isOverSocket = stream.peerAddress.isUnix
         buffer = ReadBuffer(pool: context.buffers)
         parser = RequestHeadParser(limits: context.configuration.parseLimits)
+        // Holds: the stream is the connection's own, and calls nobody when it is closed or gone.
         if kind != nil { stream.onInputWhileWaiting = { [unowned self] in isWaiting && answerAtOnce() } }
     }
 
@@ -82,7 +93,7 @@ final class DownstreamConnection {
     private func readHead() async throws(IOError) -> Bool {
         let timeouts = context.configuration.settings.timeouts
         var isBegun = !buffer.isEmpty
-        stream.setDeadline(after: isBegun ? timeouts.head : timeouts.idle)
+        stream.setDeadline(after: isForOwnPages ? Self.patience : isBegun ? timeouts.head : timeouts.idle)
         while true {
             if !buffer.isEmpty {
                 let isWhole = noteReceived()
@@ -102,11 +113,14 @@ final class DownstreamConnection {
                 }
                 if !isBegun {
                     isBegun = true
-                    stream.setDeadline(after: timeouts.head)
+                    if !isForOwnPages { stream.setDeadline(after: timeouts.head) }
                 }
             } else {
                 buffer.releaseIfEmpty()
-                guard try await waitForRequest() else { return false }
+                guard try await waitForRequest() else {
+                    if isForOwnPages, !stream.isPeerClosed { await exchange.refuse(.connectionLimit) }
+                    return false
+                }
                 if !buffer.isEmpty { continue }
             }
             do throws(IOError) {
@@ -122,7 +136,7 @@ final class DownstreamConnection {
     }
 
     private func waitForRequest() async throws(IOError) -> Bool {
-        if !isListed { context.list(self) }
+        if !isListed, !isForOwnPages { context.list(self) }
         do throws(IOError) {
             repeat {
                 if !unsent.isEmpty { try await sendRest() }

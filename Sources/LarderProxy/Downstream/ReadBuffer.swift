@@ -25,6 +25,7 @@ final class ReadBuffer {
     /// Room for at least `minimum` octets behind what is readable.
     func writable(minimum: Int) -> UnsafeMutableRawBufferPointer {
         reserve(minimum)
+        // Holds: `reserve` has taken memory.
         return UnsafeMutableRawBufferPointer(rebasing: memory![end...])
     }
 

@@ -63,6 +63,7 @@ final class RequestContent {
         do {
             if isContinueExpected, connection.buffer.isEmpty {
                 isContinueExpected = false
+                // Holds: it is asked while this waits.
                 try await interims.sendContinue { [unowned self] in !isStopped }
             }
             connection.stream.setReadDeadline(after: timeout)

@@ -64,7 +64,8 @@ final class LoadTicker {
     /// Begins to look, if there is anything to look at and anybody to tell.
     func wake() {
         guard timer == nil, !loads.isEmpty, feed.isHeard else { return }
-        timer = loop.timerHere(after: LoadTicker.interval) { [unowned self] in
+        timer = loop.timerHere(after: LoadTicker.interval) { [weak self] in
+            guard let self else { return }
             timer = nil
             tick()
             wake()

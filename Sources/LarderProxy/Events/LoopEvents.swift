@@ -10,6 +10,7 @@ import LarderIO
 /// however far it is behind, and one whose place has left the list gets a snapshot.
 final class LoopEvents {
     private let loop: EventLoop
+    // Holds: the proxy has the loops, and ends them before it goes.
     private unowned let proxy: Proxy
     private var topics: [String: LoopTopic] = [:]
     private var byNumber: [Int: LoopTopic] = [:]
@@ -142,7 +143,8 @@ final class LoopEvents {
     // MARK: Time and end
 
     private func beat() {
-        heartbeat = loop.timerHere(after: LoopEvents.heartbeatInterval) { [unowned self] in
+        heartbeat = loop.timerHere(after: LoopEvents.heartbeatInterval) { [weak self] in
+            guard let self else { return }
             for topic in topics.values {
                 topic.beats += 1
                 wake(topic)

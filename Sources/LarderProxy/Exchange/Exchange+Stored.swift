@@ -77,22 +77,41 @@ extension Exchange {
         case .whole:
             startHead(status: stored.status, fields: fields)
             finishHead(length: cursor.length, use: use)
-            try await send(cursor, 0..<cursor.length, headFirst: true)
+            return try await sendOrForget(variant, retrieval) {
+                try await send(cursor, 0..<cursor.length, headFirst: true)
+            }
         case .unsatisfiable(let length):
             startHead(status: 416, fields: ["Content-Range": "bytes */\(length)", "Date": context.dateText()])
             finishHead(length: 0, use: use)
             try await sendHead()
         case .single(let range, let completeLength):
             guard let offset = stored.extent.offset(of: range.first) else { return contentIsGone(variant, retrieval) }
-            try await send(cursor, range, at: offset, completeLength, fields, use)
+            return try await sendOrForget(variant, retrieval) {
+                try await send(cursor, range, at: offset, completeLength, fields, use)
+            }
         case .multiple(let ranges, let completeLength):
             // The boundary is chosen anew each time, so that nobody can put it into content beforehand.
             let plan = MultipartPlan(
                 ranges, completeLength: completeLength, contentType: fields.withFirst(.contentType) { Array($0) },
                 boundary: "larder-" + String(UInt64.random(in: .min ... .max), radix: 36))
-            try await send(cursor, plan, fields, use)
+            return try await sendOrForget(variant, retrieval) { try await send(cursor, plan, fields, use) }
         }
         return true
+    }
+
+    /// Sends what is stored. Where it cannot be read to its end it is forgotten, so that the next request does not meet
+    /// with the same; false when nothing was sent yet, so that this one need not either.
+    private func sendOrForget(
+        _ variant: Variant, _ retrieval: Retrieval, _ send: () async throws -> Void
+    ) async throws -> Bool {
+        do {
+            try await send()
+            return true
+        } catch let problem as Problem where problem == .storedContentLost {
+            _ = contentIsGone(variant, retrieval)
+            if hasResponded { throw problem }
+            return false
+        }
     }
 
     /// A 206 with one range (RFC 9110 §15.3.7.1).
@@ -136,14 +155,15 @@ extension Exchange {
             if headFirst { try await sendHead() }
             return
         }
-        context.counters.add(.saved, range.count)
         var offset = range.lowerBound
         let piece = Int64(context.proxy.pieceSize)
         var isHeadPending = headFirst
         while offset < range.upperBound {
             let count = Int(min(piece, range.upperBound - offset))
             guard let chunks = await cursor.read(at: offset, count: count) else { throw Problem.storedContentLost }
-            offset += chunks.reduce(0) { $0 + Int64($1.count) }
+            let taken = chunks.reduce(0) { $0 + Int64($1.count) }
+            offset += taken
+            context.counters.add(.saved, Int(taken))
             if isHeadPending {
                 isHeadPending = false
                 try await sendHead(with: chunks)

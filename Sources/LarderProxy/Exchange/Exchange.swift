@@ -12,6 +12,7 @@ import LarderRules
 /// between store and upstream, `+Stored` answers from what is stored, `+Leading` runs a load, `+Flight` reads along
 /// one, `+Forward` passes a request through, `+Own` answers as Larder itself, `+Response` writes.
 final class Exchange {
+    // Holds: the connection has the exchange, and what the exchange begins ends before it.
     unowned let connection: DownstreamConnection
     let context: LoopContext
     let stream: ByteStream
@@ -58,6 +59,7 @@ final class Exchange {
     /// What is waited for while the client is watched.
     var awaited = Awaited.nothing
     /// What the stream is told to call then.
+    // Holds: the stream is told to call it only while the exchange waits.
     private(set) lazy var onPeerClosed: () -> Void = { [unowned self] in peerClosed() }
 
     init(connection: DownstreamConnection) {
@@ -95,12 +97,15 @@ final class Exchange {
     }
 
     /// Answers a head that could not be parsed; the connection closes afterwards.
-    func refuse(_ error: ParseError) async {
+    func refuse(_ error: ParseError) async { await refuse(.malformed(error)) }
+
+    /// Answers a client whose request is not even looked at; the connection closes afterwards.
+    func refuse(_ problem: Problem) async {
         begin()
         head = RequestHead()
         traits = RequestTraits()
         record.kind = .error
-        try? await respond(.malformed(error))
+        try? await respond(problem)
         mustLinger = true
         end()
     }
@@ -151,8 +156,12 @@ final class Exchange {
         switch context.configuration.router.route(
             head, from: connection.client, uri: &uri, spelling: &spelling, host: &knownHost)
         {
+        case .resource where connection.isForOwnPages, .tunnel where connection.isForOwnPages:
+            throw Problem.connectionLimit
         case .resource(let service, let way): try await dispatch(service, way)
         case .larder:
+            // Others who look after the daemon want the place.
+            if connection.isForOwnPages { isPersistent = false }
             head.target = RequestTarget.originForm(of: head.target)
             try await answerOwn()
         case .tunnel(let authority): try await tunnel(to: authority)

@@ -77,6 +77,15 @@ extension Problem {
         detail: "As many client connections are open as `limits.connections` allows.",
         advice: "Close some, or raise the limit.", closes: true)
 
+    static let clientConnectionLimit: Problem = {
+        var problem = Problem(
+            status: 429, title: "Too many connections", proxyError: .connectionLimitReached,
+            detail: "As many connections from this address are open as `limits.clientConnections` allows.",
+            advice: "Close some, or raise the limit.", closes: true)
+        problem.fields[.retryAfter] = "1"
+        return problem
+    }()
+
     static let clientNotAllowed = Problem(
         status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
         detail: "Larder does not serve clients at this address.",

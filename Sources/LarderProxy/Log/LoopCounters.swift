@@ -21,6 +21,8 @@ package final class LoopCounters: Sendable {
         /// Octets of content that clients got without an upstream having sent them.
         case saved
         case connectionsAccepted, connectionsClosed, connectionsRefused
+        /// Of those refused, those of clients that had as many as one may have.
+        case connectionsRefusedByClient
         /// Requests sent upstream.
         case upstreamRequests, upstreamErrors
         /// Requests that were not sent because their origin is left alone.

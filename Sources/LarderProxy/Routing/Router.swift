@@ -173,6 +173,7 @@ package final class Router: Sendable {
         _ spelling: inout [UInt8]
     ) throws -> Route {
         if let host, let service = serviceNamed(by: host) {
+            // Holds: `serviceNamed` finds those that have a base URL.
             try uri.set(base: service.base!, pathAndQuery: target)
             Router.note(target, below: service.base!, of: uri, in: &spelling)
             return .resource(service, .name)
@@ -190,12 +191,14 @@ package final class Router: Sendable {
         if let (service, prefix) = table.mounted(at: path) {
             // The slash the mount ends with begins the rest.
             let rest = UnsafeRawBufferPointer(rebasing: target[(prefix - 1)...])
+            // Holds: what is mounted has a base URL.
             try uri.set(base: service.base!, pathAndQuery: rest)
             Router.note(rest, below: service.base!, of: uri, in: &spelling)
             return .resource(service, .mount)
         }
         if let service = table.mountedWithoutSlash(at: path) {
             let rest = [UInt8](arrayLiteral: UInt8(ascii: "/")) + target.dropFirst(path.count)
+            // Holds: what is mounted has a base URL.
             try rest.withUnsafeBytes { try uri.set(base: service.base!, pathAndQuery: $0) }
             return .resource(service, .mount)
         }

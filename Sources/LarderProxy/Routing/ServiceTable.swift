@@ -17,6 +17,7 @@ package struct ServiceTable: Sendable {
         self.unclaimed = unclaimed
         byName = Dictionary(services.map { ($0.name.lowercased(), $0) }, uniquingKeysWith: { first, _ in first })
         byBase = services.filter { $0.base != nil }.sorted {
+            // Holds: only those with a base URL are sorted.
             $0.base!.pathRange.upperBound > $1.base!.pathRange.upperBound
         }
         byMount = services.filter { $0.base != nil }.sorted { $0.mount.count > $1.mount.count }

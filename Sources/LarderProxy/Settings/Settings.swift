@@ -91,6 +91,10 @@ package struct Settings: Sendable {
     package struct Limits: Sendable {
         /// Client connections open at once, over all loops.
         package var connections = 10_000
+        /// Of these, open at once from one client's address; nil for half of them, or 100 if that is more.
+        package var clientConnections: Int?
+        /// Connections beyond `connections` for operators and supervisors.
+        package var reservedConnections = 32
         /// Octets of a message head: start line and header section.
         package var headSize = ByteCount.kibibytes(64)
         /// Field lines in a header or trailer section.
@@ -105,6 +109,9 @@ package struct Settings: Sendable {
         package var transformedContent = ByteCount.mebibytes(16)
         /// Octets of content that is collected for transformers at one time, over all loops.
         package var transforming = ByteCount.mebibytes(256)
+
+        /// How many connections one client may have.
+        var connectionsOfClient: Int { min(clientConnections ?? max(100, connections / 2), connections) }
     }
 
     package struct Log: Sendable {

@@ -169,6 +169,15 @@ package enum SettingsCatalogue {
             "limits.connections", \.limits.connections, .integer(1...1_000_000),
             "Client connections open at once. Further ones are answered 503 and closed."),
         Setting(
+            "limits.clientConnections", \.limits.clientConnections, .integer(1...1_000_000),
+            initially: "half of `limits.connections`, at least 100",
+            "Connections open at once from one address, which is for IPv6 the 64 bits that name the network, and this "
+                + "machine as a whole. Further ones are answered 429 and closed."),
+        Setting(
+            "limits.reservedConnections", \.limits.reservedConnections, .integer(0...10_000),
+            "Connections beyond `limits.connections` that are kept for the Unix socket and `admin.listen`, and half of "
+                + "them for `/-/…` asked for from this machine."),
+        Setting(
             "limits.headSize", \.limits.headSize, .size(.kibibytes(4), .mebibytes(1)),
             "The size of a message head: start line and header section together."),
         Setting(

@@ -93,8 +93,8 @@ final class CollectedContent: Sendable {
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, initialised in
             for chunk in chunks {
                 chunk.withBytes {
-                    UnsafeMutableRawBufferPointer(buffer).baseAddress?.advanced(by: initialised)
-                        .copyMemory(from: $0.baseAddress!, byteCount: $0.count)
+                    UnsafeMutableRawBufferPointer(UnsafeMutableBufferPointer(rebasing: buffer[initialised...]))
+                        .copyMemory(from: $0)
                 }
                 initialised += chunk.count
             }

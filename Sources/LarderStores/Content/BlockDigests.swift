@@ -12,8 +12,10 @@ struct BlockDigests: Sendable {
 
     /// Takes what was stored; nil if it does not fit content of this length.
     init?(_ bytes: [UInt8], length: Int64) {
-        let blocks = (length + Int64(Self.blockLength) - 1) / Int64(Self.blockLength)
-        guard bytes.count == Int(blocks) * ContentDigest.length else { return nil }
+        guard length > 0, bytes.count % ContentDigest.length == 0 else { return nil }
+        // Of the number of blocks, not of the length, which may be any number.
+        let blocks = Int64(bytes.count / ContentDigest.length)
+        guard (length - 1) / Int64(Self.blockLength) + 1 == blocks else { return nil }
         self.bytes = bytes
     }
 
@@ -29,6 +31,7 @@ struct BlockDigests: Sendable {
 
     func matches(_ digest: ContentDigest, block: Int) -> Bool {
         let start = block * ContentDigest.length
+        guard block >= 0, start + ContentDigest.length <= bytes.count else { return false }
         return digest.withBytes { bytes[start..<start + ContentDigest.length].elementsEqual($0) }
     }
 }

@@ -42,6 +42,7 @@ package struct ContentDigest: Hashable, Sendable {
                     Self.algorithm.pointer, nil)
             }
         }
+        // Holds: without SHA-256 there would be no TLS either; it is asked for at the start.
         precondition(isDone == 1, "OpenSSL offers no SHA-256")
         self.init(octets: words)
     }
@@ -75,6 +76,7 @@ package struct ContentDigest: Hashable, Sendable {
             guard let context = EVP_MD_CTX_new(),
                 EVP_DigestInit_ex2(context, ContentDigest.algorithm.pointer, nil) == 1
             else {
+                // Unreachable: as above; a context that cannot be allocated ends the process as any memory does.
                 preconditionFailure("OpenSSL offers no SHA-256")
             }
             self.context = context

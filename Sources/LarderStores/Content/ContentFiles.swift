@@ -6,7 +6,7 @@ import Synchronization
 /// complete yet.
 ///
 /// A file is *claimed* from before it gets its name until the row that refers to it is committed. What is neither
-/// claimed nor referred to may be deleted.
+/// claimed nor referred to may be deleted. What has another name than Larder gives is nobody's to delete.
 final class ContentFiles: Sendable {
     struct Claim: Sendable {
         var count: Int
@@ -14,57 +14,78 @@ final class ContentFiles: Sendable {
         var blocks: BlockDigests
     }
 
-    let directory: String
+    static let discardedPrefix = "discarded-spool-"
+    private static let contentName = "content"
+    private static let spoolName = "spool"
+
+    let directory: StoreDirectory
     /// Held while a file gets its name and while one is deleted, so that neither overtakes the other.
     private let claims = Monitor<[ContentDigest: Claim]>([:])
     /// Octets in files that no committed row refers to yet.
     private let spooled = Atomic<Int64>(0)
     private let serial = Atomic<UInt64>(0)
 
-    init(directory: String) { self.directory = directory }
-
-    private var contentDirectory: String { directory + "/content" }
-    private var spoolDirectory: String { directory + "/spool" }
+    init(directory: StoreDirectory) { self.directory = directory }
 
     var spooledBytes: Int64 { spooled.load(ordering: .relaxed) }
 
     func addSpooled(_ count: Int64) { spooled.add(count, ordering: .relaxed) }
 
-    /// Makes the directories that are missing.
-    func prepare() throws(DiskFailure) {
-        for path in [directory, contentDirectory, spoolDirectory] { try makeDirectory(path) }
+    /// Makes sure of the directory, and makes those in it that are missing. Throws a `DiskFailure`, or a `StoreError`
+    /// where the directory may not be used.
+    func prepare() throws {
+        try directory.secure()
+        let root = try directory.open()
+        for name in [Self.contentName, Self.spoolName] { _ = try Directory(name, in: root, isMade: true) }
     }
 
     /// Puts aside what an earlier run was writing; `removeLeftOvers` deletes it.
     func discardSpool() throws(DiskFailure) {
-        let discarded = nextPath(in: directory, prefix: "discarded-spool-")
-        guard rename(spoolDirectory, discarded) == 0 || errno == ENOENT else {
-            throw .last("rename \(spoolDirectory)")
-        }
-        try makeDirectory(spoolDirectory)
+        let root = try directory.open()
+        var name = nextName(prefix: Self.discardedPrefix)
+        while root.status(of: name) != nil { name = nextName(prefix: Self.discardedPrefix) }
+        if root.status(of: Self.spoolName) != nil { try root.rename(Self.spoolName, to: name, in: root) }
+        _ = try Directory(Self.spoolName, in: root, isMade: true)
     }
 
-    /// Deletes what was put aside. Takes long.
+    /// Deletes what was put aside, and returns how many files that were. Takes long.
     func removeLeftOvers() -> Int {
-        entries(of: directory).filter { $0.hasPrefix("discarded-") }.reduce(0) { $0 + removeTree(directory + "/" + $1) }
+        guard let root = try? directory.open() else { return 0 }
+        var removed = 0
+        for name in root.names where name.hasPrefix(Self.discardedPrefix) {
+            if let folder = try? Directory(name, in: root) {
+                for file in folder.names where Self.isSpoolName(file) && folder.remove(file) { removed += 1 }
+            }
+            root.removeDirectory(name)
+        }
+        return removed
     }
 
     func makeSpoolFile() throws(DiskFailure) -> SpoolFile {
-        try SpoolFile(creating: nextPath(in: spoolDirectory, prefix: ""))
+        let folder = try Directory(Self.spoolName, in: directory.open())
+        while true {
+            do {
+                return try SpoolFile(creating: nextName(prefix: ""), in: folder)
+            } catch  where error.errno != EEXIST {
+                throw error
+            } catch {
+                // Names of an earlier process that had the same number.
+                continue
+            }
+        }
     }
 
     /// Names a complete file after its digest and claims it. A file that is there already has the same content, or
     /// is damaged; either way it is replaced.
     func adopt(_ file: SpoolFile, digest: ContentDigest, length: Int64, blocks: BlockDigests) throws(DiskFailure) {
         try file.synchronize()
-        let parent = parentPath(of: digest)
-        try makeDirectory(parent)
+        let folder = try folder(of: digest, isMade: true)
         try claims.withLock { claims throws(DiskFailure) in
-            try file.rename(to: path(of: digest))
+            try file.rename(to: digest.hexadecimal, in: folder)
             claims[digest, default: Claim(count: 0, length: length, blocks: blocks)].count += 1
         }
         do {
-            try synchronizeDirectory(parent)
+            try folder.synchronize()
         } catch {
             release(digest)
             throw error
@@ -83,97 +104,58 @@ final class ContentFiles: Sendable {
     /// Deletes a file that no row refers to, unless it is claimed. Only from the thread that commits rows.
     func removeUnlessClaimed(_ digest: ContentDigest) {
         claims.withLock { claims in
-            if claims[digest] == nil { unlink(path(of: digest)) }
+            if claims[digest] == nil { _ = try? folder(of: digest).remove(digest.hexadecimal) }
         }
     }
 
     /// Opens content for reading: the descriptor, or nil if there is no such file.
     func open(_ digest: ContentDigest) throws(DiskFailure) -> (descriptor: Int32, length: Int64)? {
-        let path = path(of: digest)
-        let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else {
-            if errno == ENOENT { return nil }
-            throw .last("open \(path)")
+        let descriptor: Int32
+        do {
+            descriptor = try folder(of: digest).open(digest.hexadecimal, O_RDONLY)
+        } catch  where [ENOENT, ELOOP, ENOTDIR].contains(error.errno) {
+            return nil
         }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else {
-            let failure = DiskFailure.last("examine \(path)")
+            let failure = DiskFailure.last("examine \(path(of: digest))")
             close(descriptor)
             throw failure
+        }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            close(descriptor)
+            return nil
         }
         return (descriptor, Int64(status.st_size))
     }
 
-    /// Calls `body` with the digest of every file of content. Files with other names are deleted and counted.
-    func forEachFile(_ body: (ContentDigest) -> Void) -> Int {
-        var strangers = 0
-        for fan in entries(of: contentDirectory) {
-            for name in entries(of: contentDirectory + "/" + fan) {
-                if let digest = ContentDigest(hexadecimal: name), name.hasPrefix(fan) {
-                    body(digest)
-                } else if unlink(contentDirectory + "/" + fan + "/" + name) == 0 {
-                    strangers += 1
-                }
+    /// Calls `body` with the digest of every file of content.
+    func forEachFile(_ body: (ContentDigest) -> Void) {
+        guard let root = try? directory.open(), let content = try? Directory(Self.contentName, in: root) else { return }
+        for fan in content.names {
+            for name in (try? Directory(fan, in: content))?.names ?? [] {
+                if let digest = ContentDigest(hexadecimal: name), name.hasPrefix(fan) { body(digest) }
             }
         }
-        return strangers
     }
 
-    private func parentPath(of digest: ContentDigest) -> String {
-        contentDirectory + "/" + digest.hexadecimal.prefix(2)
+    private func folder(of digest: ContentDigest, isMade: Bool = false) throws(DiskFailure) -> Directory {
+        let content = try Directory(Self.contentName, in: directory.open(), isMade: isMade)
+        return try Directory(String(digest.hexadecimal.prefix(2)), in: content, isMade: isMade)
     }
 
-    func path(of digest: ContentDigest) -> String { parentPath(of: digest) + "/" + digest.hexadecimal }
-
-    /// A path that does not exist: names of an earlier process have another number in front.
-    private func nextPath(in parent: String, prefix: String) -> String {
-        while true {
-            let number = serial.add(1, ordering: .relaxed).newValue
-            let path = "\(parent)/\(prefix)\(getpid())-\(number)"
-            if access(path, F_OK) != 0 { return path }
-        }
+    /// For messages.
+    func path(of digest: ContentDigest) -> String {
+        "\(directory.path)/\(Self.contentName)/\(digest.hexadecimal.prefix(2))/\(digest.hexadecimal)"
     }
-}
 
-/// Makes a directory only its owner may enter; it may exist.
-func makeDirectory(_ path: String) throws(DiskFailure) {
-    guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .last("make directory \(path)") }
-}
-
-/// Makes what was renamed in a directory survive a loss of power.
-private func synchronizeDirectory(_ path: String) throws(DiskFailure) {
-    let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw .last("open \(path)") }
-    defer { close(descriptor) }
-    guard fsync(descriptor) == 0 else { throw .last("sync \(path)") }
-}
-
-/// The names in a directory; none if it cannot be read.
-func entries(of path: String) -> [String] {
-    guard let stream = opendir(path) else { return [] }
-    defer { closedir(stream) }
-    var names: [String] = []
-    while let entry = readdir(stream) {
-        let name = withUnsafePointer(to: &entry.pointee.d_name) {
-            $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-        }
-        if name != ".", name != ".." { names.append(name) }
+    private func nextName(prefix: String) -> String {
+        "\(prefix)\(getpid())-\(serial.add(1, ordering: .relaxed).newValue)"
     }
-    return names
-}
 
-/// Deletes a file or a directory with all that is in it; returns how many files that were.
-private func removeTree(_ path: String) -> Int {
-    var status = stat()
-    guard lstat(path, &status) == 0 else { return 0 }
-    guard status.st_mode & S_IFMT == S_IFDIR else { return unlink(path) == 0 ? 1 : 0 }
-    let removed = entries(of: path).reduce(0) { $0 + removeTree(path + "/" + $1) }
-    rmdir(path)
-    return removed
-}
-
-/// The octets of a file; 0 if there is none.
-func fileLength(_ path: String) -> Int64 {
-    var status = stat()
-    return lstat(path, &status) == 0 ? Int64(status.st_size) : 0
+    /// Whether it is a name such as `nextName` makes for a file.
+    private static func isSpoolName(_ name: String) -> Bool {
+        let parts = name.split(separator: "-", omittingEmptySubsequences: false)
+        return parts.count == 2 && parts.allSatisfy { !$0.isEmpty && $0.allSatisfy { ("0"..."9").contains($0) } }
+    }
 }

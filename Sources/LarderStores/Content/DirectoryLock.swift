@@ -2,43 +2,75 @@
 import Glibc
 
 /// Keeps a directory for one store. The system lets go of it when the process ends, however it ends.
+///
+/// The directory itself is what is locked: it cannot be deleted without all that is in it. The file in it says who has
+/// the lock, and is locked as well, for file systems on which directories cannot be, and for versions of Larder that
+/// knew no other lock.
 final class DirectoryLock: Sendable {
-    private let descriptor: Int32
+    static let fileName = "larder.lock"
 
-    init(directory: String) throws(StoreError) {
-        let path = directory + "/larder.lock"
-        descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else {
-            throw StoreError(code: .unusableDirectory, message: DiskFailure.last("open \(path)").description)
+    private let directory: Directory
+    private let file = Monitor<Int32?>(nil)
+
+    /// Locks a directory; nothing in it is touched before it is certain that it may be.
+    init(_ directory: Directory) throws {
+        self.directory = directory
+        if flock(directory.descriptor, LOCK_EX | LOCK_NB) == 0 { return }
+        switch errno {
+        case EWOULDBLOCK: throw Self.inUse(directory)
+        case EBADF, EINVAL, ENOLCK, ENOTSUP: return
+        default: throw DiskFailure.last("lock \(directory.path)")
         }
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            let code = errno
-            let owner = Self.read(descriptor)
-            // The descriptor is closed with this object, which goes although it is never handed out.
-            guard code == EWOULDBLOCK else {
-                throw StoreError(
-                    code: .unusableDirectory,
-                    message: DiskFailure(errno: code, operation: "lock \(path)").description)
-            }
-            let who = owner.isEmpty ? "another process" : "process \(owner)"
-            throw StoreError(
-                code: .inUse,
-                message: "The cache in \(directory) is in use by \(who). "
-                    + "Stop that one, or give this one another directory (cache.path).")
-        }
-        // Only information for people: the lock counts, and a full disk must not keep us from starting.
-        ftruncate(descriptor, 0)
-        let text = Array(String(getpid()).utf8)
-        _ = text.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
     }
 
-    deinit { close(descriptor) }
+    deinit { release() }
 
-    func release() { flock(descriptor, LOCK_UN) }
+    /// Makes the file, and locks it; makes it again where it was deleted.
+    func keepFile() throws {
+        try file.withLock { file in
+            if let file, isCurrent(file) { return }
+            let opened = try directory.open(Self.fileName, O_RDWR | O_CREAT)
+            var isKept = false
+            defer { if !isKept { close(opened) } }
+            var status = stat()
+            guard fstat(opened, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_nlink == 1,
+                status.st_uid == geteuid()
+            else {
+                throw StoreError(
+                    code: .unusableDirectory,
+                    message: "\(directory.path)/\(Self.fileName) is not a file of Larder's own. Delete it.")
+            }
+            guard flock(opened, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else { throw Self.inUse(directory) }
+            // Only information for people: the lock counts, and a full disk must not keep us from starting.
+            ftruncate(opened, 0)
+            let text = Array(String(getpid()).utf8)
+            _ = text.withUnsafeBytes { pwrite(opened, $0.baseAddress, $0.count, 0) }
+            isKept = true
+            if let file { close(file) }
+            file = opened
+        }
+    }
 
-    private static func read(_ descriptor: Int32) -> String {
-        var bytes = [UInt8](repeating: 0, count: 20)
-        let count = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
-        return String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self)
+    func release() {
+        flock(directory.descriptor, LOCK_UN)
+        file.withLock { file in
+            if let file { close(file) }
+            file = nil
+        }
+    }
+
+    private func isCurrent(_ file: Int32) -> Bool {
+        var status = stat()
+        guard fstat(file, &status) == 0, let named = directory.status(of: Self.fileName) else { return false }
+        return Directory.Identity(status) == Directory.Identity(named)
+    }
+
+    private static func inUse(_ directory: Directory) -> StoreError {
+        let owner = (try? directory.octets(of: fileName, limit: 20)).flatMap(\.self) ?? []
+        let who = owner.isEmpty ? "another process" : "process \(String(decoding: owner, as: UTF8.self))"
+        return StoreError(
+            code: .inUse,
+            message: "The cache in \(directory.path) is in use by \(who). "
+                + "Stop that one, or give this one another directory (cache.path).")
     }
 }

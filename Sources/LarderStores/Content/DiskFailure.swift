@@ -13,7 +13,7 @@ struct DiskFailure: Error, Hashable, Sendable {
     /// grow (EFBIG) says nothing about others.
     var concernsTheDisk: Bool {
         switch errno {
-        case ENOSPC, EDQUOT, EROFS, EIO, ENOENT, ENOTDIR, ENODEV, EACCES, EPERM: true
+        case ENOSPC, EDQUOT, EROFS, EIO, ENOENT, ENOTDIR, ELOOP, ENODEV, EACCES, EPERM: true
         default: false
         }
     }

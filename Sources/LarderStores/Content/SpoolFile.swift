@@ -8,19 +8,22 @@ import Synchronization
 /// Readers use it while it grows and after it was renamed; it is deleted when it is let go without.
 final class SpoolFile: Sendable {
     private let descriptor: Int32
-    let path: String
+    private let folder: Directory
+    private let name: String
     private let isKept = Atomic<Bool>(false)
 
-    init(creating path: String) throws(DiskFailure) {
-        descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw .last("create \(path)") }
-        self.path = path
+    init(creating name: String, in folder: Directory) throws(DiskFailure) {
+        descriptor = try folder.open(name, O_RDWR | O_CREAT | O_EXCL)
+        self.folder = folder
+        self.name = name
     }
 
     deinit {
         close(descriptor)
-        if !isKept.load(ordering: .acquiring) { unlink(path) }
+        if !isKept.load(ordering: .acquiring) { folder.remove(name) }
     }
+
+    private var path: String { folder.path + "/" + name }
 
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(DiskFailure) {
         var done = 0
@@ -40,8 +43,8 @@ final class SpoolFile: Sendable {
     }
 
     /// Gives the file its final name; it outlives this object from then on.
-    func rename(to final: String) throws(DiskFailure) {
-        guard Glibc.rename(path, final) == 0 else { throw .last("rename \(path) to \(final)") }
+    func rename(to final: String, in other: Directory) throws(DiskFailure) {
+        try folder.rename(name, to: final, in: other)
         isKept.store(true, ordering: .releasing)
     }
 

@@ -20,6 +20,8 @@ package final class StoredContent: ContentReading {
 
     /// Reads at multiples of this, of this many octets, are handed out without being copied.
     package static let blockLength = BlockDigests.blockLength
+    /// Content of up to so many octets is examined as a whole when it is first opened.
+    static let examinedLength = 1 << 20
 
     init(_ chunk: ContentChunk?, digest: ContentDigest, core: StoreCore) {
         length = Int64(chunk?.count ?? 0)
@@ -70,8 +72,15 @@ package final class StoredContent: ContentReading {
                 digest: digest,
                 reason: chunk == nil
                     ? "the file is cut or unreadable" : "the file was altered in block \(block)"))
-        core.queue.post(.discardContent(digest))
+        core.discard(digest)
         return nil
+    }
+
+    /// Reads all of it; false if any of it is not what was stored.
+    fileprivate func isWhole() -> Bool {
+        guard case .file(let descriptor, let blocks) = source else { return true }
+        let count = Int((length - 1) / Int64(Self.blockLength)) + 1
+        return (0..<count).allSatisfy { check($0, of: descriptor, blocks: blocks) != nil }
     }
 }
 
@@ -94,7 +103,16 @@ extension StoreCore {
                 return try open(digest, length: length, blocks: claim.blocks)
             }
             guard let blocks = try reader.blocks(of: digest, length: length) else { return nil }
-            if let content = try open(digest, length: length, blocks: blocks) { return content }
+            if let content = try open(digest, length: length, blocks: blocks) {
+                // What is short is read to its end before any of it is given to anybody, once: then damage is a miss.
+                // What is long is checked as it is read, and ends where it is damaged.
+                guard length > StoredContent.blockLength, length <= StoredContent.examinedLength,
+                    !trust.isExamined(digest)
+                else { return content }
+                guard content.isWhole() else { return nil }
+                trust.noteExamined(digest)
+                return content
+            }
         } catch let failure as SQLiteFailure {
             throw failure
         } catch {
@@ -105,8 +123,14 @@ extension StoreCore {
         // It may have been removed just now, first its row and then the file; that is no damage.
         guard try reader.blocks(of: digest, length: length) != nil else { return nil }
         emit(.damagedContent(digest: digest, reason: "the file is gone, or its length or its row is wrong"))
-        queue.post(.discardContent(digest))
+        discard(digest)
         return nil
+    }
+
+    /// Removes content that is not what was stored. From now on nobody is given it, though its row goes later.
+    func discard(_ digest: ContentDigest) {
+        trust.discard(digest)
+        if !queue.post(.discardContent(digest)) { trust.forget(digest) }
     }
 
     private func open(

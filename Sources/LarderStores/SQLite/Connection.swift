@@ -7,12 +7,12 @@ final class Connection {
     /// What `loggedPages` says; nil for readers.
     private let logged: UnsafeMutablePointer<Int32>?
 
-    /// Opens the file at `path`, which must exist.
+    /// Opens the file at `path`, which must exist, and to which no symbolic link leads.
     init(path: String, isWriter: Bool) throws(SQLiteFailure) {
         var handle: OpaquePointer?
         // Each connection has one owner, so SQLite need not lock it.
         let access = isWriter ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY
-        let code = sqlite3_open_v2(path, &handle, access | SQLITE_OPEN_NOMUTEX, nil)
+        let code = sqlite3_open_v2(path, &handle, access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, nil)
         guard let handle else { throw SQLiteFailure(code: SQLITE_NOMEM, message: "out of memory") }
         sqlite3_extended_result_codes(handle, 1)
         guard code == SQLITE_OK else {

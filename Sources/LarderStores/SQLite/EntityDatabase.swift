@@ -40,11 +40,15 @@ final class EntityDatabase {
 
     init(_ connection: Connection) throws(SQLiteFailure) {
         self.connection = connection
-        lastEntityID = try connection.integer("SELECT max(id) FROM entity")
-        lastContentID = try connection.integer("SELECT max(id) FROM content")
+        // What has a number that no row is given is damaged; `removeImpossibleRows` deals with it.
+        let last = StoredNumber.rows.upperBound
+        lastEntityID = try connection.integer("SELECT max(id) FROM entity WHERE id BETWEEN 1 AND \(last)")
+        lastContentID = try connection.integer("SELECT max(id) FROM content WHERE id BETWEEN 1 AND \(last)")
+        let border = try connection.integer("SELECT value FROM state WHERE name = 'probationID'")
+        let hand = try connection.integer("SELECT value FROM state WHERE name = 'evictionID'")
         hands = EvictionHands(
-            border: try connection.integer("SELECT value FROM state WHERE name = 'probationID'"),
-            hand: try connection.integer("SELECT value FROM state WHERE name = 'evictionID'"))
+            border: (0...lastEntityID).contains(border) ? border : 0,
+            hand: (0...lastEntityID).contains(hand) ? hand : 0)
         begin = try connection.prepare("BEGIN IMMEDIATE")
         commit = try connection.prepare("COMMIT")
         rollback = try connection.prepare("ROLLBACK")
@@ -282,7 +286,7 @@ final class EntityDatabase {
         try deleteContentRow(id: found.id, length: found.length, file: found.isFile ? digest : nil)
     }
 
-    private struct FoundContent {
+    struct FoundContent {
         var id: Int64 = 0
         var digest: ContentDigest?
         var length: Int64
@@ -302,7 +306,7 @@ final class EntityDatabase {
             isFile: findContent.integer(4) != 0, isSame: found == digest)
     }
 
-    private func contentOf(id: Int64) throws(SQLiteFailure) -> FoundContent? {
+    func contentOf(id: Int64) throws(SQLiteFailure) -> FoundContent? {
         contentByID.bind(1, id)
         defer { contentByID.reset() }
         guard try contentByID.step() else { return nil }
@@ -338,12 +342,12 @@ final class EntityDatabase {
         }
         if connection.changes > 0 {
             lastContentID += 1
-            if blocks != nil { effects.fileBytes += content.length }
+            if blocks != nil { effects.fileBytes = effects.fileBytes.adding(saturating: content.length) }
             return (lastContentID, digest)
         }
         guard let found = try findContent(digest) else { throw .corrupt("an index has a row that its table has not") }
         guard found.isSame else { return nil }
-        guard found.length == content.length else {
+        guard found.length == content.length, StoredNumber.users.contains(found.users) else {
             // Damage. Those who have it find its row gone when they are read; without it this goes its usual way.
             try deleteContentRow(id: found.id, length: found.length, file: found.isFile ? digest : nil)
             return try storeContent(content, blocks: blocks)
@@ -355,7 +359,7 @@ final class EntityDatabase {
 
     private func releaseContent(id: Int64) throws(SQLiteFailure) {
         guard let found = try contentOf(id: id) else { return }
-        if found.users > 1 {
+        if found.users > 1, StoredNumber.users.contains(found.users) {
             try set(users: found.users - 1, of: id)
         } else {
             try deleteContentRow(id: id, length: found.length, file: found.isFile ? found.digest : nil)
@@ -368,12 +372,14 @@ final class EntityDatabase {
         try setUsers.run()
     }
 
-    private func deleteContentRow(id: Int64, length: Int64, file: ContentDigest?) throws(SQLiteFailure) {
+    func deleteContentRow(id: Int64, length: Int64, file: ContentDigest?) throws(SQLiteFailure) {
         deleteContent.bind(1, id)
         try deleteContent.run()
         guard let file else { return }
-        effects.fileBytes -= length
         effects.freedFiles.insert(file)
+        // What no file can have was never counted.
+        guard StoredNumber.lengths.contains(length) else { return }
+        effects.fileBytes = effects.fileBytes.subtracting(saturating: length)
     }
 
     // MARK: Room
@@ -389,8 +395,4 @@ final class EntityDatabase {
     }
 
     func countEviction() { effects.evictions += 1 }
-}
-
-extension ContentDigest.Hashing {
-    func digest(of bytes: [UInt8]) -> ContentDigest { bytes.withUnsafeBytes { digest(of: $0) } }
 }

@@ -19,6 +19,11 @@ final class EntityReader {
         var surplus: [Int64] = []
     }
 
+    /// Octets; a column that is longer is damaged, and is not brought to memory.
+    private static let longestRun = 4 << 20
+    /// Octets; those of a file of half a terabyte.
+    private static let longestBlocks = 64 << 20
+
     /// Which database this is; a new one has another number.
     let generation: Int
     private let connection: Connection
@@ -37,11 +42,18 @@ final class EntityReader {
             """)
         entities = try connection.prepare(
             """
-            SELECT entity.id, key, variant, head, requestTime, responseTime, storedAt, expires, seal,
-                entity.content, digest, length, octets
+            SELECT entity.id, CASE WHEN length(key) <= \(Self.longestRun) THEN key END,
+                CASE WHEN length(variant) <= \(Self.longestRun) THEN variant END,
+                CASE WHEN length(head) <= \(Self.longestRun) THEN head END,
+                requestTime, responseTime, storedAt, expires, seal, entity.content, digest, length,
+                CASE WHEN length(octets) <= \(Self.longestRun) THEN octets END
             FROM entity LEFT JOIN content ON content.id = entity.content WHERE keyHash = ?1
             """)
-        content = try connection.prepare("SELECT digest, length, blocks FROM content WHERE digestHash = ?1")
+        content = try connection.prepare(
+            """
+            SELECT digest, length, CASE WHEN length(blocks) <= \(Self.longestBlocks) THEN blocks END
+            FROM content WHERE digestHash = ?1
+            """)
         listing = try connection.prepare(
             """
             SELECT entity.id, keyHash, key, variant, requestTime, responseTime, storedAt, expires, length
@@ -167,7 +179,8 @@ final class EntityReader {
             guard let key = EntityKey(bytes: listing.bytes(2)), match.accepts(key) else { continue }
             lines.append(
                 EntityListing(
-                    row: listing.integer(0), key: key, variant: listing.bytes(3), length: listing.integer(8),
+                    row: listing.integer(0), key: key, variant: listing.bytes(3),
+                    length: min(max(listing.integer(8), 0), StoredNumber.lengths.upperBound),
                     requestTime: Timestamp(nanoseconds: listing.integer(4)),
                     responseTime: Timestamp(nanoseconds: listing.integer(5)),
                     storedAt: Timestamp(nanoseconds: listing.integer(6)),

@@ -36,3 +36,7 @@ struct EntitySeal {
         }
     }
 }
+
+extension ContentDigest.Hashing {
+    func digest(of bytes: [UInt8]) -> ContentDigest { bytes.withUnsafeBytes { digest(of: $0) } }
+}

@@ -338,6 +338,7 @@ package final class EntityWriter: EntityWriting {
         let length = lock.withLock { $0.length }
         do {
             try core.files.adopt(file, digest: digest, length: length, blocks: blocks)
+            core.trust.forget(digest)
         } catch {
             lock.withLock { state in
                 state.isScheduled = false

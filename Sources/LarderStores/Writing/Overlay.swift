@@ -18,7 +18,7 @@ struct Overlay: Sendable {
     }
 
     func hides(row: Int64) -> Bool {
-        hiddenThrough.contains { $0 == nil || row <= $0! }
+        hiddenThrough.contains { last in last.map { row <= $0 } ?? true }
     }
 
     /// The records a reader sees, given those of the rows it may see, latest first.

@@ -4,31 +4,18 @@ import LarderHTTP
 
 /// Opening the database, and replacing it when it is of no use or not wanted any more.
 extension StoreWriter {
-    /// Which file a path leads to.
-    struct FileIdentity: Equatable {
-        var device: dev_t
-        var number: ino_t
-
-        init?(_ path: String) {
-            var status = stat()
-            guard lstat(path, &status) == 0 else { return nil }
-            device = status.st_dev
-            number = status.st_ino
-        }
-    }
-
     /// Opens the database, or a new one if there is none or only a useless one.
     func open() throws {
-        try createFile(core.databasePath)
+        try createFile()
         do {
             try openExisting()
         } catch  where error.isDamage {
             // Still closed: nobody else has it open either.
             putAside(reason: error.message)
-            try createFile(core.databasePath)
+            try createFile()
             try openExisting()
         }
-        identity = FileIdentity(core.databasePath)
+        identity = Directory.Identity(path: core.databasePath)
     }
 
     private func openExisting() throws(SQLiteFailure) {
@@ -62,6 +49,11 @@ extension StoreWriter {
     /// which the first answer does not wait for.
     func examine(_ database: EntityDatabase) throws(SQLiteFailure) {
         try checkLength(database.connection)
+        let impossible = try database.impossibleRows(longerThan: core.settings.diskLimit)
+        if !impossible.isEmpty {
+            settle(try database.transaction { () throws(SQLiteFailure) in try database.remove(impossible) })
+            core.emit(.impossibleRows)
+        }
         let entries = try database.countEntities()
         let fileBytes = try database.sumOfFiles()
         core.count { counts in
@@ -87,19 +79,20 @@ extension StoreWriter {
 
     /// SQLite takes a file for read-only when the system says so, or when a damaged octet of its header does.
     private func checkMayBeWritten(_ connection: Connection) throws(SQLiteFailure) {
-        guard connection.isReadOnly, (try? createFile(core.databasePath)) != nil else { return }
+        guard connection.isReadOnly, (try? createFile()) != nil else { return }
         throw .corrupt("its header says that it may only be read")
     }
 
-    private func createFile(_ path: String) throws(DiskFailure) {
-        let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw .last("create \(path)") }
-        Glibc.close(descriptor)
+    private func createFile() throws(DiskFailure) {
+        Glibc.close(try core.files.directory.open().open(StoreDirectory.databaseName, O_RDWR | O_CREAT))
     }
+
+    /// The database, its log and the index of that.
+    private static let databaseFiles = ["", "-wal", "-shm"].map { StoreDirectory.databaseName + $0 }
 
     /// Notices that someone took the database away. What is written to it then would be lost.
     func checkIdentity() {
-        guard database != nil, identity != FileIdentity(core.databasePath) else { return }
+        guard database != nil, identity != Directory.Identity(path: core.databasePath) else { return }
         replaceDatabase { core.emit(.databaseLost) }
     }
 
@@ -112,7 +105,7 @@ extension StoreWriter {
     func examine(_ failure: SQLiteFailure) {
         if failure.kind == .schema {
             do {
-                _ = try EntityReader(path: core.databasePath, generation: core.generation, mappedBytes: 0)
+                _ = try core.makeReader(generation: core.generation)
                 return
             } catch {
                 guard error.isDamage else { return }
@@ -126,10 +119,11 @@ extension StoreWriter {
         core.queue.begin(removal, lastID: .max)
         replaceDatabase {
             removeSetAside()
-            for suffix in ["", "-wal", "-shm"] { unlink(core.databasePath + suffix) }
+            guard let directory = try? core.files.directory.open() else { return }
+            for name in Self.databaseFiles { directory.remove(name) }
         }
         // Not left to the sweep in the background: whoever wipes wants it gone.
-        _ = core.files.forEachFile { core.files.removeUnlessClaimed($0) }
+        core.files.forEachFile { core.files.removeUnlessClaimed($0) }
         _ = core.files.removeLeftOvers()
         core.queue.end(removal)
     }
@@ -161,27 +155,41 @@ extension StoreWriter {
 
     private func putAside(reason: String) {
         removeSetAside()
-        let target = "\(core.databasePath).corrupt-\(core.settings.now().seconds)"
-        // Where nothing may be renamed nothing can be begun either: opening fails again, and is tried later.
-        let isKept = rename(core.databasePath, target) == 0
-        guard isKept || errno == ENOENT else { return }
-        // Without its database the log means nothing; beside the next database it would do harm.
-        for suffix in ["-wal", "-shm"] { unlink(core.databasePath + suffix) }
-        setAsideBytes = fileLength(target)
-        core.emit(isKept ? .setAside(path: target, reason: reason) : .databaseLost)
+        let target = Self.setAsidePrefix + "\(core.settings.now().seconds)"
+        var isKept = true
+        do {
+            let directory = try core.files.directory.open()
+            do {
+                try directory.rename(StoreDirectory.databaseName, to: target, in: directory)
+            } catch  where error.errno == ENOENT {
+                isKept = false
+            }
+            // Without its database the log means nothing; beside the next database it would do harm.
+            for name in Self.databaseFiles.dropFirst() { directory.remove(name) }
+            setAsideBytes = directory.length(of: target)
+        } catch {
+            // Where nothing may be renamed nothing can be begun either: opening fails again, and is tried later.
+            return
+        }
+        core.emit(isKept ? .setAside(path: core.files.directory.path + "/" + target, reason: reason) : .databaseLost)
     }
+
+    private static let setAsidePrefix = StoreDirectory.databaseName + ".corrupt-"
 
     /// Deletes databases that were set aside earlier.
     func removeSetAside() {
-        for name in entries(of: core.settings.path) where name.hasPrefix("larder.db.corrupt-") {
-            unlink(core.settings.path + "/" + name)
-        }
+        forEachSetAside { $0.remove($1) }
         setAsideBytes = 0
     }
 
     func measureSetAside() {
-        setAsideBytes = entries(of: core.settings.path).filter { $0.hasPrefix("larder.db.corrupt-") }
-            .reduce(0) { $0 + fileLength(core.settings.path + "/" + $1) }
+        setAsideBytes = 0
+        forEachSetAside { setAsideBytes += $0.length(of: $1) }
+    }
+
+    private func forEachSetAside(_ body: (Directory, String) -> Void) {
+        guard let directory = try? core.files.directory.open() else { return }
+        for name in directory.names where name.hasPrefix(Self.setAsidePrefix) { body(directory, name) }
     }
 
     /// After a failure: makes sure that everything needed is there and can be written. Returns whether it is.

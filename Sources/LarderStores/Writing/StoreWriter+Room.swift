@@ -14,13 +14,13 @@ extension StoreWriter {
     /// longest, files.
     private func occupied(_ database: EntityDatabase) throws(SQLiteFailure) -> Int64 {
         let pages = try database.pages()
-        return (pages.all - pages.free) * Schema.pageSize + besidePages
+        return ((pages.all - pages.free) * Schema.pageSize).adding(saturating: besidePages)
     }
 
     private var besidePages: Int64 {
         let log = max(fileLength(core.databasePath + "-wal"), checkpointBytes * 2)
-        return log + fileLength(core.databasePath + "-shm") + core.currentCounts.fileBytes + core.files.spooledBytes
-            + setAsideBytes
+        return (log + fileLength(core.databasePath + "-shm") + core.files.spooledBytes + setAsideBytes)
+            .adding(saturating: core.currentCounts.fileBytes)
     }
 
     private var budget: Int64 { core.limit - StoreSettings.reserve(below: core.limit) }
@@ -51,7 +51,7 @@ extension StoreWriter {
         guard let database else { return false }
         try fitLog(of: database.connection)
         var fruitless = 0
-        while try occupied(database) + bytes > budget {
+        while try occupied(database).adding(saturating: bytes) > budget {
             if setAsideBytes > 0 {
                 removeSetAside()
                 continue
@@ -81,7 +81,7 @@ extension StoreWriter {
     /// be more to give.
     func vacuum(_ database: EntityDatabase) throws(SQLiteFailure) -> Bool {
         let pages = try database.pages()
-        let excess = pages.all * Schema.pageSize + besidePages - budget
+        let excess = (pages.all * Schema.pageSize).adding(saturating: besidePages).subtracting(saturating: budget)
         let isMostlyAir = pages.free > pages.all / 4 && pages.free > Self.vacuumSlice
         guard pages.free > 0, excess > 0 || isMostlyAir else { return false }
         let count = min(pages.free, Self.vacuumSlice)

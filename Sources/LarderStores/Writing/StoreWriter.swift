@@ -14,7 +14,7 @@ final class StoreWriter {
     /// Removals of many entities that have begun and are not done.
     private var removals: [Removal] = []
     /// Which file the database is, to notice when someone takes it away.
-    var identity: FileIdentity?
+    var identity: Directory.Identity?
     /// How far the connection lets the log grow.
     var loggedBytes: Int64 = 0
     private var marksWrittenAt = monotonicNow()
@@ -168,6 +168,7 @@ final class StoreWriter {
     /// Does outside of the database what follows from a batch that is in it.
     private func settle(_ batch: WriteQueue.Batch, _ effects: EntityDatabase.Effects) {
         core.queue.committed(batch)
+        core.trust.forget(discardedIn: batch)
         let files = batch.files
         for file in files { letGo(of: file) }
         settle(effects)
@@ -180,7 +181,7 @@ final class StoreWriter {
         core.count { counts in
             counts.entries += effects.entries
             counts.evictions += effects.evictions
-            counts.fileBytes += effects.fileBytes
+            counts.fileBytes = max(counts.fileBytes.adding(saturating: effects.fileBytes), 0)
             counts.longestTransaction = max(counts.longestTransaction, effects.duration)
         }
         for digest in effects.freedFiles { removeIfOrphan(digest) }
@@ -228,6 +229,8 @@ final class StoreWriter {
     /// A slice of whatever is to be done when there is nothing to commit. Returns whether there is more.
     private func maintain() -> Bool {
         checkIdentity()
+        // What was deleted beside the database; where it cannot be made again now, that is tried again.
+        try? core.files.directory.secure()
         guard let database else {
             core.degrade("there is no database")
             return false
@@ -291,6 +294,8 @@ final class StoreWriter {
             removeIfOrphan(file.digest)
         }
         core.queue.failed(batch)
+        // Those who read it find out again.
+        core.trust.forget(discardedIn: batch)
         // A log that is written back may make room; if that fails as well, nothing is lost.
         _ = try? database?.connection.checkpoint(.truncate)
     }

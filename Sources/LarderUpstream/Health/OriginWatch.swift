@@ -68,15 +68,13 @@ package final class OriginWatch: Sendable {
         guard noted.load(ordering: .relaxed) > 0 else { return Ticket() }
         let ask = OriginHealth.Ask(request)
         let verdict = change(request) { health -> (OriginHealth.Verdict, UpstreamError?)? in
-            guard health != nil else { return nil }
-            return (health!.admit(ask, now: now, limits: limits), health!.lastError)
+            guard let verdict = health?.admit(ask, now: now, limits: limits) else { return nil }
+            return (verdict, health?.lastError)
         }
-        switch verdict?.0 {
-        case .pass, nil: return Ticket()
-        case .probe(let number): return Ticket(probe: number)
-        case .paused, .open:
-            throw .held(Self.hold(verdict!.0, now: now)!, from: request.origin, last: verdict!.1)
-        }
+        guard let (verdict, lastError) = verdict else { return Ticket() }
+        if case .probe(let number) = verdict { return Ticket(probe: number) }
+        guard let hold = Self.hold(verdict, now: now) else { return Ticket() }
+        throw .held(hold, from: request.origin, last: lastError)
     }
 
     /// Whether there is any origin that is not all well.
@@ -124,11 +122,10 @@ package final class OriginWatch: Sendable {
     ) {
         let ask = OriginHealth.Ask(request)
         let changed = change(request, creatingAt: creates ? now : nil) { health -> Circuit.Change? in
-            guard health != nil else { return nil }
-            if let error, outcome == .unreachable || outcome == .troubled { health!.lastError = error }
-            let changed = health!.ended(outcome, ask, probe: ticket.probe, now: now, limits: limits)
-            if health!.isForgettable(now: now) { health = nil }
-            return changed
+            if let error, outcome == .unreachable || outcome == .troubled { health?.lastError = error }
+            let changed = health?.ended(outcome, ask, probe: ticket.probe, now: now, limits: limits)
+            if health?.isForgettable(now: now) == true { health = nil }
+            return changed ?? nil
         }
         switch changed {
         case .opened: notify(.stopped(request.origin, error: error.map { "\($0)" } ?? "-"))

@@ -112,6 +112,8 @@ struct SettingsCatalogueTests {
           abandon: 0
         limits:
           connections: 1
+          clientConnections: 2
+          reservedConnections: 3
           headSize: 32 KiB
           fieldLines: 20
           targetLength: 1 KiB

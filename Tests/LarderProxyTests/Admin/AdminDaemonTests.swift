@@ -6,49 +6,36 @@ import Larder
 import LarderHTTP
 import LarderIO
 import LarderProxy
+import LarderStores
 import Testing
 
 @testable import LarderAdmin
 
 @Suite("The daemon's parts")
 struct AdminDaemonTests {
-    @Test func `the key of partitions is the same after a restart, and nobody else's to read`() throws {
+    @Test func `the key of partitions is the same after a restart, and nobody else's to read`() async throws {
         let directory = try TemporaryPlace()
-        let first = try InstallationKey.digest(in: directory.path).partition(of: [1, 2, 3])
-        #expect(try InstallationKey.digest(in: directory.path).partition(of: [1, 2, 3]) == first)
-        let other = try TemporaryPlace()
-        #expect(try InstallationKey.digest(in: other.path).partition(of: [1, 2, 3]) != first)
+        let first = try await partition(in: directory)
+        #expect(try await partition(in: directory) == first)
+        #expect(try await partition(in: TemporaryPlace()) != first)
 
         let file = directory.path + "/" + InstallationKey.fileName
         var status = stat()
         #expect(stat(file, &status) == 0)
         #expect(status.st_mode & 0o777 == 0o600)
         #expect(status.st_size == 32)
+        #expect(truncate(file, 31) == 0)
+        #expect(try await partition(in: directory) != first)
     }
 
-    @Test(arguments: ["short", "open to others", "a link"])
-    func `what is no key of ours is replaced`(kind: String) throws {
-        let directory = try TemporaryPlace()
-        let before = try InstallationKey.digest(in: directory.path).partition(of: [7])
-        let file = directory.path + "/" + InstallationKey.fileName
-        switch kind {
-        case "short": #expect(truncate(file, 31) == 0)
-        case "open to others": #expect(chmod(file, 0o644) == 0)
-        default:
-            #expect(rename(file, file + ".elsewhere") == 0)
-            #expect(symlink(file + ".elsewhere", file) == 0)
-        }
-        let after = try InstallationKey.digest(in: directory.path).partition(of: [7])
-        #expect(after != before)
-        #expect(try InstallationKey.digest(in: directory.path).partition(of: [7]) == after)
-    }
-
-    @Test func `a directory that cannot be written is told by its name`() throws {
-        #expect {
-            try InstallationKey.digest(in: "/nonexistent")
-        } throws: { error in
-            "\(error)".contains("/nonexistent/identity.key")
-        }
+    /// The name of a partition, by the key of the store in a directory.
+    private func partition(in directory: TemporaryPlace) async throws -> Larder.Partition {
+        let store = try SQLiteStore.open(
+            StoreSettings(path: directory.path, diskLimit: 64 << 20, now: { Timestamp(seconds: 0) })
+        ) { _ in }
+        let partition = try InstallationKey.digest(in: store).partition(of: [1, 2, 3])
+        await store.close()
+        return partition
     }
 
     @Test func `a reload applies what it can and names the rest`() async throws {

@@ -316,4 +316,28 @@ struct PartScenarios {
             #expect(variants.first?.content.length == 32)
         }
     }
+
+    @Test(arguments: [false, true]) func `parts at the end of what numbers can name are completed as others are`(
+        onDisk: Bool
+    ) async throws {
+        try await Scenario.run(onDisk: onDisk) { (scene) async throws in
+            scene.origin.answer { request in
+                guard let range = request["Range"]?.dropFirst("bytes=".count) else { return .response(400) }
+                let ends = range.split(separator: "-").compactMap { Int64($0) }
+                guard ends.count == 2 else { return .response(416) }
+                return .response(
+                    206, Self.fresh, "ETag: \"1\"", "Content-Range: bytes \(range)/\(Int64.max)",
+                    content: (ends[0]...ends[1]).map { String($0 % 10) }.joined())
+            }
+            let start = Int64.max - 20
+            func ask(_ first: Int64, _ last: Int64) async throws -> String {
+                try await scene.get("/a", "Range: bytes=\(start + first)-\(start + last)").text
+            }
+            #expect(try await ask(0, 5) == (0...5).map { String((start + $0) % 10) }.joined())
+            if onDisk { try await scene.restart() }
+            for (first, last) in [(0, 10), (3, 15), (0, 19), (16, 19)] as [(Int64, Int64)] {
+                #expect(try await ask(first, last) == (first...last).map { String((start + $0) % 10) }.joined())
+            }
+        }
+    }
 }

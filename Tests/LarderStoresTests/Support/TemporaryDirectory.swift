@@ -52,6 +52,9 @@ final class TemporaryDirectory: Sendable {
         _ = bytes.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, Int(offset)) }
     }
 
+    /// Makes it a directory that a store may have.
+    func tag() { write(Array("Larder keeps this directory, version 1.\n".utf8), to: "larder.tag") }
+
     func cut(_ file: String, to length: Int64) { truncate(path + "/" + file, Int(length)) }
 
     func delete(_ file: String) { unlink(path + "/" + file) }

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderIO
+import Synchronization
+
+/// Who may connect: so many clients in all, so many connections from one address, and always a few for those who look
+/// after the daemon.
+///
+/// Operators and supervisors find room when `limits.connections` is used up: over the Unix socket and on `admin.listen`,
+/// and from this machine, where a connection beyond what others may have is served Larder's own pages alone.
+final class Admission: Sendable {
+    /// The place a connection has; to be given back when it closes.
+    enum Place {
+        case ordinary(ClientAddress)
+        /// One of those that are kept for operators.
+        case operators
+        /// One of those that are kept for supervisors on this machine: for Larder's own pages alone.
+        case ownPages
+    }
+
+    enum Verdict {
+        case admitted(Place)
+        /// There is no room for anybody.
+        case full
+        /// Its address has all the connections that one may have.
+        case tooMany
+    }
+
+    private let open = Atomic<Int>(0)
+    private let ownPages = Atomic<Int>(0)
+    private let clients = ClientCounts()
+
+    /// Connections of all kinds.
+    var count: Int { open.load(ordering: .relaxed) }
+
+    /// - Parameter isOperator: whether the connection came over the Unix socket or to a listener of the admin surface.
+    func admit(_ peer: SocketAddress, isOperator: Bool, limits: Settings.Limits) -> Verdict {
+        let total = open.add(1, ordering: .relaxed).newValue
+        if isOperator {
+            if total <= limits.connections + limits.reservedConnections { return .admitted(.operators) }
+            open.subtract(1, ordering: .relaxed)
+            return .full
+        }
+        let isFull = total > limits.connections
+        let client = ClientAddress(peer)
+        if !isFull, clients.take(client, limit: limits.connectionsOfClient) { return .admitted(.ordinary(client)) }
+        // Half of what is reserved, so that whoever is on this machine leaves the other half to operators.
+        let kept = limits.reservedConnections / 2
+        if peer.isLoopback, total <= limits.connections + kept, take(ownPages, kept) { return .admitted(.ownPages) }
+        open.subtract(1, ordering: .relaxed)
+        return isFull ? .full : .tooMany
+    }
+
+    /// Gives a place back. Returns how many connections are left.
+    func release(_ place: Place) -> Int {
+        switch place {
+        case .ordinary(let client): clients.release(client)
+        case .operators: break
+        case .ownPages: ownPages.subtract(1, ordering: .relaxed)
+        }
+        return open.subtract(1, ordering: .relaxed).newValue
+    }
+
+    private func take(_ count: borrowing Atomic<Int>, _ limit: Int) -> Bool {
+        if count.add(1, ordering: .relaxed).newValue <= limit { return true }
+        count.subtract(1, ordering: .relaxed)
+        return false
+    }
+}
+
+/// What counts as one client: an IPv4 address, the 64 bits of an IPv6 address that name a network (whoever has one has
+/// all addresses in it), or this machine.
+struct ClientAddress: Hashable {
+    private let bits: UInt64
+    private let isIPv6: Bool
+    let isThisMachine: Bool
+
+    init(_ address: SocketAddress) {
+        isThisMachine = address.isLoopback
+        (bits, isIPv6) = address.isLoopback ? (0, false) : address.network
+    }
+}
+
+/// How many connections each client has. This machine, from which most come in most places, is counted without a lock.
+final class ClientCounts: Sendable {
+    private let ofThisMachine = Atomic<Int>(0)
+    private let others = (0..<16).map { _ in Lock<[ClientAddress: Int]>([:]) }
+
+    /// False if the client has so many already.
+    func take(_ client: ClientAddress, limit: Int) -> Bool {
+        guard !client.isThisMachine else {
+            if ofThisMachine.add(1, ordering: .relaxed).newValue <= limit { return true }
+            ofThisMachine.subtract(1, ordering: .relaxed)
+            return false
+        }
+        return shard(client).withLock { counts in
+            let count = counts[client, default: 0]
+            guard count < limit else { return false }
+            counts[client] = count + 1
+            return true
+        }
+    }
+
+    func release(_ client: ClientAddress) {
+        guard !client.isThisMachine else {
+            ofThisMachine.subtract(1, ordering: .relaxed)
+            return
+        }
+        shard(client).withLock { counts in
+            let count = counts[client, default: 1]
+            counts[client] = count > 1 ? count - 1 : nil
+        }
+    }
+
+    private func shard(_ client: ClientAddress) -> Lock<[ClientAddress: Int]> {
+        others[Int(truncatingIfNeeded: UInt(bitPattern: client.hashValue) % UInt(others.count))]
+    }
+}

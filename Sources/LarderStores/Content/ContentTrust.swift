@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What is known of files of content since the start: which turned out to be damaged and wait to be removed, and which
+/// were examined as a whole.
+final class ContentTrust: Sendable {
+    private struct State {
+        var discarded: Set<ContentDigest> = []
+        var examined: Set<ContentDigest> = []
+    }
+
+    private let state = Monitor(State())
+    private static let limit = 1 << 14
+
+    func isDiscarded(_ reference: ContentReference) -> Bool {
+        guard case .file = reference.location else { return false }
+        return state.withLock { $0.discarded.contains(reference.digest) }
+    }
+
+    /// Notes that content is damaged.
+    func discard(_ digest: ContentDigest) {
+        state.withLock { state in
+            state.examined.remove(digest)
+            if state.discarded.count < Self.limit { state.discarded.insert(digest) }
+        }
+    }
+
+    /// Notes that damaged content is gone, or another file has taken its place.
+    func forget(_ digest: ContentDigest) {
+        state.withLock { state in
+            state.discarded.remove(digest)
+            state.examined.remove(digest)
+        }
+    }
+
+    /// Notes the same of all that a batch was to discard.
+    func forget(discardedIn batch: WriteQueue.Batch) {
+        for case .command(.discardContent(let digest)) in batch.items { forget(digest) }
+    }
+
+    func isExamined(_ digest: ContentDigest) -> Bool { state.withLock { $0.examined.contains(digest) } }
+
+    func noteExamined(_ digest: ContentDigest) {
+        state.withLock { state in
+            if state.examined.count >= Self.limit { state.examined.removeAll(keepingCapacity: true) }
+            state.examined.insert(digest)
+        }
+    }
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+
+/// The directory of a store: whose it is, that it is the same all the time, and that what must lie in it does.
+///
+/// A store deletes what nothing refers to. So it uses a directory only where nobody else may put anything, and where
+/// nothing was before that is not Larder's: it says so by its *tag*, a file that is made before anything else.
+/// A directory of an earlier version has no tag, and is known by its database.
+final class StoreDirectory: Sendable {
+    static let tagName = "larder.tag"
+    static let databaseName = "larder.db"
+    private static let tagBeginning = "Larder keeps this directory, version "
+    private static let version = 1
+    private static let tag = """
+        \(tagBeginning)\(version).
+        It deletes what it finds here and nothing refers to. Keep nothing of your own in this directory.
+
+        """
+
+    /// A file that has to be there as long as the store is open.
+    private struct KeptFile {
+        let name: String
+        let octets: [UInt8]
+    }
+
+    private struct State {
+        /// The directory that is ours and locked.
+        var identity: Directory.Identity?
+        var lock: DirectoryLock?
+        var kept: [KeptFile] = []
+    }
+
+    /// Absolute, and without links, so that nothing leads elsewhere while the store is open.
+    let path: String
+    private let state = Monitor(State())
+
+    /// - Parameter path: of a directory that exists.
+    init(_ path: String) throws(DiskFailure) {
+        guard let resolved = realpath(path, nil) else { throw .last("open \(path)") }
+        defer { free(resolved) }
+        self.path = String(cString: resolved)
+    }
+
+    var databasePath: String { path + "/" + Self.databaseName }
+
+    /// Opens the directory, by its path: where another disk was put in its place, or taken from it, that counts.
+    func open() throws(DiskFailure) -> Directory {
+        let directory = try Directory(path)
+        let identity = Directory.Identity(try directory.status())
+        guard state.withLock({ $0.identity }) == identity else {
+            throw DiskFailure(errno: ENOENT, operation: "open \(path), which is another directory now")
+        }
+        return directory
+    }
+
+    /// Makes sure of the directory: that it is the one that is locked, or may be used in its place, and that the files
+    /// are there that must be. Throws a `DiskFailure`, or a `StoreError` where it may not be used.
+    func secure() throws {
+        try state.withLock { state in
+            if access(path, F_OK) != 0, errno == ENOENT { try makeDirectory(path) }
+            let directory = try Directory(path)
+            let status = try directory.status()
+            if state.identity != Directory.Identity(status) {
+                try Self.checkOwner(directory, status)
+                let lock = try DirectoryLock(directory)
+                try Self.checkContents(directory)
+                state.lock = lock
+                state.identity = Directory.Identity(status)
+            }
+            if directory.status(of: Self.tagName) == nil { try directory.write(Array(Self.tag.utf8), to: Self.tagName) }
+            try state.lock?.keepFile()
+            for file in state.kept where directory.status(of: file.name) == nil {
+                try directory.write(file.octets, to: file.name)
+            }
+        }
+    }
+
+    /// The octets of a file of `count` that only this user may read; made of `make` if there is none, and made again
+    /// if it goes while the store is open.
+    func keep(_ name: String, count: Int, _ make: () -> [UInt8]) throws(DiskFailure) -> [UInt8] {
+        let directory = try open()
+        var octets = try directory.octets(of: name, limit: count, isPrivate: true) ?? []
+        if octets.count != count {
+            octets = make()
+            do {
+                try directory.write(octets, to: name)
+            } catch  where error.errno == ENOSPC || error.errno == EDQUOT {
+                // It is written when there is room.
+                directory.remove(name)
+            }
+        }
+        state.withLock { $0.kept.append(KeptFile(name: name, octets: octets)) }
+        return octets
+    }
+
+    /// Lets others have the directory.
+    func release() {
+        state.withLock { state in
+            state.lock?.release()
+            state.lock = nil
+            state.identity = nil
+        }
+    }
+
+    // MARK: Whose it is
+
+    /// Whoever may write to a directory can put links, logs and journals into it, sticky or not.
+    private static func checkOwner(_ directory: Directory, _ status: stat) throws(StoreError) {
+        guard status.st_uid == geteuid() else {
+            throw refusal("\(directory.path) belongs to another user (\(status.st_uid)).", "Start Larder as that user")
+        }
+        guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
+            throw refusal("Others may write to \(directory.path).", "Run `chmod go-w` on it")
+        }
+    }
+
+    /// Refuses a directory with something in it that Larder would take for its own.
+    private static func checkContents(_ directory: Directory) throws {
+        if let tag = try directory.octets(of: tagName, limit: 1024) {
+            let text = String(decoding: tag, as: UTF8.self)
+            if text.hasPrefix(tagBeginning) {
+                let number = Int(text.dropFirst(tagBeginning.count).prefix { ("0"..."9").contains($0) }) ?? 0
+                guard number > version else { return }
+                throw refusal(
+                    "\(directory.path) was made by a newer version of Larder (\(tagName) says \(number)).", "Use that")
+            }
+        }
+        if try hasDatabase(directory) { return }
+        let strangers = directory.names.filter { name in
+            ["content", "spool", "identity.key", DirectoryLock.fileName].contains(name) || name.hasPrefix(databaseName)
+                || name.hasPrefix(ContentFiles.discardedPrefix)
+        }
+        guard let stranger = strangers.min() else { return }
+        throw refusal(
+            "\(directory.path) is not a directory of Larder's: it has no \(tagName), and \(stranger) is in it, which "
+                + "Larder would use and clear.", "Move that away")
+    }
+
+    /// Whether the database is one of Larder's, of whatever version: by the header of the file
+    /// (https://www.sqlite.org/fileformat.html §1.3).
+    private static func hasDatabase(_ directory: Directory) throws(DiskFailure) -> Bool {
+        guard let status = directory.status(of: databaseName), status.st_mode & S_IFMT == S_IFREG,
+            status.st_uid == geteuid()
+        else { return false }
+        let file = try directory.open(databaseName, O_RDONLY)
+        defer { close(file) }
+        var header = [UInt8](repeating: 0, count: 72)
+        guard header.withUnsafeMutableBytes({ pread(file, $0.baseAddress, $0.count, 0) }) == header.count else {
+            return false
+        }
+        return header.starts(with: Array("SQLite format 3\0".utf8))
+            && header[68...].reduce(0) { $0 << 8 | Int64($1) } == Schema.applicationID
+    }
+
+    private static func refusal(_ found: String, _ advice: String) -> StoreError {
+        StoreError(
+            code: .unusableDirectory,
+            message: "\(found) \(advice), or give the cache a directory of its own (cache.path).")
+    }
+}

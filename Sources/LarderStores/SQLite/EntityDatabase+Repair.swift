@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Finding and removing what nobody can have written.
+extension EntityDatabase {
+    /// Rows with numbers that this store never writes, as some of them are believed before anybody reads the row: an
+    /// octet that flipped must not have everything evicted to make room.
+    struct ImpossibleRows {
+        var entities: [Int64] = []
+        var contents: [Int64] = []
+        var isEmpty: Bool { entities.isEmpty && contents.isEmpty }
+    }
+
+    /// - Parameter limit: the most octets that a file can have.
+    func impossibleRows(longerThan limit: Int64) throws(SQLiteFailure) -> ImpossibleRows {
+        let last = StoredNumber.rows.upperBound
+        let entities = try numbers("SELECT id FROM entity WHERE id < 1 OR id > \(last)")
+        let contents = try numbers(
+            """
+            SELECT id FROM content WHERE id < 1 OR id > \(last)
+            UNION SELECT id FROM content INDEXED BY contentInFiles
+            WHERE blocks IS NOT NULL AND NOT (typeof(length) = 'integer' AND length BETWEEN 1 AND \(limit))
+            """)
+        return ImpossibleRows(entities: entities, contents: contents)
+    }
+
+    func remove(_ rows: ImpossibleRows) throws(SQLiteFailure) {
+        for id in rows.entities { try discardEntity(id: id) }
+        for id in rows.contents {
+            guard let found = try contentOf(id: id) else { continue }
+            try deleteContentRow(id: id, length: 0, file: found.isFile ? found.digest : nil)
+        }
+    }
+
+    private func numbers(_ sql: String) throws(SQLiteFailure) -> [Int64] {
+        let statement = try connection.prepare(sql)
+        var numbers: [Int64] = []
+        while try statement.step() { numbers.append(statement.integer(0)) }
+        return numbers
+    }
+}
