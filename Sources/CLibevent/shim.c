@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,6 +29,11 @@ int larder_peer_user(int fd, uid_t *user) {
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return -1;
     *user = peer.uid;
     return 0;
+}
+
+int larder_unconfirmed(int fd) {
+    int count = 0;
+    return ioctl(fd, TIOCOUTQ, &count) == 0 ? count : 0;
 }
 
 int larder_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }

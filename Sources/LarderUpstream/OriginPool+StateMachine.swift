@@ -23,6 +23,9 @@ struct OriginPoolStateMachine {
         /// How long a connection rests after a response before it carries another request, in nanoseconds. What an
         /// origin sends in that time belongs to no request, and is noticed.
         var restTime: Int64 = 0
+        /// How long no connection is used again after the origin has said something that answers nothing, in
+        /// nanoseconds.
+        var distrustTime: Int64 = 300_000_000_000
     }
 
     /// Whether an idle connection may serve a request.
@@ -72,6 +75,8 @@ struct OriginPoolStateMachine {
     private var attempts: Set<Int> = []
     private var waiters: Deque<Waiter> = []
     private var isDraining = false
+    /// Up to when no connection carries a second request.
+    private var distrustedUntil = Int64.min
 
     var idleCount: Int { idle.count }
     /// Connections in use or being made.
@@ -169,6 +174,13 @@ struct OriginPoolStateMachine {
         return [.close(connection)]
     }
 
+    /// The origin said something that answers nothing.
+    mutating func distrusted(now: Int64, limits: Limits) -> [Action] {
+        let (until, isPastAll) = now.addingReportingOverflow(limits.distrustTime)
+        distrustedUntil = isPastAll ? .max : until
+        return discardIdle()
+    }
+
     /// Looks for idle connections that are too old or broken.
     mutating func swept(now: Int64, fitness: (Int) -> Fitness) -> [Action] {
         var actions: [Action] = []
@@ -227,6 +239,7 @@ struct OriginPoolStateMachine {
     private mutating func offer(
         _ connection: Int, isFresh: Bool, now: Int64, until: Int64, limits: Limits, fitness: (Int, Int) -> Fitness
     ) -> [Action] {
+        if !isFresh, now < distrustedUntil { return [.close(connection)] + begin(limits) }
         for (index, waiter) in waiters.enumerated() where isFresh || !waiter.freshOnly {
             switch fitness(connection, waiter.request) {
             case .fit:

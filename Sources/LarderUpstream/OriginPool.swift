@@ -25,6 +25,8 @@ final class OriginPool {
     private var requests: UInt64 = 0
     private var failures: UInt64 = 0
     private var lastError: String?
+    /// Whether a connection that was looked at had something to say unasked.
+    private var hasHeardUnasked = false
 
     init(origin: Origin, loop: EventLoop, dialer: UpstreamDialer, settings: UpstreamSettings) {
         self.origin = origin
@@ -67,7 +69,7 @@ final class OriginPool {
         let number = machine.reused(now: now, fitness: { self.fitness($0, request) }, closing: &useless)
         if !useless.isEmpty { perform(useless) }
         guard let number, let connection = connections[number] else { return nil }
-        connection.stream.onPeerClosed = nil
+        connection.stream.unwatch()
         return ConnectionLease(connection: connection, pool: self, abort: request.abort)
     }
 
@@ -109,8 +111,29 @@ final class OriginPool {
     }
 
     func ended(_ connection: UpstreamConnection) {
+        hasHeardUnasked = hasHeardUnasked || connection.hasSpokenUnasked
         connections[connection.number] = nil
         perform(machine.ended(connection.number, limits: limits))
+    }
+
+    /// Notes that the origin has said something that answers nothing. What it says next on a connection that it has
+    /// been asked something on might answer nothing either, so each request gets a connection of its own for a while.
+    private func distrust() {
+        hasHeardUnasked = false
+        lastError = "\(origin) sent a response that answers no request; for now, each request gets its own connection"
+        failures += 1
+        perform(machine.distrusted(now: now, limits: limits))
+    }
+
+    /// Has an idle connection looked at as soon as something happens on it, which mostly is its end.
+    private func watch(_ connection: UpstreamConnection) {
+        // What TLS has received for itself is taken in first.
+        let isWatched =
+            connection.isClean
+            && connection.stream.watch { [unowned self, unowned connection] hasInput in
+                if hasInput { watch(connection) }
+            }
+        if !isWatched { perform(machine.idleEnded(connection.number)) }
     }
 
     /// Closes idle connections that have waited too long, or that are not clean any more.
@@ -129,6 +152,7 @@ final class OriginPool {
     // MARK: Carrying out
 
     private func perform(_ actions: [OriginPoolStateMachine.Action]) {
+        defer { if hasHeardUnasked { distrust() } }
         for action in actions {
             switch action {
             case .lease(let connection, let request): lease(connection, to: request)
@@ -142,16 +166,18 @@ final class OriginPool {
             case .fail: break  // The dialer's error is told by who knows it.
             case .park(let connection):
                 guard let connection = connections[connection] else { break }
-                connection.stream.onPeerClosed = connection.onIdleEnd
+                watch(connection)
             case .close(let connection):
-                connections.removeValue(forKey: connection)?.stream.close()
+                guard let connection = connections.removeValue(forKey: connection) else { break }
+                hasHeardUnasked = hasHeardUnasked || connection.hasSpokenUnasked
+                connection.stream.close()
             }
         }
     }
 
     private func lease(_ number: Int, to request: Int) {
         guard let connection = connections[number], let abort = waiting[request]?.request.abort else { return }
-        connection.stream.onPeerClosed = nil
+        connection.stream.unwatch()
         answer(request, .success(ConnectionLease(connection: connection, pool: self, abort: abort)))
     }
 
@@ -166,14 +192,9 @@ final class OriginPool {
                 let connection = UpstreamConnection(
                     number: nextNumber(), stream: stream, origin: origin, parent: rules.parent, tls: settings.tls,
                     scratch: dialer.scratch, limits: settings.parseLimits)
-                let number = connection.number
-                connection.onIdleEnd = { [weak self] in
-                    guard let self else { return }
-                    perform(machine.idleEnded(number))
-                }
-                connections[number] = connection
+                connections[connection.number] = connection
                 perform(
-                    machine.connected(number, for: request, now: now, limits: limits, fitness: fitness))
+                    machine.connected(connection.number, for: request, now: now, limits: limits, fitness: fitness))
             } catch {
                 let actions = machine.connectFailed(for: request, limits: limits)
                 if actions.contains(.fail(request)) { answer(request, .failure(error)) } else { noteFailure(error) }
@@ -188,9 +209,8 @@ final class OriginPool {
     }
 
     private func fitness(_ number: Int, _ request: UpstreamRequest) -> OriginPoolStateMachine.Fitness {
-        guard let connection = connections[number], connection.isClean, connection.tls === settings.tls else {
-            return .broken
-        }
+        guard let connection = connections[number], connection.tls === settings.tls else { return .broken }
+        guard connection.isClean(thoroughly: connection.exchanges > 0) else { return .broken }
         let isAllowed =
             request.parent != nil
             ? origin.allowsLiteral(request.allowsAddress) : request.allowsAddress(connection.stream.peerAddress)

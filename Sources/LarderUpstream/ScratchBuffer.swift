@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import LarderHTTP
 import LarderIO
 
@@ -7,7 +8,7 @@ import LarderIO
 /// waits again, the buffer is another's. Confined to its loop.
 final class ScratchBuffer {
     static let size = 64 << 10
-    private(set) var memory = ScratchBuffer.allocate()
+    private(set) var memory = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
 
     deinit { memory.deallocate() }
 
@@ -26,13 +27,17 @@ final class ScratchBuffer {
 
     /// The first `count` octets as a chunk. When they are most of the buffer it becomes the chunk, and a new one is
     /// made; otherwise they are copied, so that no chunk keeps much more memory than it has content.
-    func take(_ count: Int) -> ContentChunk {
+    ///
+    /// - Throws: `.outOfMemory`.
+    func take(_ count: Int) throws(IOError) -> ContentChunk {
         guard count > ScratchBuffer.size / 2, let base = memory.baseAddress else {
             return ContentChunk(copying: UnsafeRawBufferPointer(rebasing: memory[..<count]))
         }
-        memory = ScratchBuffer.allocate()
+        // Not by Swift, which ends the process where there is no memory; whoever frees it need not know.
+        guard let fresh = malloc(ScratchBuffer.size) else {
+            throw IOError(errno: ENOMEM, operation: "make room for a response")
+        }
+        memory = UnsafeMutableRawBufferPointer(start: fresh, count: ScratchBuffer.size)
         return ContentChunk(adopting: base, count: count)
     }
-
-    private static func allocate() -> UnsafeMutableRawBufferPointer { .allocate(byteCount: size, alignment: 16) }
 }

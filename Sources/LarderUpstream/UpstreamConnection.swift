@@ -20,13 +20,16 @@ final class UpstreamConnection {
     private let limits: ParseLimits
     private var received = ReceiveBuffer()
     private var output: [UInt8] = []
-    /// What the pool does when the peer closes it while it is idle.
-    var onIdleEnd: (() -> Void)?
     /// Requests it has carried.
     private(set) var exchanges = 0
     /// Whether anything has come since the last request was begun.
     private(set) var hasAnswered = false
     private var isSpoiled = false
+    /// Whether it has been found to say something that answers nothing. It cannot be told what the next thing it says
+    /// would answer.
+    private(set) var hasSpokenUnasked = false
+    /// Whether what comes next may answer nothing, and is to be looked at for that.
+    private var mayBeMistaken = false
 
     init(
         number: Int, stream: ByteStream, origin: Origin, parent: ParentAddress?, tls: TLSClientContext,
@@ -43,13 +46,30 @@ final class UpstreamConnection {
 
     /// Whether another request may be sent: the peer has neither closed nor said anything unasked. Costs a system
     /// call only when the kernel has reported something.
-    var isClean: Bool {
-        guard !isSpoiled, stream.isOpen, !stream.isPeerClosed, received.isEmpty else { return false }
-        do throws(IOError) {
-            return try stream.tryRead(into: scratch.memory) == nil
-        } catch {
+    var isClean: Bool { isClean(thoroughly: false) }
+
+    /// - Parameter thoroughly: whether the kernel is asked all the same, because a request is about to be sent.
+    func isClean(thoroughly: Bool) -> Bool {
+        guard !isSpoiled, stream.isOpen else { return false }
+        guard received.isEmpty else {
+            hasSpokenUnasked = true
             return false
         }
+        if thoroughly { stream.lookAgain() }
+        do throws(IOError) {
+            guard let count = try stream.tryRead(into: scratch.memory) else { return !stream.isPeerClosed }
+            let octets = UnsafeRawBufferPointer(rebasing: scratch.memory[..<count])
+            if count > 0, !Self.isFarewell(octets) { hasSpokenUnasked = true }
+        } catch {
+            // It is broken, which is no news from an origin.
+        }
+        return false
+    }
+
+    /// Whether what came unasked says that the peer has waited for long enough (RFC 9110 §15.5.9), as many servers do
+    /// when they close an idle connection.
+    private static func isFarewell(_ octets: UnsafeRawBufferPointer) -> Bool {
+        octets.starts(with: "HTTP/1.1 408 ".utf8) || octets.starts(with: "HTTP/1.0 408 ".utf8)
     }
 
     /// Whether something has come that was not looked at.
@@ -72,6 +92,7 @@ final class UpstreamConnection {
             if let authorization = forwarder.authorization { head.fields[.proxyAuthorization] = authorization }
         }
         MessageWriter.append(head, framing: request.content.framing, to: &output)
+        mayBeMistaken = exchanges > 1 && request.isReplayable
         guard case .octets(let content) = request.content else { return try await stream.write(output) }
         let start = ContentChunk(output)
         try await stream.write(start.bytes, content.bytes)
@@ -118,6 +139,7 @@ final class UpstreamConnection {
         while true {
             let input = try await receive()
             guard input.count > 0 else { throw IOError(.connectionReset, operation: "read a response head") }
+            try checkIsAnswer()
             if partial.isEmpty, case .complete(let consumed) = try parser.parse(input, into: &head) {
                 received.keep(UnsafeRawBufferPointer(rebasing: input[consumed...]))
                 return head
@@ -144,7 +166,7 @@ final class UpstreamConnection {
             }
             if decoder.isPlain(for: input.count) {
                 _ = try decoder.decode(input) { _ in }
-                return scratch.take(input.count)
+                return try scratch.take(input.count)
             }
             let (chunk, consumed) = try decoder.decodeChunk(input)
             received.keep(UnsafeRawBufferPointer(rebasing: input[consumed...]))
@@ -174,5 +196,17 @@ final class UpstreamConnection {
         let input = try await scratch.receive(from: stream)
         if input.count > 0 { hasAnswered = true }
         return input
+    }
+
+    /// A response that was sent before the request arrived is another's, or nobody's. A request with content may be
+    /// answered early, and one that cannot be sent again has no better answer.
+    ///
+    /// - Throws: an error after which the request is sent again, on a connection of its own.
+    private func checkIsAnswer() throws(UpstreamError) {
+        guard mayBeMistaken else { return }
+        mayBeMistaken = false
+        guard stream.hasUnconfirmedOutput else { return }
+        hasSpokenUnasked = true
+        throw .answeredTooEarly(origin)
     }
 }

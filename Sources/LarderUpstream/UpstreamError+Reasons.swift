@@ -58,6 +58,13 @@ extension UpstreamError {
             advice: "Clients on this machine may; others need a service whose base URL has the address, or https.")
     }
 
+    /// A response came on a connection used before while the request was still on its way.
+    static func answeredTooEarly(_ origin: Origin) -> UpstreamError {
+        UpstreamError(
+            .protocolError, "\(origin) sent a response before it had the request.",
+            advice: "Report it to the origin's owner.", mayRetry: true)
+    }
+
     /// A failure while the request was sent or the response read.
     static func reading(
         _ error: IOError, from origin: Origin, isHeadComplete: Bool, hasAnswered: Bool

@@ -53,6 +53,7 @@ struct OriginPoolStateMachineTests {
             return result
         }
         mutating func idleEnded(_ connection: Int) -> [Action] { checked(machine.idleEnded(connection)) }
+        mutating func distrusted(now: Int64) -> [Action] { checked(machine.distrusted(now: now, limits: limits)) }
         mutating func drained() -> [Action] { checked(machine.drained()) }
         mutating func swept(now: Int64) -> [Action] {
             let broken = broken
@@ -337,5 +338,26 @@ struct SystemlessNumbers: RandomNumberGenerator {
     mutating func next() -> UInt64 {
         state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
         return state >> 33
+    }
+
+    @Test func `an origin that is not trusted gets no second request on a connection, up to a time`() {
+        var pool = Pool()
+        pool.limits.distrustTime = 100
+        #expect(pool.request(1) == [.connect(for: 1)])
+        #expect(pool.connected(101, for: 1) == [.lease(101, to: 1)])
+        #expect(pool.request(2) == [.connect(for: 2)])
+        #expect(pool.connected(102, for: 2) == [.lease(102, to: 2)])
+        #expect(pool.request(3) == [.wait(3)])
+        #expect(pool.released(101, now: 10) == [.lease(101, to: 3)])
+        #expect(pool.released(102, now: 10) == [.park(102)])
+        #expect(pool.distrusted(now: 20) == [.close(102)])
+        #expect(pool.request(4, now: 30) == [.connect(for: 4)])
+        #expect(pool.request(5, now: 30) == [.wait(5)])
+        // Who waits gets a new connection.
+        #expect(pool.released(101, now: 40) == [.close(101), .connect(for: 5)])
+        #expect(pool.connected(103, for: 4, now: 50) == [.lease(103, to: 4)])
+        #expect(pool.released(103, now: 119) == [.close(103)])
+        #expect(pool.connected(104, for: 5, now: 119) == [.lease(104, to: 5)])
+        #expect(pool.released(104, now: 120) == [.park(104)])
     }
 }

@@ -62,6 +62,90 @@ struct PoolTests {
         }
     }
 
+    /// A request of its own connection, answered.
+    private func exchangeOnNew(_ test: Fixture, _ method: Method = .get) async throws -> FarEnd {
+        let answer = test.send(try .to("/", method))
+        let origin = try await test.accept()
+        _ = try await origin.head()
+        try await origin.send(Self.ok)
+        #expect(try await answer.take().get().text() == "ok")
+        return origin
+    }
+
+    @Test(arguments: [false, true])
+    func `an origin that speaks unasked gets one request on each connection for a while`(isAtOnce: Bool) async throws {
+        try await Fixture.run { test in
+            let poison = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"
+            let answer = test.send(try .to())
+            let origin = try await test.accept()
+            _ = try await origin.head()
+            try await origin.send(isAtOnce ? Self.ok + poison : Self.ok)
+            #expect(try await answer.take().get().text() == "ok")
+            if !isAtOnce { try await origin.send(poison) }
+            // Nobody has to ask for the connection for this to be noticed.
+            #expect(await origin.isClosed())
+            #expect(test.statistics?.idle == 0)
+            #expect(test.statistics?.lastError?.contains("answers no request") == true)
+            for _ in 0..<3 {
+                let fresh = try await exchangeOnNew(test)
+                #expect(await fresh.isClosed())
+            }
+            #expect(test.dials.count == 4)
+            test.time.advance(by: .seconds(301))
+            let trusted = try await exchangeOnNew(test)
+            let again = test.send(try .to("/2"))
+            _ = try await trusted.head()
+            try await trusted.send(Self.ok)
+            #expect(try await again.take().get().text() == "ok")
+            #expect(test.dials.count == 5)
+        }
+    }
+
+    @Test func `a server that says goodbye to an idle connection is as good as before`() async throws {
+        try await Fixture.run { test in
+            let origin = try await exchangeOnNew(test)
+            try await origin.send("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n")
+            #expect(await origin.isClosed())
+            let other = try await exchangeOnNew(test)
+            let again = test.send(try .to("/2"))
+            _ = try await other.head()
+            try await other.send(Self.ok)
+            #expect(try await again.take().get().text() == "ok")
+            #expect(test.dials.count == 2)
+        }
+    }
+
+    @Test func `what an origin sent before it had the request does not answer it`() async throws {
+        try await Fixture.run { test in
+            let origin = try await exchangeOnNew(test)
+            let answer = test.send(try .to("/2"))
+            // The request is in the origin's kernel at most: nobody has read it.
+            try await origin.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison")
+            let fresh = try await test.accept()
+            #expect(try await fresh.head().hasPrefix("GET /2"))
+            try await fresh.send(Self.ok)
+            #expect(try await answer.take().get().text() == "ok")
+            // Nor is that connection used again.
+            #expect(await fresh.isClosed())
+            _ = try await exchangeOnNew(test)
+            #expect(test.dials.count == 3)
+        }
+    }
+
+    @Test func `what came since the kernel was asked last is noticed before a request is sent`() async throws {
+        try await Fixture.run { test in
+            let origin = try await exchangeOnNew(test)
+            // No turn of the loop between what the origin says and the request.
+            try await origin.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison")
+            let answer = test.send(try .to("/2", .post))
+            let fresh = try await test.accept()
+            _ = try await fresh.head()
+            try await fresh.send(Self.ok)
+            #expect(try await answer.take().get().text() == "ok")
+            #expect(test.dials.count == 2)
+        }
+    }
+
     @Test func `idle connections are closed when their time is up`() async throws {
         try await Fixture.run { test in
             let answer = test.send(try .to())

@@ -19,6 +19,10 @@ void larder_name_thread(const char *name);
 /* struct ucred and SO_PEERCRED are GNU extensions. Answers 0 and the peer's user id of a Unix socket, or -1. */
 int larder_peer_user(int fd, uid_t *user);
 
+/* ioctl takes arguments of any kind, which Swift cannot pass. Answers how many octets written to a TCP socket its peer
+   has not acknowledged (TIOCOUTQ, tcp(7)); 0 also if that cannot be told. */
+int larder_unconfirmed(int fd);
+
 /* pipe2 is a GNU extension. Answers -1 with errno like pipe; both ends are closed on exec. */
 int larder_pipe(int ends[2]);
 

@@ -38,6 +38,8 @@ package struct IOError: Error, Sendable, Equatable {
         package static let overloaded = Code("overloaded")
         /// Two tasks wanted the same of one stream, a fault of Larder's own: the second gets this, the first goes on.
         package static let contended = Code("contended")
+        /// The system has no memory left for what a peer sent.
+        package static let outOfMemory = Code("outOfMemory")
         /// Everything else; `errno` and `detail` say more.
         package static let other = Code("other")
     }
@@ -72,6 +74,7 @@ package struct IOError: Error, Sendable, Equatable {
         case EADDRINUSE: .addressInUse
         case EACCES, EPERM: .permissionDenied
         case EBADF: .closed
+        case ENOMEM, ENOBUFS: .outOfMemory
         default: .other
         }
     }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import CLibevent
 import Glibc
 
 extension ByteStream {
@@ -74,6 +75,13 @@ extension ByteStream {
         isReadable = false
         return false
     }
+
+    /// Has the next read ask the kernel, whatever it has reported so far: what came in this turn is not reported yet.
+    package func lookAgain() { isReadable = true }
+
+    /// Whether the peer's system has not told yet that it has everything that was written. What comes from a peer then
+    /// was sent before it could have read that: each segment carries the acknowledgement of all that had arrived.
+    package var hasUnconfirmedOutput: Bool { isOpen && larder_unconfirmed(descriptor) > 0 }
 
     /// Closes the stream so that the peer surely gets to read what was written last.
     ///

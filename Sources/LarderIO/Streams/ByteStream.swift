@@ -211,6 +211,9 @@ package final class ByteStream {
         return true
     }
 
+    /// Takes back `watch`, for a stream that is to be read again.
+    package func unwatch() { watcher = nil }
+
     /// Ends the wait for input. False if nobody waited for it.
     @discardableResult
     private func inputChanged(_ end: WaitEnd) -> Bool {

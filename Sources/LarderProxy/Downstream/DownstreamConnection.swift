@@ -124,7 +124,7 @@ final class DownstreamConnection {
                 if !buffer.isEmpty { continue }
             }
             do throws(IOError) {
-                let count = try await stream.read(into: buffer.writable(minimum: 4096))
+                let count = try await stream.read(into: try buffer.writable(minimum: 4096))
                 if count == 0 { return false }
                 buffer.wrote(count)
             } catch {
@@ -185,7 +185,8 @@ final class DownstreamConnection {
             return true
         case .ended: return false
         case .octets(let octets):
-            buffer.append(octets)
+            // Without memory the connection ends; the task that goes on finds that.
+            do throws(IOError) { try buffer.append(octets) } catch { stream.reset() }
             return false
         case .answered(let isLast, let rest):
             wasActive = true
@@ -226,7 +227,9 @@ final class DownstreamConnection {
         var left = 256 << 10
         while left > 0 {
             buffer.consume(buffer.count)
-            guard let count = try? await stream.read(into: buffer.writable(minimum: 4096)), count > 0 else { return }
+            guard let room = try? buffer.writable(minimum: 4096), let count = try? await stream.read(into: room),
+                count > 0
+            else { return }
             left -= count
         }
     }

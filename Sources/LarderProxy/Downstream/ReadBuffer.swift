@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
+import LarderIO
+
 /// Octets that were received and not yet consumed, in memory that is lent by the loop's pool while there are any.
 ///
 /// Confined to its connection's loop.
@@ -23,8 +26,10 @@ final class ReadBuffer {
     var count: Int { end - start }
 
     /// Room for at least `minimum` octets behind what is readable.
-    func writable(minimum: Int) -> UnsafeMutableRawBufferPointer {
-        reserve(minimum)
+    ///
+    /// - Throws: `.outOfMemory`; the buffer is as before.
+    func writable(minimum: Int) throws(IOError) -> UnsafeMutableRawBufferPointer {
+        try reserve(minimum)
         // Holds: `reserve` has taken memory.
         return UnsafeMutableRawBufferPointer(rebasing: memory![end...])
     }
@@ -32,9 +37,9 @@ final class ReadBuffer {
     func wrote(_ count: Int) { end += count }
 
     /// Puts octets that were read elsewhere behind what is readable.
-    func append(_ octets: UnsafeRawBufferPointer) {
+    func append(_ octets: UnsafeRawBufferPointer) throws(IOError) {
         guard !octets.isEmpty else { return }
-        writable(minimum: octets.count).copyMemory(from: octets)
+        try writable(minimum: octets.count).copyMemory(from: octets)
         wrote(octets.count)
     }
 
@@ -59,16 +64,16 @@ final class ReadBuffer {
         end = 0
     }
 
-    private func reserve(_ minimum: Int) {
+    private func reserve(_ minimum: Int) throws(IOError) {
         guard let current = memory else {
-            memory = pool.take(atLeast: minimum)
+            memory = try pool.take(atLeast: minimum)
             return
         }
         if current.count - end >= minimum { return }
         if current.count - count >= minimum {
             current.copyMemory(from: readable)
         } else {
-            let larger = pool.take(atLeast: max(current.count * 2, count + minimum))
+            let larger = try pool.take(atLeast: max(current.count * 2, count + minimum))
             larger.copyMemory(from: readable)
             pool.giveBack(current)
             memory = larger
@@ -79,19 +84,33 @@ final class ReadBuffer {
 }
 
 /// Read buffers of one loop that nobody uses at the moment.
+///
+/// Peers decide how many there are. Where the system has no memory for another, whoever wants it gets an error, and one
+/// connection ends: Swift's own allocation would end the process.
 final class BufferPool {
     /// What one receive may bring: the size of all pooled buffers.
     static let size = 16 << 10
     private var free: [UnsafeMutableRawBufferPointer] = []
+    private let allocate: (Int) -> UnsafeMutableRawPointer?
 
-    deinit { free.forEach { $0.deallocate() } }
+    /// - Parameter allocate: like `malloc`, for tests.
+    init(allocate: @escaping (Int) -> UnsafeMutableRawPointer? = { malloc($0) }) { self.allocate = allocate }
 
-    func take(atLeast minimum: Int) -> UnsafeMutableRawBufferPointer {
+    deinit { free.forEach { Glibc.free($0.baseAddress) } }
+
+    /// - Throws: `.outOfMemory`.
+    func take(atLeast minimum: Int) throws(IOError) -> UnsafeMutableRawBufferPointer {
         if minimum <= BufferPool.size, let buffer = free.popLast() { return buffer }
-        return .allocate(byteCount: max(minimum, BufferPool.size), alignment: 16)
+        let count = max(minimum, BufferPool.size)
+        guard let base = allocate(count) else { throw IOError(errno: ENOMEM, operation: "make room for input") }
+        return UnsafeMutableRawBufferPointer(start: base, count: count)
     }
 
     func giveBack(_ buffer: UnsafeMutableRawBufferPointer) {
-        if buffer.count == BufferPool.size, free.count < 64 { free.append(buffer) } else { buffer.deallocate() }
+        if buffer.count == BufferPool.size, free.count < 64 {
+            free.append(buffer)
+        } else {
+            Glibc.free(buffer.baseAddress)
+        }
     }
 }

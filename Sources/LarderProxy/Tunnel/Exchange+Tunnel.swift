@@ -55,7 +55,7 @@ extension Exchange {
     func relayTunnel(to upstream: ByteStream, early: [UInt8]) async {
         let relay = TunnelRelay(
             client: stream, upstream: upstream, idle: context.configuration.settings.timeouts.tunnelIdle,
-            counters: context.counters)
+            counters: context.counters, buffers: context.buffers)
         var sent = Array(connection.buffer.readable)
         connection.buffer.consume(sent.count)
         swap(&sent, &relay.clientEarly)
@@ -72,16 +72,19 @@ final class TunnelRelay {
     private let upstream: ByteStream
     private let idle: Duration
     private let counters: LoopCounters
+    private let buffers: BufferPool
+    private static let bufferSize = 64 << 10
     var clientEarly: [UInt8] = []
     var upstreamEarly: [UInt8] = []
     private var running = 2
     private var whenDone: UnsafeContinuation<Void, Never>?
 
-    init(client: ByteStream, upstream: ByteStream, idle: Duration, counters: LoopCounters) {
+    init(client: ByteStream, upstream: ByteStream, idle: Duration, counters: LoopCounters, buffers: BufferPool) {
         self.client = client
         self.upstream = upstream
         self.idle = idle
         self.counters = counters
+        self.buffers = buffers
     }
 
     func run(on loop: EventLoop) async {
@@ -103,9 +106,9 @@ final class TunnelRelay {
 
     /// Passes one direction on until its end, which is passed on too; a broken side breaks the other.
     private func pass(_ early: [UInt8], from source: ByteStream, to target: ByteStream) async {
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
-        defer { buffer.deallocate() }
         do {
+            let buffer = try buffers.take(atLeast: TunnelRelay.bufferSize)
+            defer { buffers.giveBack(buffer) }
             if !early.isEmpty { try await target.write(early) }
             while true {
                 // Movement in either direction keeps both alive.
