@@ -18,6 +18,7 @@ let package = Package(
         .executable(name: "larder", targets: ["LarderProgram"]),
         .library(name: "Larder", targets: ["Larder"]),
         .library(name: "LarderStores", targets: ["LarderStores"]),
+        .library(name: "LarderTesting", targets: ["LarderTesting"]),
         .library(name: "LarderDaemon", targets: ["LarderDaemon"]),
     ],
     dependencies: [
@@ -74,7 +75,7 @@ let package = Package(
         .target(
             name: "Larder",
             dependencies: [
-                "LarderHTTP", "LarderRules", "LarderIO",
+                "LarderHTTP", "LarderRules", "LarderIO", "LarderUpstream",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -86,7 +87,7 @@ let package = Package(
         .target(
             name: "LarderUpstream",
             dependencies: [
-                "Larder", "LarderHTTP", "LarderIO", "LarderRules",
+                "LarderHTTP", "LarderIO", "LarderRules",
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: swiftSettings),
@@ -126,11 +127,13 @@ let package = Package(
             dependencies: ["Larder", "LarderProxy", "LarderCLI", "LarderTransformers"],
             swiftSettings: swiftSettings),
 
+        .target(name: "LarderTesting", dependencies: ["Larder", "LarderIO"], swiftSettings: swiftSettings),
+        .target(name: "LarderPeers", dependencies: ["LarderIO", "COpenSSL"], swiftSettings: swiftSettings),
         .target(
-            name: "LarderTesting",
+            name: "LarderScenarios",
             dependencies: [
-                "LarderAdmin", "LarderProxy", "LarderStores", "LarderUpstream", "Larder", "LarderHTTP", "LarderRules",
-                "LarderIO", "COpenSSL",
+                "LarderTesting", "LarderPeers", "LarderAdmin", "LarderProxy", "LarderStores", "LarderUpstream", "Larder",
+                "LarderHTTP", "LarderRules", "LarderIO",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: swiftSettings),
@@ -143,11 +146,13 @@ let package = Package(
                 .product(name: "RawStructuredFieldValues", package: "swift-http-structured-headers"),
             ],
             swiftSettings: swiftSettings),
-        .testTarget(name: "LarderIOTests", dependencies: ["LarderIO", "LarderTesting"], swiftSettings: swiftSettings),
+        .testTarget(
+            name: "LarderIOTests", dependencies: ["LarderIO", "LarderTesting", "LarderPeers"],
+            swiftSettings: swiftSettings),
         .testTarget(
             name: "LarderTests",
             dependencies: [
-                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderTesting",
+                "Larder", "LarderUpstream", "LarderHTTP", "LarderRules", "LarderIO", "LarderTesting", "LarderPeers",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: swiftSettings),
@@ -155,22 +160,25 @@ let package = Package(
             name: "LarderTransformersTests",
             dependencies: [
                 "LarderTransformers", "LarderCodings", "LarderCLI", "LarderProxy", "Larder", "LarderHTTP", "LarderIO",
-                "LarderTesting",
+                "LarderTesting", "LarderScenarios",
             ],
             swiftSettings: swiftSettings),
         .testTarget(
             name: "LarderStoresTests",
-            dependencies: ["LarderStores", "Larder", "LarderHTTP", "LarderIO", "CSQLite", "LarderTesting"],
+            dependencies: [
+                "LarderStores", "Larder", "LarderHTTP", "LarderIO", "CSQLite", "LarderTesting", "LarderPeers",
+            ],
             swiftSettings: swiftSettings),
         .testTarget(
             name: "LarderUpstreamTests",
-            dependencies: ["LarderUpstream", "Larder", "LarderHTTP", "LarderIO", "LarderRules", "LarderTesting"],
+            dependencies: ["LarderUpstream", "LarderHTTP", "LarderIO", "LarderRules", "LarderTesting", "LarderPeers"],
             swiftSettings: swiftSettings),
         .testTarget(
             name: "LarderProxyTests",
             dependencies: [
                 "LarderProxy", "LarderAdmin", "LarderStores", "LarderUpstream", "Larder", "LarderHTTP", "LarderRules",
-                "LarderIO", "LarderCodings", "LarderTesting", .product(name: "Logging", package: "swift-log"),
+                "LarderIO", "LarderCodings", "LarderTesting", "LarderScenarios",
+                .product(name: "Logging", package: "swift-log"),
             ],
             exclude: ["Admin/Golden"],
             swiftSettings: swiftSettings),
@@ -178,6 +186,7 @@ let package = Package(
             name: "LarderCLITests",
             dependencies: [
                 "LarderCLI", "LarderProxy", "LarderTransformers", "Larder", "LarderHTTP", "LarderTesting",
+                "LarderScenarios",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: swiftSettings),

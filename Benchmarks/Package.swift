@@ -15,6 +15,7 @@ let settings: [SwiftSetting] = [
 let package = Package(
     name: "larder-benchmarks",
     dependencies: [
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-http-structured-headers", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
@@ -39,9 +40,13 @@ let package = Package(
             swiftSettings: settings),
         .target(name: "LarderIO", dependencies: ["CLibevent", "COpenSSL"], swiftSettings: settings),
         .target(
+            name: "LarderUpstream",
+            dependencies: ["LarderHTTP", "LarderIO", .product(name: "DequeModule", package: "swift-collections")],
+            swiftSettings: settings),
+        .target(
             name: "Larder",
             dependencies: [
-                "LarderHTTP", "LarderRules", "LarderIO",
+                "LarderHTTP", "LarderRules", "LarderIO", "LarderUpstream",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -50,9 +55,10 @@ let package = Package(
             name: "LarderStores",
             dependencies: ["Larder", "LarderHTTP", "LarderIO", "CSQLite", "COpenSSL"],
             swiftSettings: settings),
+        .target(name: "CAllocations"),
         .executableTarget(
             name: "LarderBenchmarks",
-            dependencies: ["Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderStores"],
+            dependencies: ["CAllocations", "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderStores"],
             swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

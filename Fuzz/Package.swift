@@ -41,7 +41,7 @@ let package = Package(
         .target(
             name: "Larder",
             dependencies: [
-                "LarderHTTP", "LarderRules", "LarderIO",
+                "LarderHTTP", "LarderRules", "LarderIO", "LarderUpstream",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -49,7 +49,7 @@ let package = Package(
         .target(
             name: "LarderUpstream",
             dependencies: [
-                "Larder", "LarderHTTP", "LarderIO", .product(name: "DequeModule", package: "swift-collections"),
+                "LarderHTTP", "LarderIO", .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: settings),
         .target(

@@ -49,6 +49,7 @@ package struct Program: AsyncParsableCommand {
             Terminal.writeError("larder: \(suggestion)")
             Glibc.exit(ExitCode.validationFailure.rawValue)
         }
+        JQWorker.announce()
         do {
             switch try parseAsRoot() {
             case let serve as Serve: try await serve.run(declaring: services)

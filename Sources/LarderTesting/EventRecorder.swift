@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Larder
+public import Larder
 import LarderIO
 
 /// An observer that writes down what it is told, one line an event: its name, and `loading` if a load was going on.
-package final class EventRecorder: ResourceObserver {
+public final class EventRecorder: ResourceObserver {
     private struct State {
         var events: [String] = []
         var states: [ResourceState] = []
@@ -13,44 +13,54 @@ package final class EventRecorder: ResourceObserver {
 
     private let state = Lock(State())
 
-    package init() {}
+    /// Makes a recorder that has been told nothing.
+    public init() {}
 
-    package var events: [String] { state.withLock { $0.events } }
-    package var states: [ResourceState] { state.withLock { $0.states } }
-    package var progress: [Double] { state.withLock { $0.progress } }
-    package var stops: Int { state.withLock { $0.stops } }
+    /// The events, as `newData(network)` or `requested loading`.
+    public var events: [String] { state.withLock { $0.events } }
+    /// The state after each of them.
+    public var states: [ResourceState] { state.withLock { $0.states } }
+    /// The progress that was reported.
+    public var progress: [Double] { state.withLock { $0.progress } }
+    /// How often it was told that it stopped observing.
+    public var stops: Int { state.withLock { $0.stops } }
 
     /// Forgets what was written down.
-    package func reset() { state.withLock { $0 = State() } }
+    public func reset() { state.withLock { $0 = State() } }
 
-    package func resourceChanged(_ resource: Resource, _ event: ResourceEvent, _ state: ResourceState) {
+    public func resourceChanged(_ resource: Resource, _ event: ResourceEvent, _ state: ResourceState) {
         self.state.withLock {
             $0.events.append("\(event)" + (state.isLoading ? " loading" : ""))
             $0.states.append(state)
         }
     }
 
-    package func resourceRequestProgress(for resource: Resource, progress: Double) {
+    public func resourceRequestProgress(for resource: Resource, progress: Double) {
         state.withLock { $0.progress.append(progress) }
     }
 
-    package func stoppedObserving(_ resource: Resource) { state.withLock { $0.stops += 1 } }
+    public func stoppedObserving(_ resource: Resource) { state.withLock { $0.stops += 1 } }
 }
 
 /// Values that any thread may add to.
-package final class Recorder<Value: Sendable>: Sendable {
+public final class Recorder<Value: Sendable>: Sendable {
     private let state = Lock<[Value]>([])
 
-    package init() {}
+    /// Makes an empty recorder.
+    public init() {}
 
-    package var values: [Value] { state.withLock { $0 } }
-    package var count: Int { values.count }
-    package func add(_ value: Value) { state.withLock { $0.append(value) } }
-    package func callAsFunction(_ value: Value) { add(value) }
+    /// The values in the order they came.
+    public var values: [Value] { state.withLock { $0 } }
+    /// How many there are.
+    public var count: Int { values.count }
+    /// Adds a value.
+    public func add(_ value: Value) { state.withLock { $0.append(value) } }
+    /// Adds a value, so that a recorder can be called like a function.
+    public func callAsFunction(_ value: Value) { add(value) }
 }
 
 /// A cache in memory that writes down what is done with it.
-package final class RecordingCache<Content: Sendable>: EntityCache {
+public final class RecordingCache<Content: Sendable>: EntityCache {
     private struct State {
         var entities: [String: Entity<Content>] = [:]
         var log: [String] = []
@@ -63,35 +73,37 @@ package final class RecordingCache<Content: Sendable>: EntityCache {
     private let makeKey: @Sendable (CacheSubject) -> String?
 
     /// Keys are the path of the URL unless said otherwise.
-    package init(key: @escaping @Sendable (CacheSubject) -> String? = { $0.url.pathAndQuery }) { makeKey = key }
+    public init(key: @escaping @Sendable (CacheSubject) -> String? = { $0.url.pathAndQuery }) { makeKey = key }
 
-    package var log: [String] { state.withLock { $0.log } }
-    package subscript(key: String) -> Entity<Content>? {
+    /// What was done, as `read /path`.
+    public var log: [String] { state.withLock { $0.log } }
+    /// What is kept under a key.
+    public subscript(key: String) -> Entity<Content>? {
         get { state.withLock { $0.entities[key] } }
         set { state.withLock { $0.entities[key] = newValue } }
     }
 
     /// Has every operation fail from now on.
-    package func breakDown() { state.withLock { $0.isBroken = true } }
+    public func breakDown() { state.withLock { $0.isBroken = true } }
 
-    package func key(for subject: CacheSubject) -> String? { makeKey(subject) }
+    public func key(for subject: CacheSubject) -> String? { makeKey(subject) }
 
-    package func readEntity(for key: String) throws -> Entity<Content>? {
+    public func readEntity(for key: String) throws -> Entity<Content>? {
         try perform("read \(key)") { $0[key] }
     }
 
-    package func writeEntity(_ entity: Entity<Content>, for key: String) throws {
+    public func writeEntity(_ entity: Entity<Content>, for key: String) throws {
         try perform("write \(key)") { $0[key] = entity }
     }
 
-    package func updateEntity(for key: String, timestamp: Timestamp, fields: Fields?) throws {
+    public func updateEntity(for key: String, timestamp: Timestamp, fields: Fields?) throws {
         try perform("update \(key)") { entities in
             entities[key]?.timestamp = timestamp
             if let fields { entities[key]?.fields = fields }
         }
     }
 
-    package func removeEntity(for key: String) throws {
+    public func removeEntity(for key: String) throws {
         try perform("remove \(key)") { $0[key] = nil }
     }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Larder
+public import Larder
 import LarderIO
 
 /// The model's clock, moved by hand: what was scheduled is done, in order, while time is made to pass.
-package final class ManualClock: ModelClock {
+public final class ManualClock: ModelClock {
     private struct Scheduled {
         let id: UInt64
         let due: Timestamp
@@ -19,14 +19,14 @@ package final class ManualClock: ModelClock {
     private let state: Lock<State>
 
     /// Starts at a number of seconds since the Unix epoch.
-    package init(seconds: Int64 = 1_000) { state = Lock(State(now: Timestamp(seconds: seconds))) }
+    public init(seconds: Int64 = 1_000) { state = Lock(State(now: Timestamp(seconds: seconds))) }
 
-    package var now: Timestamp { state.withLock { $0.now } }
+    public var now: Timestamp { state.withLock { $0.now } }
 
     /// How much waits to be done.
-    package var scheduledCount: Int { state.withLock { $0.scheduled.count } }
+    public var scheduledCount: Int { state.withLock { $0.scheduled.count } }
 
-    package func schedule(after delay: Duration, _ action: @escaping @Sendable () -> Void) -> ScheduledAction {
+    public func schedule(after delay: Duration, _ action: @escaping @Sendable () -> Void) -> ScheduledAction {
         let id = state.withLock { state in
             state.lastID += 1
             state.scheduled.append(Scheduled(id: state.lastID, due: state.now + delay, action: action))
@@ -36,14 +36,14 @@ package final class ManualClock: ModelClock {
     }
 
     /// Lets time pass. What becomes due, also by what is done meanwhile, is done at its time.
-    package func advance(by duration: Duration) {
+    public func advance(by duration: Duration) {
         let end = now + duration
         while let next = takeNext(before: end) { next() }
         state.withLock { $0.now = end }
     }
 
     /// Puts the clock to another time without anything becoming due.
-    package func set(seconds: Int64) { state.withLock { $0.now = Timestamp(seconds: seconds) } }
+    public func set(seconds: Int64) { state.withLock { $0.now = Timestamp(seconds: seconds) } }
 
     private func takeNext(before end: Timestamp) -> (@Sendable () -> Void)? {
         state.withLock { state in

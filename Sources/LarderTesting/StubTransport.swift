@@ -1,27 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Larder
+public import Larder
 import LarderIO
 
 /// What a stubbed origin answers.
-package struct StubReply: Sendable {
-    package var status: Status
-    package var fields: Fields
-    package var body: [UInt8]
-    package var error: (any Error)?
+public struct StubReply: Sendable {
+    /// The status.
+    public var status: Status
+    /// The fields.
+    public var fields: Fields
+    /// The content.
+    public var body: [UInt8]
+    /// What the transport throws instead, if anything.
+    public var error: (any Error)?
 
-    package init(_ status: Status = 200, _ fields: Fields = Fields(), body: String = "") {
+    /// A response with text as its content; the content type is what `fields` say, if they say any.
+    public init(_ status: Status = 200, _ fields: Fields = Fields(), body: String = "") {
         self.status = status
         self.fields = fields
         self.body = Array(body.utf8)
     }
 
-    package init(_ status: Status = 200, _ fields: Fields = Fields(), octets: [UInt8]) {
+    /// A response with octets as its content.
+    public init(_ status: Status = 200, _ fields: Fields = Fields(), octets: [UInt8]) {
         self.init(status, fields)
         body = octets
     }
 
+    /// Plain text in UTF-8, unless `fields` say otherwise.
+    public static func text(_ body: String, status: Status = 200, _ fields: Fields = Fields()) -> StubReply {
+        var fields = fields
+        if !fields.contains(.contentType) { fields[.contentType] = "text/plain; charset=utf-8" }
+        return StubReply(status, fields, body: body)
+    }
+
+    /// JSON, as it is written.
+    public static func json(_ body: String, status: Status = 200) -> StubReply {
+        StubReply(status, [.contentType: "application/json"], body: body)
+    }
+
     /// The connection fails.
-    package static func failure(_ error: any Error) -> StubReply {
+    public static func failure(_ error: any Error) -> StubReply {
         var reply = StubReply()
         reply.error = error
         return reply
@@ -34,14 +52,14 @@ package struct StubReply: Sendable {
 }
 
 /// A request that nothing was said about: always a mistake of the test.
-package struct Unstubbed: Error, CustomStringConvertible {
+public struct Unstubbed: Error, CustomStringConvertible {
     package let request: String
-    package var description: String { "no reply was scripted for \(request)" }
+    public var description: String { "no reply was scripted for \(request)" }
 }
 
 /// A transport that answers from a script. A script's last reply is given again and again; requests can be held
 /// until the test lets them go.
-package final class StubTransport: UpstreamTransport {
+public final class StubTransport: UpstreamTransport {
     private struct Key: Hashable {
         let method: Method
         let url: String
@@ -55,24 +73,30 @@ package final class StubTransport: UpstreamTransport {
 
     private let state = Lock(State())
 
-    package init() {}
+    /// Makes a transport for which nothing is scripted.
+    public init() {}
 
-    /// Scripts the replies to requests for a URL.
-    package func reply(_ method: Method = .get, _ url: String, _ replies: StubReply...) {
+    /// Scripts the replies to requests for a URL, one after the other. Without any it is as if none had been scripted.
+    public func reply(_ method: Method, _ url: String, _ replies: StubReply...) {
         state.withLock { $0.scripts[Key(method: method, url: url)] = replies }
     }
 
-    /// Has the next request for a URL that is not held already wait.
-    package func hold(_ method: Method = .get, _ url: String) -> HeldRequest {
+    /// Scripts the replies to GET.
+    public func reply(_ url: String, _ replies: StubReply...) {
+        state.withLock { $0.scripts[Key(method: .get, url: url)] = replies }
+    }
+
+    /// Has the next request for a URL that is not held already wait, until what is returned lets it go.
+    public func hold(_ method: Method = .get, _ url: String) -> HeldRequest {
         let held = HeldRequest()
         state.withLock { $0.holds[Key(method: method, url: url), default: []].append(held) }
         return held
     }
 
     /// What was sent, in order.
-    package var sent: [OutgoingRequest] { state.withLock { $0.sent } }
+    public var sent: [OutgoingRequest] { state.withLock { $0.sent } }
 
-    package func send(_ request: OutgoingRequest, progress: TransferProgress) async throws -> IncomingResponse {
+    public func send(_ request: OutgoingRequest, progress: TransferProgress) async throws -> IncomingResponse {
         let key = Key(method: request.method, url: request.url.string)
         let (held, reply) = state.withLock { state -> (HeldRequest?, StubReply?) in
             state.sent.append(request)
@@ -91,7 +115,7 @@ package final class StubTransport: UpstreamTransport {
 }
 
 /// A request that waits for the test.
-package final class HeldRequest: Sendable {
+public final class HeldRequest: Sendable {
     private struct State {
         var reply: StubReply?
         var isCancelled = false
@@ -104,7 +128,7 @@ package final class HeldRequest: Sendable {
     private let state = Lock(State())
 
     /// Lets the request go with this reply.
-    package func release(_ reply: StubReply = StubReply()) {
+    public func release(_ reply: StubReply = StubReply()) {
         let sender = state.withLock { state in
             state.reply = reply
             defer { state.sender = nil }
@@ -114,7 +138,7 @@ package final class HeldRequest: Sendable {
     }
 
     /// Waits until the request has been sent.
-    package func sent() async {
+    public func sent() async {
         await withCheckedContinuation { continuation in
             let isSent = state.withLock { state in
                 if state.progress == nil { state.watchers.append(continuation) }
@@ -125,7 +149,7 @@ package final class HeldRequest: Sendable {
     }
 
     /// Waits until the request has been given up.
-    package func cancelled() async {
+    public func cancelled() async {
         await withCheckedContinuation { continuation in
             let isCancelled = state.withLock { state in
                 if !state.isCancelled { state.cancelWatchers.append(continuation) }
@@ -136,7 +160,7 @@ package final class HeldRequest: Sendable {
     }
 
     /// Says how far the transfer is.
-    package func progress(_ change: (inout TransferProgress.Counters) -> Void) {
+    public func progress(_ change: (inout TransferProgress.Counters) -> Void) {
         state.withLock { $0.progress }?.update(change)
     }
 

@@ -132,15 +132,15 @@ private final class Worker: @unchecked Sendable {
         }
     }
 
-    /// The program `larder`, which is this one or, where this is another program of the same build, beside it.
+    /// This program, whatever it is called and wherever it has been moved to, if it can be a worker; else the program
+    /// `larder` beside it, for other programs of the same build.
     private static let executable: Result<String, IOError> = {
+        if JQWorker.isAnnounced { return .success("/proc/self/exe") }
         var buffer = [CChar](repeating: 0, count: 4_097)
         let count = readlink("/proc/self/exe", &buffer, buffer.count - 1)
         guard count > 0 else { return .failure(IOError(errno: errno, operation: "find the program larder")) }
         let path = String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
         let name = path[(path.lastIndex(of: "/") ?? path.startIndex)...].dropFirst()
-        // An upgrade may have replaced the file: its old name is then marked, and the link still leads to it.
-        if name == "larder" || name == "larder (deleted)" { return .success("/proc/self/exe") }
         return .success(path.dropLast(name.count) + "larder")
     }()
 }

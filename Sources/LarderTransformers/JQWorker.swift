@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
+import Synchronization
 
 /// The process that runs one jq program for the daemon: `larder jq-worker`.
 ///
@@ -9,6 +10,13 @@ import Glibc
 package enum JQWorker {
     /// The argument that makes `larder` a worker. The seconds that a value may take, and the octets of memory, follow.
     package static let argument = "jq-worker"
+
+    private static let isPossibleHere = Atomic(false)
+
+    /// Says that this program becomes a worker when it is started with `argument`: then it is the one that is started.
+    package static func announce() { isPossibleHere.store(true, ordering: .relaxed) }
+
+    static var isAnnounced: Bool { isPossibleHere.load(ordering: .relaxed) }
 
     /// Does the work of a worker; what is returned is its exit status.
     package static func run(_ arguments: [String]) -> Int32 {

@@ -42,19 +42,6 @@ struct Fixture {
     }
 }
 
-extension StubReply {
-    /// Plain text in UTF-8.
-    static func text(_ body: String, status: Status = 200, _ fields: Fields = Fields()) -> StubReply {
-        var fields = fields
-        if !fields.contains(.contentType) { fields[.contentType] = "text/plain; charset=utf-8" }
-        return StubReply(status, fields, body: body)
-    }
-
-    static func json(_ body: String, status: Status = 200) -> StubReply {
-        StubReply(status, [.contentType: "application/json"], body: body)
-    }
-}
-
 extension Entity where Content == any Sendable {
     /// An entity of text, made up locally.
     static func text(_ text: String, _ fields: Fields = Fields(), seconds: Int64 = 1_000) -> AnyEntity {

@@ -118,8 +118,14 @@ public struct Configuration: Sendable {
     public var serving: Serving = .final
     /// Where responses may be kept.
     public var caching: Caching = .perStage
-    /// What the daemon does when a request that may have changed the resource succeeds.
-    public var afterWrite = AfterWrite()
+    /// What happens when a request that may have changed the resource succeeds. Unless this is set, a daemon declares
+    /// the resource out of date after the writes of its clients, and `Resource.request` changes nothing.
+    public var afterWrite: AfterWrite {
+        get { writtenAfterWrite ?? AfterWrite() }
+        set { writtenAfterWrite = newValue }
+    }
+    /// `afterWrite` where it was set.
+    private(set) var writtenAfterWrite: AfterWrite?
     /// Who may be given what was fetched for someone.
     public var privacy: Privacy = .shared
     /// Never ask the origin: requests fail, data that is here stays as it is.

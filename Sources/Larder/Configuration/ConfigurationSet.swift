@@ -39,12 +39,15 @@ package final class FrozenConfiguration: Sendable {
     package let entries: [String]
     /// What clients get of a response depends on this; 0 when they get what the origin sent.
     package let fingerprint: UInt64
+    /// Whether there is something odd about the pipeline.
+    let hasProblems: Bool
 
     init(_ configuration: Configuration, version: UInt64, entries: [String]) {
         self.configuration = configuration
         self.version = version
         self.entries = entries
         fingerprint = configuration.fingerprint
+        hasProblems = !configuration.pipeline.problems.isEmpty || !configuration.pipeline.unusedStages.isEmpty
     }
 }
 

@@ -70,7 +70,8 @@ struct MediaTypeText: Sendable, Equatable {
 /// A pattern for media types, such as `text/*` or `application/*+json`.
 ///
 /// A star stands for one or more characters other than `/` and `+`. Type and subtype are compared as a whole and
-/// without case; parameters do not count.
+/// without case; parameters do not count. A star does not stand for `text/event-stream`, whose content is for whoever
+/// reads it as it comes and may have no end: only its own name does.
 public struct ContentTypePattern: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
     /// The pattern as written.
     public let text: String
@@ -84,8 +85,9 @@ public struct ContentTypePattern: Sendable, Hashable, ExpressibleByStringLiteral
     /// Whether a `Content-Type` value is of a type the pattern stands for.
     public func matches(_ contentType: String) -> Bool {
         guard let media = MediaTypeText(contentType) else { return false }
-        return ContentTypePattern.matches(
-            Array(text.lowercased().utf8)[...], Array("\(media.type)/\(media.subtype)".utf8)[...])
+        let essence = "\(media.type)/\(media.subtype)"
+        if essence == "text/event-stream" { return text.lowercased() == essence }
+        return ContentTypePattern.matches(Array(text.lowercased().utf8)[...], Array(essence.utf8)[...])
     }
 
     private static func matches(_ pattern: ArraySlice<UInt8>, _ text: ArraySlice<UInt8>) -> Bool {

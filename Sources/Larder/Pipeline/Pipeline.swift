@@ -8,6 +8,8 @@ public struct Pipeline: Sendable {
     /// The stages that run, in their order. Others do nothing and keep nothing.
     public private(set) var order: [PipelineStageKey] = Pipeline.defaultOrder
     private var stages: [PipelineStageKey: PipelineStage] = [:]
+    /// What was asked of this pipeline and could not be done. Services say it in their logs.
+    public private(set) var problems: [PipelineError] = []
 
     /// The order of stages unless another one is set.
     public static let defaultOrder: [PipelineStageKey] = [.rawData, .decoding, .parsing, .model, .cleanup]
@@ -15,10 +17,14 @@ public struct Pipeline: Sendable {
     /// Makes a pipeline with empty stages.
     public init() {}
 
-    /// Changes which stages run in which order. Stages keep what they hold.
+    /// Changes which stages run in which order. Stages keep what they hold. An order that names a stage twice changes
+    /// nothing, and is among the problems from then on.
     public mutating func setOrder(_ order: [PipelineStageKey]) throws(PipelineError) {
         var seen: Set<PipelineStageKey> = []
-        for key in order where !seen.insert(key).inserted { throw .duplicateStage(key) }
+        for key in order where !seen.insert(key).inserted {
+            if !problems.contains(.duplicateStage(key)) { problems.append(.duplicateStage(key)) }
+            throw .duplicateStage(key)
+        }
         self.order = order
     }
 

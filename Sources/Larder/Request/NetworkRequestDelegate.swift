@@ -19,6 +19,8 @@ struct Landing: Sendable {
     var confirmedVersion: UInt64?
     /// What was there already turned out to be fresh.
     var isConfirmedByCache = false
+    /// The origin, or the request, says that nothing of it may be kept (RFC 9111 §5.2).
+    var isUnstorable = false
 }
 
 /// A request that goes out through the service's transport and comes back through the pipeline.
@@ -79,6 +81,16 @@ final class NetworkRequestDelegate: RequestDelegate {
 
     var finalMethod: Method { outgoing.method }
     var decorators: [RequestDecorator] { configuration.decorators }
+    /// What happens to the resource afterwards, if anything was said about it and the request may change it.
+    var afterWrite: Configuration.AfterWrite? { outgoing.method.isSafe ? nil : configuration.writtenAfterWrite }
+
+    /// What is sent, as data of the resource: what the pipeline makes of it.
+    func sentEntity() -> AnyEntity? {
+        guard let body = outgoing.body else { return nil }
+        var entity = AnyEntity(content: body as any Sendable, timestamp: resource.service.clock.now)
+        entity.fields[.contentType] = outgoing.fields[first: .contentType]
+        return try? run.process(.success(entity)).response.get()
+    }
     var requestDescription: String { "\(outgoing.method) \(outgoing.url)" }
     var progressReportingInterval: Duration { configuration.progressReportingInterval }
 
@@ -152,7 +164,7 @@ final class NetworkRequestDelegate: RequestDelegate {
             }
             let confirmed = basis.entity.freshened(by: message.response, requestTime: requestTime, at: clock.now)
             var info = ResponseInfo(.success(confirmed), isNew: false)
-            info.landing = landing()
+            info.landing = landing(message.response)
             info.landing?.confirmedVersion = basis.version
             return info
         }
@@ -163,7 +175,7 @@ final class NetworkRequestDelegate: RequestDelegate {
             : .success(entity)
         let outcome = await run.process(raw, within: configuration.transformTimeout, clock: clock)
         var info = ResponseInfo(outcome.response.mapError(complete))
-        info.landing = landing()
+        info.landing = landing(message.response)
         info.landing?.outputs = outcome.outputs
         if case .failure(let error) = outcome.response {
             resource.service.log(.pipeline, "\(requestDescription): \(error)")
@@ -180,8 +192,13 @@ final class NetworkRequestDelegate: RequestDelegate {
             timestamp: now, requestTime: requestTime, responseTime: now)
     }
 
-    private func landing() -> Landing {
-        Landing(resource: ObjectIdentifier(resource), method: outgoing.method, epoch: epoch, entries: run.entries)
+    private func landing(_ response: ResponseHead) -> Landing {
+        var landing = Landing(
+            resource: ObjectIdentifier(resource), method: outgoing.method, epoch: epoch, entries: run.entries)
+        landing.isUnstorable =
+            CacheControl.Response(response.fields).flags.contains(.noStore)
+            || CacheControl.Request(outgoing.fields).noStore
+        return landing
     }
 
     private func failure(_ cause: any Error, status: Status? = nil, entity: AnyEntity? = nil) -> ResponseInfo {

@@ -49,6 +49,8 @@ public struct RequestError: Error, Sendable {
     /// Whether the same request may well succeed later: no response, or 408, 429, 502, 503, 504.
     public var isTransient: Bool {
         if isCancellation { return false }
+        // What had come of the response has a status, too.
+        if let cause = cause as? TransportError { return cause.isTransient }
         guard let status else { return !(cause is any PermanentFailure) }
         return [408, 429, 502, 503, 504].contains(status.rawValue)
     }
@@ -69,9 +71,40 @@ extension RequestError: TypedContentAccessors {
 }
 
 extension RequestError: CustomStringConvertible {
+    /// All there is to know, in one line: what was asked for, the status, the message, where in the pipeline it went
+    /// wrong, why, and how the content begins.
     public var description: String {
         let subject = [method?.token, url?.string].compactMap(\.self).joined(separator: " ")
-        return [subject, status.map { "\($0)" } ?? "", userMessage].filter { !$0.isEmpty }.joined(separator: ": ")
+        var parts = [subject, status.map { "\($0)" } ?? "", userMessage].filter { !$0.isEmpty }.joined(separator: ": ")
+        if let stage { parts += "; at stage \(stage)" + (transformer.map { ", by \($0)" } ?? "") }
+        let reason = cause.map { String(describing: $0) }
+        if let reason, reason != userMessage { parts += "; because: \(reason.prefix(500))" }
+        return parts + contentBeginning
+    }
+
+    /// The first characters of the content, if it is text of some kind.
+    private var contentBeginning: String {
+        guard let octets = entity?.octets, !octets.isEmpty,
+            let text = String(validating: octets.prefix(240).dropPartialCharacter(), as: UTF8.self)
+        else { return "" }
+        let shown = text.prefix(200)
+        let isCut = octets.count > shown.utf8.count
+        return "; the content\(isCut ? " begins with" : ":") \(String(shown).debugDescription)"
+    }
+}
+
+extension ArraySlice<UInt8> {
+    /// Without the octets of a UTF-8 character at the end whose others were cut off.
+    fileprivate func dropPartialCharacter() -> ArraySlice<UInt8> {
+        var kept = self
+        var continuations = 0
+        while let last = kept.last, last & 0xC0 == 0x80, continuations < 3 {
+            kept = kept.dropLast()
+            continuations += 1
+        }
+        guard let lead = kept.last, lead >= 0xC0 else { return self }
+        let length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2
+        return continuations + 1 == length ? self : kept.dropLast()
     }
 }
 
@@ -82,9 +115,16 @@ protocol PermanentFailure: Error {}
 public struct InvalidURL: PermanentFailure, CustomStringConvertible {
     /// What should have been a URL.
     public let url: String
+    /// Why there is none, if that is known.
+    public let detail: String?
     /// Makes the error.
-    public init(url: String) { self.url = url }
-    public var description: String { "'\(url)' is not an absolute http or https URL" }
+    public init(url: String, detail: String? = nil) {
+        self.url = url
+        self.detail = detail
+    }
+    public var description: String {
+        "'\(url)' is not an absolute http or https URL" + (detail.map { ": \($0)" } ?? "")
+    }
 }
 
 /// Text that cannot be written in the encoding asked for.

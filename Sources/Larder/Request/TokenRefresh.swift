@@ -2,25 +2,74 @@
 import LarderHTTP
 import LarderIO
 
-/// One request at a time for something that many want: while it runs, everybody gets the same one.
+/// One request at a time for something that many want: while it runs, everybody who asks waits for the same one.
 public final class SingleFlight: Sendable {
-    private let running = Lock<Request?>(nil)
+    fileprivate struct Flight: Sendable {
+        let request: Request
+        /// Those who wait for it.
+        var seats: Int
+    }
+
+    private let flight = Lock<Flight?>(nil)
 
     /// Makes a flight that nobody is on.
     public init() {}
 
-    /// The request that is running, or a new one that does what `make` makes. It is started.
+    /// A request that comes to what the running one comes to, or a new one that does what `make` makes. It is started.
+    ///
+    /// Cancelling it gives up waiting, for whoever has this request only; when everybody has, the work is cancelled.
     public func request(_ make: @escaping @Sendable () -> Request) -> Request {
         // Made without side effects first, so that of two threads only one has `make` called.
         let own = Request.prepare(using: DeferredDelegate(make))
-        let request = running.withLock { running -> Request in
-            if let running, running.state != .completed { return running }
-            running = own
+        let shared = flight.withLock { flight -> Request in
+            if let running = flight, running.seats > 0, running.request.state != .completed {
+                flight?.seats += 1
+                return running.request
+            }
+            flight = Flight(request: own, seats: 1)
             return own
         }
-        if request === own { own.onCompletion { _ in self.running.withLock { if $0 === own { $0 = nil } } } }
-        return request.start()
+        if shared === own { own.onCompletion { _ in self.ended(own) } }
+        return Request.prepare(using: SeatDelegate(shared, on: self, make)).start()
     }
+
+    private func ended(_ request: Request) { flight.withLock { if $0?.request === request { $0 = nil } } }
+
+    /// Somebody waits no longer.
+    fileprivate func leave(_ request: Request) {
+        let isLast = flight.withLock { flight in
+            guard flight?.request === request else { return false }
+            flight?.seats -= 1
+            guard flight?.seats == 0 else { return false }
+            flight = nil
+            return true
+        }
+        if isLast { request.cancel() }
+    }
+}
+
+/// One of those who wait for a shared request.
+private final class SeatDelegate: RequestDelegate {
+    private let shared: Request
+    private let flight: SingleFlight
+    private let make: @Sendable () -> Request
+
+    init(_ shared: Request, on flight: SingleFlight, _ make: @escaping @Sendable () -> Request) {
+        self.shared = shared
+        self.flight = flight
+        self.make = make
+    }
+
+    func startUnderlyingOperation(_ completion: RequestCompletion) {
+        shared.onCompletion { completion.complete($0) }
+        shared.start()
+    }
+
+    func cancelUnderlyingOperation() { flight.leave(shared) }
+
+    func repeated() -> any RequestDelegate { DeferredDelegate(make) }
+
+    func computeProgress() -> Double { shared.currentProgress }
 }
 
 /// A request that is made when it is started.
@@ -126,7 +175,7 @@ public final class TokenRefresh: Sendable {
 
 /// The response to a request for a token has none in it.
 public struct TokenMissing: Error, CustomStringConvertible {
-    /// Makes a flight that nobody is on.
+    /// Makes the error.
     public init() {}
     public var description: String { "the response holds no token" }
 }

@@ -134,6 +134,8 @@ struct ObserverList: Sendable {
 
     private mutating func add(_ owner: Owner, at position: Int, keeping observer: (any ResourceObserver)?) {
         guard var entry = entries[position] else { return }
+        // One of those that are gone may have been where the new one is now.
+        entry.owners.removeAll { !$0.isAlive() }
         if !entry.owners.contains(where: { $0.id == owner.id }) { entry.owners.append(owner) }
         // Somebody else owns it now, so it must be kept.
         if let observer { entry.observer.strong = observer }
@@ -159,6 +161,9 @@ struct ObserverList: Sendable {
         let id = ObjectIdentifier(owner)
         return removeUnowned { $0.id == id }
     }
+
+    /// Whether an owner of an observer has ceased to exist.
+    var hasOrphans: Bool { entries.contains { $0?.owners.contains { !$0.isAlive() } == true } }
 
     /// Removes observers all of whose owners have ceased to exist, and returns those that still do themselves.
     mutating func removeOrphans() -> [any ResourceObserver] { removeUnowned { !$0.isAlive() } }

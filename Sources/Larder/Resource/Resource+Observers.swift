@@ -50,6 +50,12 @@ extension Resource {
         return ObservationToken { [weak self] in if let self, let id { self.removeObserver(id) } }
     }
 
+    /// Calls `body` with what happens until what is returned is called.
+    func observation(_ body: @escaping @Sendable (ResourceEvent, ResourceState) -> Void) -> @Sendable () -> Void {
+        let id = add(ClosureObserver { _, event, state in body(event, state) }, owner: nil)
+        return { [weak self] in if let self, let id { self.removeObserver(id) } }
+    }
+
     // MARK: Observers that iterate
 
     /// What happens, from now on, beginning with `observerAdded`; ends when the iterating task does.
@@ -108,6 +114,7 @@ extension Resource {
 
     /// Removes observers whose owners are gone.
     func removeOrphans() {
+        guard status.read({ $0.observers.hasOrphans }) else { return }
         let stopped = status.withLock { status in
             let stopped = status.observers.removeOrphans()
             updateKeepAlive(&status)

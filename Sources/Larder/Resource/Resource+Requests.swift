@@ -143,7 +143,7 @@ extension Resource {
         _ method: Method, body: RequestBody = .none, isConditional: Bool, isTracked: Bool,
         mutation: @escaping RequestMutation = { _ in }
     ) -> Request {
-        guard let target = url.target else { return preFailed(InvalidURL(url: url.string), method) }
+        guard let target = url.target else { return preFailed(InvalidURL(url: url.string, detail: service.baseURLProblem), method) }
         if case .impossible(let cause) = body.form { return preFailed(cause, method) }
         let delegate = NetworkRequestDelegate(
             self, target: target, method: method, body: body, isConditional: isConditional, mutation: mutation)
@@ -151,9 +151,25 @@ extension Resource {
         for decorate in delegate.decorators { request = decorate(self, request) }
         guard isTracked, request.state != .completed else { return request }
         let tracked = request
+        if let afterWrite = delegate.afterWrite { apply(afterWrite, of: delegate, after: tracked) }
         status.withLock { $0.allRequests.append(tracked) }
         untrackWhenDone(tracked)
         return tracked
+    }
+
+    /// Has what is to happen after a write happen. One that did not end may have been carried out all the same.
+    private func apply(_ afterWrite: Configuration.AfterWrite, of delegate: NetworkRequestDelegate, after write: Request)
+    {
+        write.onCompletion { info in
+            switch info.response {
+            case .success(let entity):
+                self.applyAfterWrite(afterWrite, sent: delegate.sentEntity(), response: entity)
+            case .failure(let error) where error.status?.isError != true && error.cause as? InvalidURL == nil:
+                self.applyAfterWrite(
+                    Configuration.AfterWrite(afterWrite.action == .none ? .none : .invalidate, also: afterWrite.also))
+            case .failure: break
+            }
+        }
     }
 
     private func preFailed(_ cause: any Error, _ method: Method) -> Request {
@@ -191,6 +207,10 @@ extension Resource {
             guard let action = transition.action, let landing = info.landing, landing.method == .get,
                 landing.resource == ObjectIdentifier(self), landing.epoch == status.machine.epoch
             else { return transition }
+            guard !landing.isUnstorable else {
+                for entry in landing.entries { service.cacheWork.remove(entry, log: service.log) }
+                return transition
+            }
             switch action {
             case .store: store(landing.outputs)
             case .touchStored:

@@ -152,6 +152,7 @@ public final class Resource: Sendable {
         let current = service.configurationSet
         if let known = status.read({ $0.frozen[method] }), known.version == current.version { return known }
         let frozen = current.configuration(for: url, method: method)
+        if frozen.hasProblems { service.reportProblems(of: frozen.configuration, for: url) }
         service.log(.configuration, "\(method) \(url): \(frozen.entries.joined(separator: "; "))")
         // A resource nothing else happens to keeps nothing: the set remembers what it computed.
         if status.isMade { status.withLock { $0.frozen[method] = frozen } }

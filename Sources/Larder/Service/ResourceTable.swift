@@ -19,6 +19,8 @@ final class ResourceTable: Sendable {
     private struct State {
         var slots: [Key: Slot] = [:]
         var limit = 2_048
+        /// How many there may be before the next flush: where most are in use, one for each new one would take long.
+        var threshold = 2_048
     }
 
     private let state = Lock(State())
@@ -28,6 +30,7 @@ final class ResourceTable: Sendable {
         set {
             let isOver = state.withLock { state in
                 state.limit = newValue
+                state.threshold = newValue
                 return state.slots.count > newValue
             }
             if isOver { flush() }
@@ -37,7 +40,7 @@ final class ResourceTable: Sendable {
     /// The resource for a key, made if there is none.
     func resource(for key: Key, make: () -> Resource) -> Resource {
         if let known = known(key) { return known }
-        if state.withLock({ $0.slots.count >= $0.limit }) { flush() }
+        if state.withLock({ $0.slots.count >= $0.threshold }) { flush() }
         let made = make()
         return state.withLock { state in
             // Another thread may have been faster.
@@ -62,9 +65,14 @@ final class ResourceTable: Sendable {
 
     /// Lets go of what nobody else holds.
     func flush() {
+        // Observers whose owners are gone hold their resource until somebody looks.
+        for resource in all { resource.removeOrphans() }
         // The last references may go here, so it happens outside the lock.
         _ = takeStrongReferences()
-        state.withLock { state in state.slots = state.slots.filter { $0.value.strong != nil || $0.value.weak != nil } }
+        state.withLock { state in
+            state.slots = state.slots.filter { $0.value.strong != nil || $0.value.weak != nil }
+            state.threshold = max(state.limit, state.slots.count * 2)
+        }
     }
 
     private func takeStrongReferences() -> [Resource] {

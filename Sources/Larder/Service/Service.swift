@@ -23,14 +23,22 @@ public final class Service: Sendable {
     private let table = ResourceTable()
     private let configurations: Lock<ConfigurationSet>
     private let version = Atomic<UInt64>(1)
+    /// Why there is no base URL though one was given.
+    let baseURLProblem: String?
+    /// What has been said about the configuration, each once.
+    private let saidProblems = Lock<Set<String>>([])
     /// What stands for a URL that is nil, until the next flush.
     private let nowhere = Lock<Resource?>(nil)
 
-    /// Makes a service. A base URL that is invalid counts as none. `standardTransformers` are put into the pipeline
-    /// of every resource, before any other configuration.
+    /// Makes a service. Without a transport of its own it uses `OriginTransport.shared`.
+    ///
+    /// A base URL that is no absolute http or https URL counts as none: the log says so at once, and every request for a
+    /// path says so again. `standardTransformers` are put into the pipeline of every resource, before any other
+    /// configuration.
     public init(
         _ name: String = "service", baseURL: String? = nil,
-        standardTransformers: [StandardTransformer] = [.json, .text, .image], transport: any UpstreamTransport,
+        standardTransformers: [StandardTransformer] = [.json, .text, .image],
+        transport: any UpstreamTransport = OriginTransport.shared,
         defaults: Configuration = Configuration(), clock: any ModelClock = SystemModelClock(),
         log: ModelLog = ModelLog()
     ) {
@@ -43,6 +51,22 @@ public final class Service: Sendable {
             ConfigurationEntry(description: "standard transformer \(transformer.name)") { $0.pipeline.add(transformer) }
         }
         configurations = Lock(ConfigurationSet(version: 1, entries: entries, defaults: defaults))
+        baseURLProblem =
+            baseURL != nil && self.baseURL == nil
+            ? "the base URL of the service '\(name)', '\(baseURL ?? "")', is none; write it as https://api.example.com"
+            : nil
+        if let baseURLProblem { log.problem(baseURLProblem) }
+    }
+
+    /// Says what is odd about the configuration of a resource, once.
+    func reportProblems(of configuration: Configuration, for url: ResourceURL) {
+        var problems = configuration.pipeline.problems.map(\.description)
+        problems += configuration.pipeline.unusedStages.map {
+            "the stage '\($0)' holds transformers or a cache and is not in the order of the pipeline"
+        }
+        for problem in problems where saidProblems.withLock({ $0.insert(problem).inserted }) {
+            log.problem("\(name): \(problem) (first seen for \(url))")
+        }
     }
 
     /// The base URL in normal form, its path ending in a slash; nil for what is no URL.

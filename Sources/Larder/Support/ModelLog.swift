@@ -56,18 +56,24 @@ public final class ModelLog: Sendable {
 
     private let mask: Atomic<UInt16>
     private let handler: Handler
+    private let problemHandler: @Sendable (String) -> Void
 
-    /// Makes a log that hands its lines to `handler`.
+    /// Makes a log that hands its lines to `handler`. What is wrong with a program, such as a base URL that is none,
+    /// comes with the category `configuration` whether or not that is written.
     public init(categories: LogCategories = [], handler: @escaping Handler) {
         mask = Atomic(categories.rawValue)
         self.handler = handler
+        problemHandler = { handler(.configuration, $0) }
     }
 
-    /// Makes a log that writes to `logger` at debug level, the category in its metadata.
-    public convenience init(categories: LogCategories = [], logger: Logger = Logger(label: "larder")) {
-        self.init(categories: categories) { category, message in
+    /// Makes a log that writes to `logger` at debug level, the category in its metadata; what is wrong with a program is
+    /// a warning, whatever the categories.
+    public init(categories: LogCategories = [], logger: Logger = Logger(label: "larder")) {
+        mask = Atomic(categories.rawValue)
+        handler = { category, message in
             logger.debug("\(message)", metadata: ["category": "\(category.names.joined(separator: ","))"])
         }
+        problemHandler = { logger.warning("\($0)") }
     }
 
     /// What is written.
@@ -75,6 +81,9 @@ public final class ModelLog: Sendable {
         get { LogCategories(rawValue: mask.load(ordering: .relaxed)) }
         set { mask.store(newValue.rawValue, ordering: .relaxed) }
     }
+
+    /// Says what is wrong with the program that uses the library.
+    func problem(_ message: String) { problemHandler(message) }
 
     func callAsFunction(_ category: LogCategories, _ message: @autoclosure () -> String) {
         guard categories.contains(category) else { return }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 import LarderIO
+import Synchronization
 
 /// Runs what is to be told to the outside — hooks, observers — one piece after the other, in order, without a
 /// thread of its own: whoever has something to tell runs the queue until it is empty, unless somebody already is.
@@ -33,6 +34,10 @@ package final class TurnQueue: Sendable {
     }
 
     private let state = Lock(State())
+    private let lazyDelivery = AtomicLazyReference<IsolatedDelivery>()
+
+    /// For what is told on actors.
+    var delivery: IsolatedDelivery { lazyDelivery.load() ?? lazyDelivery.storeIfNil(IsolatedDelivery()) }
 
     package init() {}
 

@@ -216,6 +216,16 @@ public struct Fields: Sendable {
         lines.removeAll(keepingCapacity: true)
     }
 
+    /// The line at a position.
+    func line(at index: Int) -> FieldLine {
+        let line = lines[index]
+        let name: FieldName =
+            line.code != 0
+            ? FieldName(code: line.code)
+            : bytes.withUnsafeBytes { FieldName(token: UnsafeRawBufferPointer(rebasing: $0[line.name])) }
+        return FieldLine(name: name, value: string(line.value))
+    }
+
     // MARK: Private parts
 
     @inlinable

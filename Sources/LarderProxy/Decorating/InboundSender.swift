@@ -141,7 +141,9 @@ final class InboundSender {
         if request.abort.isAborted { throw ClientGone() }
         hasRenewed = true
         var request = request
-        current.configuration(for: uri, method: request.head.method).apply(to: &request.head.fields)
+        let configuration = current.configuration(for: uri, method: request.head.method)
+        configuration.apply(to: &request.head.fields)
+        configuration.mutate(&request.head.fields, of: request.head.method, uri)
         return request
     }
 }

@@ -32,6 +32,7 @@ struct ForwardedRequest {
         }
         if !configuration.policy.codings.isEmpty { CodedTag.restoreConditions(in: &fields) }
         configuration.apply(to: &fields)
+        configuration.mutate(&fields, of: head.method, uri)
         if let forwarded { fields[.forwarded] = forwarded }
         fields.append(.via, via)
         return RequestHead(method: head.method, target: target, fields: fields)

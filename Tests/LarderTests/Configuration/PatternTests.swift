@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Larder
+import LarderTesting
 import Testing
 
 private func isMatch(
@@ -223,6 +224,23 @@ struct OtherPatternTests {
         #expect(isMatch(url, "https://foo.bar/v1/a?x=1"))
         #expect(!isMatch(url, "https://foo.bar/v1/a"))
         #expect(!isMatch(url, "https://foo.bar/v1/a?x=2"))
+    }
+
+    @Test func `CF-05 a resource is a pattern and is not kept by being one`() {
+        let service = Service(baseURL: "https://foo.bar/v1", transport: StubTransport())
+        weak var gone: Resource?
+        do {
+            let resource = service.resource("a").withParam("x", "1")
+            gone = resource
+            service.configure(resource) { $0.expirationTime = .seconds(7) }
+            #expect(isMatch(resource, "https://foo.bar/v1/a?x=1"))
+            #expect(!isMatch(resource, "https://foo.bar/v1/a"))
+            #expect(resource.patternDescription == "https://foo.bar/v1/a?x=1")
+        }
+        service.flushUnusedResources()
+        #expect(gone == nil)
+        #expect(service.resource("a").withParam("x", "1").configuration.expirationTime == .seconds(7))
+        #expect(service.resource("a").configuration.expirationTime == .seconds(30))
     }
 
     private struct Even: ConfigurationPattern {

@@ -60,6 +60,23 @@ struct EntityCacheTests {
         #expect(late[key]?.timestamp == Timestamp(seconds: 1_000))
     }
 
+    @Test(arguments: [true, false])
+    func `EC-05 what must not be stored is not and what was stays no longer`(_ isOfResponse: Bool) async {
+        appendAtEachStage()
+        cache(at: .parsing)
+        let forbidding: Fields = isOfResponse ? [.cacheControl: "private, no-store"] : [:]
+        fixture.reply("a", StubReply(200, body: "one"), StubReply(200, forbidding, body: "two"))
+        let resource = fixture.service.resource("a")
+        _ = await resource.load().response()
+        await fixture.service.finishCacheWork()
+        #expect(cache[key]?.content == "onedecpar")
+        if !isOfResponse { fixture.service.configure { $0.fields[.cacheControl] = "no-store" } }
+        _ = await resource.load().response()
+        await fixture.service.finishCacheWork()
+        #expect(resource.text == "twodecparmodcle")
+        #expect(cache[key] == nil)
+    }
+
     @Test func `EC-04 nothing is written from the stage that fails on`() async {
         appendAtEachStage(failing: .parsing)
         let late = RecordingCache<String>()

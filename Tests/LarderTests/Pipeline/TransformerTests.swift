@@ -146,6 +146,18 @@ struct TransformerTests {
         #expect(ContentTypePattern(pattern).matches(type) == expected)
     }
 
+    @Test func `TR-09 TR-11 a stream of events is left alone unless it is named`() async {
+        let response = await load(.text("data: x\n\n", [.contentType: "text/event-stream; charset=utf-8"]))
+        #expect(response.entity?.typedContent(as: [UInt8].self) == Array("data: x\n\n".utf8))
+        let head = ResponseHead(status: 200, fields: [.contentType: "text/event-stream"])
+        let resource = fixture.service.resource("stream")
+        #expect(!resource.hasTransformers(for: head, resource.configuration))
+        #expect(ContentTypePattern("text/event-stream").matches("Text/Event-Stream"))
+        for pattern in ["text/*", "*/*", "text/event-*"] {
+            #expect(!ContentTypePattern(pattern).matches("text/event-stream"))
+        }
+    }
+
     @Test func `TR-09 a transformer can be for some content types only`() async {
         fixture.service.configure {
             $0.pipeline[.cleanup].add(

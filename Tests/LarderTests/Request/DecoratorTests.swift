@@ -281,6 +281,47 @@ struct DecoratorTests {
         #expect(refresh.token == "new")
     }
 
+    @Test func `RQ-19 RQ-17 whoever gives up waiting for a token leaves the others waiting`() async {
+        let held = fixture.transport.hold(.post, Fixture.url("token"))
+        for path in ["a", "b"] { fixture.reply(path, StubReply(401), .text("in")) }
+        let refresh = TokenRefresh(makeRequest: { $0.resource("token").request(.post) }, readToken: { $0.text })
+        decorate(refresh.decorate)
+        let loads = ["a", "b"].map { fixture.service.resource($0).load() }
+        await held.sent()
+        // Both have been refused once the second one waits as well.
+        while fixture.transport.sent.count < 3 { await Task.yield() }
+        loads[0].cancel()
+        #expect(await loads[0].response().response.isCancellation)
+        held.release(.text("t"))
+        #expect(await loads[1].response().response.entity?.text == "in")
+        #expect(refresh.token == "t")
+    }
+
+    @Test func `RQ-19 when nobody waits for a token any longer it is not asked for`() async {
+        let held = fixture.transport.hold(.post, Fixture.url("token"))
+        for path in ["a", "b"] { fixture.reply(path, StubReply(401)) }
+        let refresh = TokenRefresh(makeRequest: { $0.resource("token").request(.post) }, readToken: { $0.text })
+        decorate(refresh.decorate)
+        let loads = ["a", "b"].map { fixture.service.resource($0).load() }
+        await held.sent()
+        while fixture.transport.sent.count < 3 { await Task.yield() }
+        for load in loads { load.cancel() }
+        await held.cancelled()
+    }
+
+    @Test func `B-26 each of those that share a request can give up alone`() async {
+        let flight = SingleFlight()
+        let held = fixture.transport.hold(.get, Fixture.url("a"))
+        let requests = (0..<3).map { _ in flight.request { self.resource.load() } }
+        await held.sent()
+        requests[1].cancel()
+        held.release(.text("x"))
+        for index in [0, 2] { #expect(await requests[index].response().response.entity?.text == "x") }
+        #expect(fixture.transport.sent.count == 1)
+        fixture.reply("a", .text("y"))
+        #expect(await flight.request { self.resource.load() }.response().response.entity?.text == "y")
+    }
+
     @Test func `RQ-19 a token request that is refused itself is the failure`() async {
         fixture.reply("a", StubReply(401))
         fixture.transport.reply(.post, Fixture.url("token"), StubReply(401, body: "no such user"))

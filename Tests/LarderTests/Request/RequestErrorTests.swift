@@ -32,7 +32,33 @@ struct RequestErrorTests {
         #expect(error?.attempt == 1)
         #expect(error?.timestamp == Timestamp(seconds: 1_000))
         #expect(error?.isTransient == true)
-        #expect(error?.description == "GET https://api.example/v1/a: 503: Service unavailable")
+        #expect(
+            error?.description == "GET https://api.example/v1/a: 503: Service unavailable; the content: \"sorry\"")
+    }
+
+    @Test func `ER-01 an error prints all that is known`() async {
+        let fixture = Fixture()
+        fixture.service.configureTransformer("**", description: "the model") { (_: JSONValue, _) -> String in
+            throw Named()
+        }
+        let content = #"{"a":""# + String(repeating: "é", count: 200) + #""}"#
+        fixture.reply("a", .json(content))
+        let error = await fixture.service.resource("a").load().response().response.error
+        let shown = String(content.prefix(200)).debugDescription
+        let text = error?.description ?? ""
+        #expect(
+            text.hasPrefix(
+                "GET https://api.example/v1/a: 200: Cannot parse server response; at stage model, by the model; "
+                    + "because: the reason; the content begins with "))
+        let end = text.range(of: "begins with ").map { String(text[$0.upperBound...]) } ?? ""
+        #expect(shown.hasPrefix(end.dropLast()))
+        #expect(end.count > 100)
+    }
+
+    @Test(arguments: [[0xFF, 0x00], [], [0x89, 0x50]] as [[UInt8]])
+    func `ER-01 content that is no text is not printed`(_ octets: [UInt8]) {
+        let entity = AnyEntity(content: octets as any Sendable, timestamp: now)
+        #expect(RequestError(status: 500, entity: entity, timestamp: now).description == "500: Internal server error")
     }
 
     @Test(arguments: [

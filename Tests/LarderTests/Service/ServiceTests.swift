@@ -111,6 +111,31 @@ struct ServiceTests {
         #expect(service.resourceCount == 200)
     }
 
+    @Test(arguments: ["api.example", "", "ftp://api.example", "https://"])
+    func `SV-02 a base URL that is none is said at once and by each request`(_ base: String) async {
+        let lines = Recorder<String>()
+        let service = Service(
+            "shop", baseURL: base, transport: StubTransport(), log: ModelLog { _, line in lines(line) })
+        #expect(lines.values.count == 1)
+        #expect(lines.values.first?.contains("'shop'") == true && lines.values.first?.contains("'\(base)'") == true)
+        let error = await service.resource("a").load().response().response.error
+        #expect(error?.cause is InvalidURL)
+        #expect(error?.userMessage.contains("the base URL of the service 'shop'") == true)
+    }
+
+    @Test func `PL-03 stages that do not run and stages named twice are said once`() {
+        let lines = Recorder<String>()
+        let fixture = Fixture(log: ModelLog { _, line in lines(line) })
+        fixture.service.configure {
+            $0.pipeline[PipelineStageKey("munging")].add(ClosureTransformer("x") { $0 })
+            try? $0.pipeline.setOrder([.model, .parsing, .model])
+        }
+        for path in ["a", "b"] { _ = fixture.service.resource(path).configuration }
+        #expect(lines.values.count == 2)
+        #expect(lines.values.contains { $0.contains("'model' stands twice") })
+        #expect(lines.values.contains { $0.contains("'munging' holds transformers") })
+    }
+
     @Test func `SV-07 unused resources go when there are too many`() {
         let service = service("https://api.example")
         #expect(service.cachedResourceCountLimit == 2_048)
@@ -133,6 +158,27 @@ struct ServiceTests {
         #expect(service.resourceCount == 90)
         withExtendedLifetime(kept) { service.cachedResourceCountLimit = 80 }
         #expect(service.resourceCount == 1)
+    }
+
+    @Test func `SV-07 B-10 resources whose observers' owners are gone go as well`() {
+        let service = service("https://api.example")
+        service.cachedResourceCountLimit = 100
+        for number in 0..<3_000 {
+            let owner = EventRecorder()
+            service.resource("r\(number)").addObserver(owner: owner) { _, _ in }
+        }
+        #expect(service.resourceCount <= 101)
+        service.flushUnusedResources()
+        #expect(service.resourceCount == 0)
+    }
+
+    @Test func `SV-07 where all are in use new ones are not made slow by looking for others`() {
+        let service = service("https://api.example")
+        service.cachedResourceCountLimit = 10
+        let kept = (0..<100).map { service.resource("r\($0)") }
+        #expect(service.resourceCount == 100)
+        withExtendedLifetime(kept) { service.flushUnusedResources() }
+        #expect(service.resourceCount == 100 || service.resourceCount == 0)
     }
 
     @Test func `SV-07 a resource that was let go begins anew`() async {
@@ -259,6 +305,53 @@ struct ServiceTests {
         #expect(!item.isUpToDate)
         #expect(!list.isUpToDate)
         #expect(other.isUpToDate)
+    }
+
+    @Test(arguments: [
+        Configuration.AfterWrite.Action.none, .invalidate, .reload, .override, .promote, .wipe,
+    ])
+    func `B-29 what is to happen after a write happens after a request of the library`(
+        _ action: Configuration.AfterWrite.Action
+    ) async {
+        let fixture = Fixture()
+        let list = fixture.service.resource("widgets")
+        let item = fixture.service.resource("widgets/1")
+        fixture.reply("widgets/1", .text("loaded"))
+        fixture.transport.reply(.put, Fixture.url("widgets/1"), .text("replied"))
+        fixture.service.configure("/widgets/*") { $0.afterWrite = .init(action, also: ["/widgets"]) }
+        for resource in [item, list] { resource.overrideLocalData(with: .text("before")) }
+        await item.request(.put, text: "sent").response()
+        for load in item.loadRequests { await load.response() }
+        #expect(!list.isUpToDate)
+        switch action {
+        case .none: #expect(item.text == "before" && item.isUpToDate)
+        case .invalidate: #expect(item.text == "before" && !item.isUpToDate)
+        case .reload: #expect(item.text == "loaded" && item.isUpToDate)
+        case .override: #expect(item.text == "sent" && item.isUpToDate)
+        case .promote: #expect(item.text == "replied" && item.isUpToDate)
+        case .wipe: #expect(item.latestData == nil)
+        }
+    }
+
+    @Test func `B-29 what an error status refused has not happened and what was cut off may have`() async {
+        let fixture = Fixture()
+        fixture.service.configure { $0.afterWrite = .init(.override) }
+        let item = fixture.service.resource("a")
+        item.overrideLocalData(with: .text("before"))
+        fixture.transport.reply(.post, Fixture.url("a"), StubReply(409), .failure(Disconnected()))
+        await item.request(.post, text: "sent").response()
+        #expect(item.text == "before" && item.isUpToDate)
+        await item.request(.post, text: "sent").response()
+        #expect(item.text == "before" && !item.isUpToDate)
+    }
+
+    @Test func `RS-08 B-29 nothing happens after a write unless it was said`() async {
+        let fixture = Fixture()
+        let item = fixture.service.resource("a")
+        item.overrideLocalData(with: .text("before"))
+        fixture.transport.reply(.post, Fixture.url("a"), .text("x"))
+        await item.request(.post, text: "sent").response()
+        #expect(item.text == "before" && item.isUpToDate)
     }
 
     @Test func `B-28 what is observed and in error is loaded when the network is back`() async {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderAdmin
 package import LarderIO
+package import LarderPeers
 package import LarderProxy
+package import LarderTesting
 import Logging
 
 /// A real daemon between clients and an origin that a test scripts, with a clock that the test moves.
@@ -24,13 +26,6 @@ package final class Scenario: Sendable {
     private let settings: Lock<Settings>
     private let state: Lock<State>
 
-    /// Clients and origins of all scenarios live here.
-    private static let loop: EventLoop? = {
-        let loop = try? EventLoop(name: "scenarios")
-        try? loop?.start()
-        return loop
-    }()
-
     private init(
         origin: ScriptedOrigin, time: ManualTime, log: Recorder<String>, directory: FreshDirectory?, settings: Settings,
         daemon: Daemon, address: SocketAddress
@@ -52,7 +47,7 @@ package final class Scenario: Sendable {
         onDisk: Bool = false, _ configure: (inout Settings, ScriptedOrigin) -> Void = { _, _ in },
         _ body: (Scenario) async throws -> Void
     ) async throws {
-        guard let loop else { throw ScenarioFailure("the scenarios' loop did not start") }
+        guard let loop = Peers.loop else { throw ScenarioFailure("the scenarios' loop did not start") }
         let origin = try await ScriptedOrigin.start(on: loop)
         let directory = onDisk ? FreshDirectory() : nil
         var settings = Settings()
@@ -114,7 +109,7 @@ package final class Scenario: Sendable {
 
     /// A connection to somewhere else than the proxy.
     package func connect(to address: SocketAddress, _ name: String, isHeld: Bool = false) async throws -> Wire {
-        guard let loop = Scenario.loop else { throw ScenarioFailure("the scenarios' loop did not start") }
+        guard let loop = Peers.loop else { throw ScenarioFailure("the scenarios' loop did not start") }
         let wire = try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Wire, any Error>) in
             loop.spawn { loop in
                 do {
@@ -212,11 +207,4 @@ extension Wire {
     }
 
     package func get(_ url: String, _ lines: String...) async throws { try await get(url, lines) }
-}
-
-/// The scenario itself went wrong.
-package struct ScenarioFailure: Error, CustomStringConvertible {
-    package let description: String
-
-    package init(_ description: String) { self.description = description }
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
-import LarderIO
+package import LarderIO
 
 /// Where a test takes a connection itself, to hand it over as somebody else's.
-final class Door {
-    let address: SocketAddress
+package final class Door {
+    package let address: SocketAddress
     private let holder: PortHolder
     private let socket: ListeningSocket
 
-    init() throws {
+    package init() throws {
         holder = try PortHolder()
         socket = try holder.listen()
         address = holder.address
@@ -17,7 +17,7 @@ final class Door {
     deinit { socket.close() }
 
     /// The descriptor of the connection that has come.
-    func accept() throws -> Int32 {
+    package func accept() throws -> Int32 {
         while true {
             var waiting = pollfd(fd: socket.descriptor, events: Int16(POLLIN), revents: 0)
             let isThere = poll(&waiting, 1, 10_000) == 1

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import LarderIO
+package import LarderIO
 
 /// One end of a connection in the hands of a test: raw octets out, raw octets in, and how it ends.
 ///
@@ -20,13 +20,13 @@ package final class Wire: Sendable {
     private let loop: EventLoop
     private let stream: Confined<ByteStream>
     private let state = Lock(State())
-    let name: String
+    package let name: String
 
     /// How long a wait may last before it counts as failed.
     package static let patience = Duration.seconds(300)
 
     /// To be called on `loop`, where the stream lives.
-    init(_ stream: ByteStream, on loop: isolated EventLoop, name: String, isHeld: Bool = false) {
+    package init(_ stream: ByteStream, on loop: isolated EventLoop, name: String, isHeld: Bool = false) {
         self.loop = loop
         self.stream = Confined(stream)
         self.name = name

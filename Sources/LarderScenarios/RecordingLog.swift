@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+package import LarderTesting
 package import Logging
 
 extension Logger {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import LarderIO
+package import LarderIO
 
 /// An origin that does what the test says: each request waits until the test takes it and replies, unless a script
 /// answers it first.
@@ -27,7 +27,7 @@ package final class ScriptedOrigin: Sendable {
         self.holder = holder
     }
 
-    static func start(on loop: EventLoop) async throws -> ScriptedOrigin {
+    package static func start(on loop: EventLoop) async throws -> ScriptedOrigin {
         let holder = try PortHolder()
         let socket = try holder.listen()
         let origin = ScriptedOrigin(loop: loop, holder: holder)
@@ -88,7 +88,7 @@ package final class ScriptedOrigin: Sendable {
         await loop.perform { _ in state.withLock { $0.listener }?.value.close() }
     }
 
-    func stop() async {
+    package func stop() async {
         await refuse()
         for wire in wires { await wire.close() }
     }

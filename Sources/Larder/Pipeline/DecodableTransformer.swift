@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+public import FoundationEssentials
+
+/// JSON to a type of your own that is `Decodable`: for the stage `model`, behind the standard transformer for JSON, or
+/// anywhere in its place.
+///
+/// Content that is of the type already passes unchanged. Errors of origins are left alone.
+public struct DecodableTransformer<Model: Decodable & Sendable>: ResponseTransformer {
+    public let transformerDescription: String
+    private let makeDecoder: @Sendable () -> JSONDecoder
+
+    /// Makes a transformer. `decoder` makes what reads the JSON; it is called for each response.
+    public init(_ type: Model.Type = Model.self, decoder: @escaping @Sendable () -> JSONDecoder = { JSONDecoder() }) {
+        transformerDescription = "JSON → \(Model.self)"
+        makeDecoder = decoder
+    }
+
+    public func applies(to response: Response) -> Bool {
+        guard case .success(let entity) = response else { return false }
+        return !entity.hasNoContent
+    }
+
+    public func process(_ response: Response) -> Response {
+        guard applies(to: response), case .success(let entity) = response, !(entity.content is Model) else {
+            return response
+        }
+        func failure(_ cause: any Error, _ message: String?) -> Response {
+            .failure(
+                RequestError(
+                    status: entity.status, entity: entity, cause: cause, userMessage: message,
+                    timestamp: entity.timestamp))
+        }
+        guard let octets = entity.octets else {
+            return failure(
+                WrongInputTypeInTransformerPipeline(
+                    expected: "JSON", actual: String(describing: type(of: entity.content as Any)),
+                    transformer: transformerDescription), nil)
+        }
+        do {
+            return .success(entity.withContent(try makeDecoder().decode(Model.self, from: Data(octets)) as any Sendable))
+        } catch {
+            return failure(error, "Cannot parse server response")
+        }
+    }
+}
+
+extension ResponseTransformer {
+    /// JSON to a type of your own, as in `.decodable(User.self)`.
+    public static func decodable<Model: Decodable & Sendable>(
+        _ type: Model.Type, decoder: @escaping @Sendable () -> JSONDecoder = { JSONDecoder() }
+    ) -> Self where Self == DecodableTransformer<Model> {
+        DecodableTransformer(type, decoder: decoder)
+    }
+}
+
+extension Service {
+    /// Adds a transformer for the resources that a glob matches, in place of those at its stage or behind them: for
+    /// transformers that are no closures, such as `.decodable(User.self)`.
+    public func configureTransformer(
+        _ pattern: GlobPattern, methods: Set<Method> = transformedMethods, atStage stage: PipelineStageKey = .model,
+        action: PipelineStage.MutationAction = .replaceExisting, description: String? = nil,
+        _ transformer: some ResponseTransformer
+    ) {
+        configure(
+            pattern, methods: methods,
+            description: description ?? "\(pattern.text): \(transformer.transformerDescription)"
+        ) {
+            if action == .replaceExisting { $0.pipeline[stage].removeTransformers() }
+            $0.pipeline[stage].add(transformer)
+        }
+    }
+}

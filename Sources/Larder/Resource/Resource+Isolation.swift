@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderIO
+
+/// An observer that belongs to the main actor, as views and their models do.
+@MainActor
+public protocol MainActorObserver: AnyObject, Sendable {
+    /// Something has happened; `state` is how the resource was right after it.
+    func resourceChanged(_ resource: Resource, _ event: ResourceEvent, _ state: ResourceState)
+
+    /// A load has come further.
+    func resourceRequestProgress(for resource: Resource, progress: Double)
+
+    /// The observer will not be told anything more, unless it is added again. Not called when the observer was its own
+    /// owner and has ceased to exist.
+    func stoppedObserving(_ resource: Resource)
+}
+
+extension MainActorObserver {
+    public func resourceRequestProgress(for resource: Resource, progress: Double) {}
+    public func stoppedObserving(_ resource: Resource) {}
+}
+
+extension Resource {
+    // MARK: Observers on an actor
+
+    /// Calls `body` on an actor with what happens, in the order it happens, as long as `owner` exists and is not
+    /// removed. Call it from that actor: `isolation` is `self` in an actor, `MainActor.shared` on the main actor.
+    ///
+    /// By the time of a call more may have happened. When an actor leaves more than 4,096 calls waiting, the older half
+    /// is dropped.
+    @discardableResult
+    public func addObserver(
+        owner: AnyObject, isolation: isolated any Actor, _ body: @escaping (Resource, ResourceEvent) -> Void
+    ) -> Resource {
+        observe(owner: owner, isolation: isolation) { resource, event, _ in body(resource, event) }
+    }
+
+    /// The same, with the state that each event left.
+    @discardableResult
+    public func addObserver(
+        owner: AnyObject, isolation: isolated any Actor,
+        _ body: @escaping (Resource, ResourceEvent, ResourceState) -> Void
+    ) -> Resource {
+        observe(owner: owner, isolation: isolation, body)
+    }
+
+    private func observe(
+        owner: AnyObject, isolation: isolated any Actor,
+        _ body: @escaping (Resource, ResourceEvent, ResourceState) -> Void
+    ) -> Resource {
+        let (actor, body) = (isolation as any Actor, Confined(body))
+        let delivery = turns.delivery
+        return addObserver(
+            ClosureObserver { resource, event, state in
+                delivery.post(to: actor, isDroppable: event != .observerAdded) { _ in body.value(resource, event, state) }
+            }, owner: owner)
+    }
+
+    /// Adds an observer of the main actor that is its own owner: it is held weakly and told as long as it exists. Adding
+    /// it again changes nothing.
+    @discardableResult
+    public func addObserver(_ observer: some MainActorObserver) -> Resource {
+        addObserver(MainActorAdapter(observer, turns.delivery, isHeld: false), owner: observer)
+    }
+
+    /// Adds an observer of the main actor that is held and told as long as `owner` exists and is not removed.
+    @discardableResult
+    public func addObserver(_ observer: some MainActorObserver, owner: AnyObject) -> Resource {
+        let isHeld = owner !== (observer as AnyObject)
+        return addObserver(MainActorAdapter(observer, turns.delivery, isHeld: isHeld), owner: owner)
+    }
+}
+
+/// Takes what an observer of the main actor is to be told there.
+private struct MainActorAdapter: ResourceObserver {
+    let observerIdentity: ObserverIdentity?
+    private let delivery: IsolatedDelivery
+    private let observer: @Sendable () -> (any MainActorObserver)?
+
+    init(_ observer: some MainActorObserver, _ delivery: IsolatedDelivery, isHeld: Bool) {
+        observerIdentity = ObserverIdentity(ObjectIdentifier(observer))
+        self.delivery = delivery
+        if isHeld {
+            self.observer = { observer }
+        } else {
+            self.observer = { [weak observer] in observer }
+        }
+    }
+
+    private func tell(isDroppable: Bool, _ body: @escaping @MainActor @Sendable (any MainActorObserver) -> Void) {
+        delivery.post(to: MainActor.shared, isDroppable: isDroppable) { _ in
+            MainActor.assumeIsolated { if let observer = observer() { body(observer) } }
+        }
+    }
+
+    func resourceChanged(_ resource: Resource, _ event: ResourceEvent, _ state: ResourceState) {
+        tell(isDroppable: event != .observerAdded) { $0.resourceChanged(resource, event, state) }
+    }
+
+    func resourceRequestProgress(for resource: Resource, progress: Double) {
+        tell(isDroppable: true) { $0.resourceRequestProgress(for: resource, progress: progress) }
+    }
+
+    func stoppedObserving(_ resource: Resource) { tell(isDroppable: false) { $0.stoppedObserving(resource) } }
+}
+
+extension Resource {
+    // MARK: What is here, as it changes
+
+    /// How the resource is, from now on: at once, and after each event. Ends when the iterating task does.
+    ///
+    /// Of several states that were not taken in time only the last is given.
+    public func states() -> AsyncStream<ResourceState> { stream { $0.state } }
+
+    /// The content, from now on: what is here, if there is any, and each new one. Content of other types is left out.
+    /// Ends when the iterating task does. Of several that were not taken in time only the last is given.
+    public func contents<Content: Sendable>(of type: Content.Type = Content.self) -> AsyncStream<Content> {
+        stream { update in
+            switch update.event {
+            case .observerAdded, .newData: update.state.typedContent(as: Content.self)
+            case .requested, .requestCancelled, .notModified, .error: nil
+            }
+        }
+    }
+
+    private func stream<Element: Sendable>(
+        _ element: @escaping @Sendable (ResourceUpdate) -> Element?
+    ) -> AsyncStream<Element> {
+        AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+            let end = observation { event, state in
+                if let element = element(ResourceUpdate(event: event, state: state)) { continuation.yield(element) }
+            }
+            continuation.onTermination = { _ in end() }
+        }
+    }
+}
+
+extension TypedResource {
+    /// The content, from now on, as `Resource.contents(of:)`.
+    public func contents() -> AsyncStream<Content> { base.contents(of: Content.self) }
+}
+
+extension Request {
+    // MARK: Hooks on an actor
+
+    /// Calls `hook` on an actor when the request completes, however it does. Call it from that actor: `isolation` is
+    /// `self` in an actor, `MainActor.shared` on the main actor. The other hooks with `isolation` are alike.
+    @discardableResult
+    public func onCompletion(isolation: isolated any Actor, _ hook: @escaping (ResponseInfo) -> Void) -> Request {
+        let (actor, hook) = (isolation as any Actor, Confined(hook))
+        let delivery = chainTurns.delivery
+        return onCompletion { info in delivery.post(to: actor) { _ in hook.value(info) } }
+    }
+
+    /// Calls `hook` on an actor when the request succeeds, with new data or with what was confirmed.
+    @discardableResult
+    public func onSuccess(isolation: isolated any Actor, _ hook: @escaping (AnyEntity) -> Void) -> Request {
+        onCompletion(isolation: isolation) { if case .success(let entity) = $0.response { hook(entity) } }
+    }
+
+    /// Calls `hook` on an actor when the request succeeds with new data.
+    @discardableResult
+    public func onNewData(isolation: isolated any Actor, _ hook: @escaping (AnyEntity) -> Void) -> Request {
+        onCompletion(isolation: isolation) { if case .success(let entity) = $0.response, $0.isNew { hook(entity) } }
+    }
+
+    /// Calls `hook` on an actor when the request confirms what was there.
+    @discardableResult
+    public func onNotModified(isolation: isolated any Actor, _ hook: @escaping () -> Void) -> Request {
+        onCompletion(isolation: isolation) { if case .success = $0.response, !$0.isNew { hook() } }
+    }
+
+    /// Calls `hook` on an actor when the request fails or is cancelled.
+    @discardableResult
+    public func onFailure(isolation: isolated any Actor, _ hook: @escaping (RequestError) -> Void) -> Request {
+        onCompletion(isolation: isolation) { if case .failure(let error) = $0.response { hook(error) } }
+    }
+
+    /// Calls `hook` on an actor with growing fractions while the request runs, at last with 1.
+    @discardableResult
+    public func onProgress(isolation: isolated any Actor, _ hook: @escaping (Double) -> Void) -> Request {
+        let (actor, hook) = (isolation as any Actor, Confined(hook))
+        let delivery = chainTurns.delivery
+        return onProgress { fraction in
+            delivery.post(to: actor, isDroppable: fraction < 1) { _ in hook.value(fraction) }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+public import FoundationEssentials
+public import LarderHTTP
+
+/// To and from the types of Foundation.
+extension Timestamp {
+    /// The instant of a date, to the nanosecond where the date is that exact; what is beyond the year 2262 saturates.
+    public init(_ date: Date) {
+        let seconds = date.timeIntervalSince1970
+        let nanoseconds = (seconds * 1e9).rounded()
+        self.init(
+            nanoseconds: nanoseconds >= 9.2233720368547748e18
+                ? .max : nanoseconds <= -9.2233720368547748e18 ? .min : Int64(nanoseconds))
+    }
+
+    /// The instant as a date.
+    public var date: Date { Date(self) }
+}
+
+extension Date {
+    /// The date of an instant, as exactly as a date can be.
+    public init(_ timestamp: Timestamp) {
+        let (seconds, rest) = timestamp.nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+        self.init(timeIntervalSince1970: Double(seconds) + Double(rest) / 1e9)
+    }
+}
+
+extension TypedContentAccessors {
+    /// The content as octets: octets as they are, text in UTF-8, JSON as it is written; nil for anything else.
+    public var octets: [UInt8]? {
+        switch entityForTypedContent?.content {
+        case let octets as [UInt8]: octets
+        case let text as String: Array(text.utf8)
+        case let json as JSONValue: json.octets
+        default: nil
+        }
+    }
+
+    /// The same as `Data`.
+    public var data: Data? { octets.map { Data($0) } }
+}
+
+extension RequestBody {
+    /// Octets of a given type.
+    public static func data(_ data: Data, contentType: String) -> RequestBody {
+        .data(Array(data), contentType: contentType)
+    }
+
+    /// What a value is as JSON. Fails with `InvalidJSONObject` if that is no object and no array, or with the encoder's
+    /// error.
+    // A `JSONValue`, or a literal of one, goes the direct way.
+    @_disfavoredOverload
+    public static func json(
+        _ value: some Encodable, encoder: JSONEncoder = .ofLarder, contentType: String = "application/json"
+    ) -> RequestBody {
+        do {
+            let octets = Array(try encoder.encode(value))
+            guard octets.first == UInt8(ascii: "{") || octets.first == UInt8(ascii: "[") else {
+                return RequestBody(form: .impossible(InvalidJSONObject(type: String(describing: type(of: value)))))
+            }
+            return .data(octets, contentType: contentType)
+        } catch {
+            return RequestBody(form: .impossible(error))
+        }
+    }
+}
+
+extension JSONEncoder {
+    /// Members in the order of their names and slashes as they are, so that what is equal is written equally.
+    public static var ofLarder: JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return encoder
+    }
+}
+
+extension Resource {
+    /// Makes and starts a request with octets of a given type.
+    @discardableResult
+    public func request(
+        _ method: Method, data: Data, contentType: String, mutation: @escaping RequestMutation = { _ in }
+    ) -> Request {
+        request(method, body: .data(data, contentType: contentType), mutation: mutation)
+    }
+
+    /// Makes and starts a request with a value as JSON.
+    @discardableResult @_disfavoredOverload
+    public func request(
+        _ method: Method, json value: some Encodable, encoder: JSONEncoder = .ofLarder,
+        contentType: String = "application/json", mutation: @escaping RequestMutation = { _ in }
+    ) -> Request {
+        request(method, body: .json(value, encoder: encoder, contentType: contentType), mutation: mutation)
+    }
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderHTTP
+import LarderIO
+import LarderRules
+import LarderUpstream
+
+/// Carries a request out, redirections included.
+struct OriginExchange: Sendable {
+    /// A final response on the loop it came to. Confined to that loop.
+    struct Arrival {
+        let response: UpstreamResponse
+        let abort: UpstreamAbort
+        let loop: TransportLoop
+        /// Where the response came from.
+        let url: TargetURI
+    }
+
+    private enum Step<Value: Sendable>: Sendable {
+        case done(Value)
+        case follow(OutgoingRequest, repeatsContent: Bool)
+    }
+
+    let loops: TransportLoops
+    let options: TransportOptions
+    let progress: TransferProgress
+
+    /// Sends a request and has `take` make a value of the final response, on the response's loop.
+    func perform<Value: Sendable>(
+        _ request: OutgoingRequest, _ content: OutgoingContent,
+        _ take: @escaping @Sendable (Arrival) async throws -> Value
+    ) async throws -> Value {
+        let limit = TimeLimit(options.timeout)
+        var (request, content) = (request, content)
+        for followed in 0... {
+            let step = try await step(request, content, isLast: followed >= options.redirectLimit, limit, take)
+            switch step {
+            case .done(let value): return value
+            case .follow(let next, let repeatsContent):
+                request = next
+                if !repeatsContent { content = .none }
+            }
+        }
+        preconditionFailure("the last step is not followed")
+    }
+
+    /// One request and what is made of its response.
+    private func step<Value: Sendable>(
+        _ request: OutgoingRequest, _ content: OutgoingContent, isLast: Bool, _ limit: TimeLimit,
+        _ take: @escaping @Sendable (Arrival) async throws -> Value
+    ) async throws -> Step<Value> {
+        try Task.checkCancellation()
+        let loop = loops.loop(for: request.url)
+        let abort = Confined(UpstreamAbort())
+        return try await withTaskCancellationHandler {
+            try await loop.run { pool in
+                let alarm = Alarm(limit, abort.value, on: loop.loop)
+                defer { alarm.cancel() }
+                do {
+                    let response = try await self.send(request, content, abort.value, over: pool)
+                    switch try self.decision(about: response.head, to: request, isLast: isLast) {
+                    case .follow(let next, let repeatsContent):
+                        // Mostly short; read to its end, its connection serves the next request.
+                        if try await !response.readAhead(upTo: 65_536) { response.abort() }
+                        return .follow(next, repeatsContent: repeatsContent)
+                    case .final, .refuse:
+                        let arrival = Arrival(response: response, abort: abort.value, loop: loop, url: request.url)
+                        return .done(try await take(arrival))
+                    }
+                } catch {
+                    if alarm.hasRung { throw limit.error(request.url) }
+                    throw OriginExchange.error(error, for: request.url)
+                }
+            }
+        } onCancel: {
+            loop.loop.execute { _ in abort.value.abort() }
+        }
+    }
+
+    private func decision(
+        about head: ResponseHead, to request: OutgoingRequest, isLast: Bool
+    ) throws(TransportError) -> Redirection.Decision {
+        if options.redirectLimit == 0 { return .final }
+        let decision = Redirection.decision(about: head, to: request)
+        switch decision {
+        case .final: return decision
+        case .refuse(let reason):
+            throw TransportError(.redirect, "The redirection is not followed: \(reason).", url: request.url)
+        case .follow where isLast:
+            throw TransportError(
+                .redirect, "More than \(options.redirectLimit) redirections in a row are not followed.",
+                url: request.url)
+        case .follow: return decision
+        }
+    }
+
+    /// Sends a request over the connections of a loop. One whose connection turned out to be gone is sent once more if
+    /// that does no harm (RFC 9110 §9.2.2).
+    private func send(
+        _ request: OutgoingRequest, _ content: OutgoingContent, _ abort: UpstreamAbort, over pool: UpstreamPool
+    ) async throws -> UpstreamResponse {
+        progress.update {
+            $0.sent = 0
+            $0.toSend = content.count
+        }
+        func attempt() async throws -> UpstreamResponse {
+            var upstream = UpstreamRequest(
+                origin: Origin(request.url), head: head(of: request), parent: loops.proxies.proxy(for: request.url),
+                abort: abort)
+            upstream.content = content.upstream(for: request.method) { sent in progress.update { $0.sent = sent } }
+            return try await pool.send(upstream)
+        }
+        let response: UpstreamResponse
+        do {
+            response = try await attempt()
+        } catch let error as UpstreamError where error.mayRetry && request.method.isIdempotent && !abort.isAborted {
+            response = try await attempt()
+        }
+        progress.update {
+            $0.sent = content.count
+            $0.toReceive = response.contentLength.map { Int($0) }
+        }
+        return response
+    }
+
+    /// What stands on the wire: `Host` first, and nothing that describes this hop.
+    private func head(of request: OutgoingRequest) -> RequestHead {
+        var fields: Fields = [.host: request.url.authority]
+        let hop = HopByHop(request.fields, for: .forwardRequest)
+        request.fields.forEachLine { name, spelling, value in
+            guard name != .host, name != .contentLength, !hop.ends(name, spelled: spelling) else { return }
+            fields.append(name ?? FieldName(token: spelling), bytes: value)
+        }
+        if !fields.contains(.accept) { fields.append(.accept, "*/*") }
+        if !fields.contains(.userAgent), let userAgent = options.userAgent { fields.append(.userAgent, userAgent) }
+        return RequestHead(method: request.method, target: request.url.pathAndQuery, fields: fields)
+    }
+
+    /// An error in the library's words.
+    static func error(_ error: any Error, for url: TargetURI) -> any Error {
+        switch error {
+        case let error as UpstreamError:
+            error.code == .aborted ? CancellationError() : TransportError(error, url: url)
+        case let failure as TransportFailure:
+            failure.cause is CancellationError
+                ? CancellationError() : TransportFailure(self.error(failure.cause, for: url), response: failure.response)
+        default: error
+        }
+    }
+}
+
+/// Until when a request may take.
+private struct TimeLimit: Sendable {
+    private let duration: Duration?
+    /// On the monotonic clock, in nanoseconds.
+    private let deadline: Int64
+
+    init(_ duration: Duration?) {
+        self.duration = duration
+        let now = SystemTime().monotonic()
+        deadline = duration.map { now.addingReportingOverflow($0.wholeNanoseconds).partialValue } ?? .max
+    }
+
+    var remaining: Duration? { duration.map { _ in .nanoseconds(max(0, deadline - SystemTime().monotonic())) } }
+
+    func error(_ url: TargetURI) -> TransportError {
+        TransportError(
+            .timedOut, "\(url.origin) did not answer completely within \(duration ?? .zero).", url: url)
+    }
+}
+
+/// Aborts an exchange when its time is up. Confined to its loop.
+private final class Alarm {
+    private(set) var hasRung = false
+    private var timer: Timer?
+
+    init(_ limit: TimeLimit, _ abort: UpstreamAbort, on loop: EventLoop) {
+        guard let remaining = limit.remaining else { return }
+        timer = loop.timerHere(after: remaining) { [unowned self] in
+            hasRung = true
+            abort.abort()
+        }
+    }
+
+    func cancel() { timer?.cancel() }
+}

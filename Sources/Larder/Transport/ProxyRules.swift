@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderHTTP
+import LarderIO
+import LarderUpstream
+
+/// Which proxy, if any, an origin is reached through.
+struct ProxyRules: Sendable {
+    /// One entry of `no_proxy`.
+    private enum Exemption: Sendable {
+        /// A domain and all below it, perhaps for one port only.
+        case domain(String, port: UInt16?)
+        /// An address, or all that begin with so many of its bits.
+        case network(SocketAddress, bits: Int)
+        case everything
+    }
+
+    private var http: ParentAddress?
+    private var https: ParentAddress?
+    private var exemptions: [Exemption] = []
+
+    /// No proxies.
+    init() {}
+
+    /// The same proxy for everything but this machine.
+    init(url: String) throws(TransportError) {
+        let proxy = try ProxyRules.proxy(url, named: "the proxy of the transport's options")
+        (http, https) = (proxy, proxy)
+    }
+
+    /// What the environment says, read as curl reads it: lower-case names first, and `HTTP_PROXY` not at all, which a
+    /// client of a CGI program could set.
+    init(environment: (String) -> String?) throws(TransportError) {
+        func value(_ names: String...) -> (name: String, text: String)? {
+            for name in names {
+                if let text = environment(name), !text.isEmpty { return (name, text) }
+            }
+            return nil
+        }
+        if let (name, text) = value("http_proxy") { http = try ProxyRules.proxy(text, named: name) }
+        if let (name, text) = value("https_proxy", "HTTPS_PROXY") { https = try ProxyRules.proxy(text, named: name) }
+        if let (_, text) = value("no_proxy", "NO_PROXY") {
+            exemptions = text.split { $0 == "," || $0 == " " }.compactMap(ProxyRules.exemption)
+        }
+    }
+
+    /// The proxy for a URL; nil to reach its origin directly.
+    func proxy(for url: TargetURI) -> ParentAddress? {
+        guard let proxy = url.scheme == .https ? https : http else { return nil }
+        let host = ProxyRules.bare(url.host)
+        let address = SocketAddress(host: host, port: url.port)
+        if host == "localhost" || host.hasSuffix(".localhost") || address?.isLoopback == true { return nil }
+        let isExempt = exemptions.contains { exemption in
+            switch exemption {
+            case .everything: true
+            case .domain(let name, let port):
+                (port == nil || port == url.port) && (host == name || host.hasSuffix("." + name))
+            case .network(let network, let bits): address?.isIn(network, bits: bits) ?? false
+            }
+        }
+        return isExempt ? nil : proxy
+    }
+
+    // MARK: Reading
+
+    private static func exemption(_ entry: Substring) -> Exemption? {
+        if entry == "*" { return .everything }
+        var name = entry.lowercased()[...]
+        if let slash = name.lastIndex(of: "/") {
+            guard let bits = Int(name[name.index(after: slash)...]), bits >= 0,
+                let network = SocketAddress(host: bare(String(name[..<slash])), port: 0), bits <= network.bitCount
+            else { return nil }
+            return .network(network, bits: bits)
+        }
+        if let address = SocketAddress(host: bare(String(name)), port: 0) {
+            return .network(address, bits: address.bitCount)
+        }
+        if name.hasPrefix("*.") { name = name.dropFirst(2) } else if name.hasPrefix(".") { name = name.dropFirst() }
+        var port: UInt16?
+        if let colon = name.lastIndex(of: ":") {
+            port = UInt16(name[name.index(after: colon)...])
+            if port == nil { return nil }
+            name = name[..<colon]
+        }
+        return name.isEmpty ? nil : .domain(String(name), port: port)
+    }
+
+    private static func proxy(_ text: String, named name: String) throws(TransportError) -> ParentAddress {
+        var rest = text[...]
+        if let mark = text.firstRange(of: "://") {
+            guard text[..<mark.lowerBound].lowercased() == "http" else {
+                throw unusable(name, "it is reached over \(text[..<mark.lowerBound].prefix(20)), and only http can be")
+            }
+            rest = text[mark.upperBound...]
+        }
+        var authorization: String?
+        if let at = rest.lastIndex(of: "@") {
+            authorization = "Basic " + Base64.encoded(PercentEncoding.decoded(rest[..<at]))
+            rest = rest[rest.index(after: at)...]
+        }
+        // Where the path would be there is nothing, or nothing that matters.
+        rest = rest.prefix { $0 != "/" }
+        guard !rest.isEmpty, let target = ResourceURL("http://\(rest)/").target else {
+            throw unusable(name, "it should be written as http://proxy.example.com:3128")
+        }
+        return ParentAddress(host: bare(target.host), port: target.port, authorization: authorization)
+    }
+
+    private static func unusable(_ name: String, _ problem: String) -> TransportError {
+        TransportError(.configuration, "\(name) does not say which proxy to use: \(problem).")
+    }
+
+    /// An IPv6 address without its brackets.
+    private static func bare(_ host: String) -> String {
+        host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
+    }
+}
+
+/// Base64 (RFC 4648 §4).
+enum Base64 {
+    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+
+    static func encoded(_ octets: [UInt8]) -> String {
+        var text: [UInt8] = []
+        for start in stride(from: 0, to: octets.count, by: 3) {
+            let group = octets[start..<min(start + 3, octets.count)]
+            let bits = group.reduce(0) { $0 << 8 | UInt32($1) } << (8 * UInt32(3 - group.count))
+            for place in 0..<4 {
+                let isFilled = place <= group.count
+                text.append(isFilled ? alphabet[Int(bits >> (18 - 6 * UInt32(place)) & 63)] : UInt8(ascii: "="))
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderHTTP
+
+/// Where a response sends the request on to (RFC 9110 §15.4).
+enum Redirection {
+    /// What becomes of a response.
+    enum Decision: Equatable {
+        /// It is the answer.
+        case final
+        /// This is asked instead. `repeatsContent` when the content is sent there too.
+        case follow(OutgoingRequest, repeatsContent: Bool)
+        /// It cannot be followed, and why.
+        case refuse(String)
+    }
+
+    /// What is to be done with a response.
+    static func decision(about response: ResponseHead, to request: OutgoingRequest) -> Decision {
+        guard [301, 302, 303, 307, 308].contains(response.status.rawValue),
+            let location = response.fields[first: .location]
+        else { return .final }
+        guard let target = target(of: location, from: request.url) else {
+            return .refuse("the response's Location, '\(shown(location))', is not an http or https URL")
+        }
+        if request.url.scheme == .https, target.scheme == .http {
+            return .refuse("it leads from https to \(target.origin), which anyone on the way could read")
+        }
+        var next = request
+        next.url = target
+        let becomesGet =
+            response.status == 303 && request.method != .head
+            || [301, 302].contains(response.status.rawValue) && request.method == .post
+        if becomesGet {
+            next.method = .get
+            next.body = nil
+            for name in ofContent { next.fields.remove(name) }
+        }
+        if !target.hasSameOrigin(as: request.url) { keepOnlyHarmless(&next.fields) }
+        return .follow(next, repeatsContent: !becomesGet)
+    }
+
+    private static func target(of location: String, from url: TargetURI) -> TargetURI? {
+        guard let found = ResourceURL(url).relative(location).target else { return nil }
+        // A received target has no dot segments (RFC 3986 §5.2.4).
+        return try? TargetURI(found.string)
+    }
+
+    private static func shown(_ location: String) -> String { String(location.prefix(200)) }
+
+    /// What describes content that is not sent any more.
+    private static let ofContent: [FieldName] = [
+        .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentLocation, .contentMD5, .digest,
+        .contentDigest, .reprDigest, .expect,
+    ]
+
+    /// Another origin gets what any origin may know. Credentials have many names, so that all others are left out.
+    private static func keepOnlyHarmless(_ fields: inout Fields) {
+        fields.removeAll { name, spelling, _ in !harmless.contains(name ?? FieldName(token: spelling)) }
+    }
+
+    private static let harmless: Set<FieldName> = [
+        .accept, .acceptEncoding, .acceptLanguage, .acceptCharset, .userAgent, .range, .ifRange, .ifNoneMatch,
+        .ifModifiedSince, .ifMatch, .ifUnmodifiedSince, .cacheControl, .pragma, .contentType, .contentEncoding,
+        .contentLanguage, "Prefer", "DNT", "Traceparent", "Tracestate",
+    ]
+}

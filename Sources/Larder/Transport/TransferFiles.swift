@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+import LarderHTTP
+import LarderIO
+
+/// Where files are read and written: threads that may wait for the disk.
+enum TransferFiles {
+    static let threads = WorkerPool(name: "larder-file", threads: 2, queueLimit: 1 << 20)
+
+    /// Runs `body` there. What it throws comes as it is.
+    static func run<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
+        try await threads.run(body)
+    }
+
+    static func failure(_ path: String, _ operation: String) -> TransportError {
+        .file(path, operation, IOError(errno: errno, operation: operation))
+    }
+}
+
+/// A file that is sent.
+final class FileReader: Sendable {
+    private let path: String
+    private let descriptor: Int32
+    /// Octets it had when it was opened.
+    let count: Int
+
+    /// Opens a file. To be called where the disk may be waited for.
+    init(path: String) throws {
+        descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        self.path = path
+        guard descriptor >= 0 else { throw TransferFiles.failure(path, "opened") }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            close(descriptor)
+            throw TransportError(.file, "\(path) is not a file that can be sent.")
+        }
+        count = Int(status.st_size)
+    }
+
+    deinit { close(descriptor) }
+
+    /// At least one octet from `offset` on, at most `count`.
+    func read(from offset: Int, count: Int) async throws -> ContentChunk {
+        let wanted = min(count, self.count - offset)
+        return try await TransferFiles.run { [self] in
+            var got = 0
+            let chunk = ContentChunk(count: wanted) { buffer in
+                got = pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset))
+            }
+            guard got >= 0 else { throw TransferFiles.failure(path, "read") }
+            guard got == wanted else {
+                throw TransportError(.file, "\(path) became shorter while it was sent.")
+            }
+            return chunk
+        }
+    }
+}
+
+/// A file that is received: under another name until all of it is there.
+final class FileWriter: Sendable {
+    let path: String
+    private let partial: String
+    private let descriptor: Int32
+    private let isOver = Flag()
+
+    /// Makes a file beside `path`. To be called where the disk may be waited for.
+    init(path: String) throws {
+        self.path = path
+        partial = "\(path).\(getpid())-\(UInt64.random(in: .min ... .max)).part"
+        descriptor = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+        guard descriptor >= 0 else { throw TransferFiles.failure(path, "written") }
+    }
+
+    deinit {
+        if isOver.raise() { unlink(partial) }
+        close(descriptor)
+    }
+
+    func write(_ chunk: ContentChunk) async throws {
+        try await TransferFiles.run { [self] in
+            try chunk.withBytes { bytes in
+                var rest = bytes
+                while !rest.isEmpty {
+                    let written = Glibc.write(descriptor, rest.baseAddress, rest.count)
+                    if written < 0, errno == EINTR { continue }
+                    guard written > 0 else { throw TransferFiles.failure(path, "written") }
+                    rest = UnsafeRawBufferPointer(rebasing: rest[written...])
+                }
+            }
+        }
+    }
+
+    /// Gives the file its name, in the place of one that has it. Afterwards it is on the disk.
+    func finish() async throws {
+        try await TransferFiles.run { [self] in
+            guard fsync(descriptor) == 0, rename(partial, path) == 0 else {
+                throw TransferFiles.failure(path, "written")
+            }
+            _ = isOver.raise()
+        }
+    }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+public import LarderHTTP
+import LarderIO
+import LarderUpstream
+
+/// Why a request got no whole response.
+public struct TransportError: Error, Sendable {
+    /// The kind of failure. Open: treat one you do not know like `.other`.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        /// The kind's name, for most of them the proxy error type of RFC 9209 §2.3.
+        public let description: String
+
+        init(_ name: String) { description = name }
+
+        /// The host's name does not exist, or nobody could say.
+        public static let nameResolution = Code("dns_error")
+        /// Nobody listens there.
+        public static let connectionRefused = Code("connection_refused")
+        /// There is no way to the host.
+        public static let unreachable = Code("destination_unavailable")
+        /// The connection ended before the response had come.
+        public static let connectionLost = Code("connection_terminated")
+        /// The response began and did not end as it should.
+        public static let responseIncomplete = Code("http_response_incomplete")
+        /// Something took longer than the options allow.
+        public static let timedOut = Code("timeout")
+        /// The peer does not speak TLS as it should.
+        public static let tls = Code("tls_protocol_error")
+        /// The peer's certificate is not one to be trusted.
+        public static let certificate = Code("tls_certificate_error")
+        /// What came is not HTTP.
+        public static let malformed = Code("http_protocol_error")
+        /// A redirection that is not followed.
+        public static let redirect = Code("redirect")
+        /// The content is longer than the options allow.
+        public static let contentTooLarge = Code("content_too_large")
+        /// The options, or the environment, say something that cannot be done.
+        public static let configuration = Code("configuration")
+        /// A file could not be read or written.
+        public static let file = Code("file")
+        /// Anything else.
+        public static let other = Code("other")
+    }
+
+    /// The kind of failure.
+    public let code: Code
+    /// What happened, as a sentence.
+    public let detail: String
+    /// What may cure it; empty when nobody knows.
+    public let advice: String
+    /// What was asked for; nil when it was about no request.
+    public let url: TargetURI?
+
+    /// Makes an error.
+    public init(_ code: Code, _ detail: String, advice: String = "", url: TargetURI? = nil) {
+        self.code = code
+        self.detail = detail
+        self.advice = advice
+        self.url = url
+    }
+}
+
+extension TransportError: CustomStringConvertible {
+    public var description: String { advice.isEmpty ? detail : "\(detail) \(advice)" }
+}
+
+extension TransportError {
+    /// The same in the library's words.
+    init(_ error: UpstreamError, url: TargetURI) {
+        let code: Code =
+            switch error.code {
+            case .dnsError, .dnsTimeout: .nameResolution
+            case .connectionRefused: .connectionRefused
+            case .destinationUnavailable, .destinationProhibited, .connectionLimit: .unreachable
+            case .connectionTerminated: .connectionLost
+            case .responseIncomplete: .responseIncomplete
+            case .connectionTimeout, .readTimeout, .responseTimeout: .timedOut
+            case .tlsProtocol: .tls
+            case .tlsCertificate: .certificate
+            case .protocolError, .headerSectionSize: .malformed
+            case .configurationError: .configuration
+            default: .other
+            }
+        // The rest of the advice is about the daemon's settings.
+        let advice =
+            switch code {
+            case .certificate: "Check the certificate; `caFile` of the transport's options adds trust in an authority."
+            case .connectionRefused: "Check that it is up, and its port."
+            case .nameResolution: "Check the host's spelling, and the machine's name servers."
+            default: ""
+            }
+        self.init(code, error.detail, advice: advice, url: url)
+    }
+
+    /// A file that something could not be done with.
+    static func file(_ path: String, _ operation: String, _ error: IOError) -> TransportError {
+        TransportError(.file, "\(path) could not be \(operation): \(error.detail).")
+    }
+}
+
+extension TransportError {
+    /// Whether the same request may well succeed another time.
+    var isTransient: Bool {
+        switch code {
+        case .configuration, .certificate, .redirect, .contentTooLarge, .file: false
+        default: true
+        }
+    }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+import LarderHTTP
+import LarderIO
+import LarderUpstream
+
+/// The loops of one transport and the connections that live on them. They start when first used, and end with the
+/// transport or the process; neither waits for them.
+final class TransportLoops: Sendable {
+    private let loops: [TransportLoop]
+    let proxies: ProxyRules
+
+    init(_ options: TransportOptions) throws(TransportError) {
+        proxies = try TransportLoops.proxies(options)
+        do throws(IOError) {
+            let tls = try TLSClientContext(trustsSystem: options.trustsSystem, authorityFile: options.caFile)
+            let settings = UpstreamSettings(options, tls: tls)
+            // More than these few wait for the network, not for the processor.
+            let count = max(1, min(4, sysconf(Int32(_SC_NPROCESSORS_ONLN)) / 2))
+            var made: [TransportLoop] = []
+            for number in 0..<count { made.append(try TransportLoop(number: number, settings: settings)) }
+            loops = made
+        } catch {
+            throw TransportError(.configuration, "The transport cannot be set up: \(error).")
+        }
+        LoopsAtExit.add(loops.map(\.loop))
+    }
+
+    deinit { for loop in loops { loop.loop.stop() } }
+
+    /// The loop for an origin: always the same, so that its connections are shared by all its requests.
+    func loop(for url: TargetURI) -> TransportLoop {
+        var hasher = Hasher()
+        hasher.combine(url.scheme)
+        hasher.combine(url.authority)
+        return loops[Int(UInt(bitPattern: hasher.finalize()) % UInt(loops.count))]
+    }
+
+    private static func proxies(_ options: TransportOptions) throws(TransportError) -> ProxyRules {
+        switch options.proxy {
+        case .none: ProxyRules()
+        case .url(let url): try ProxyRules(url: url)
+        case .environment: try ProxyRules { name in getenv(name).map { String(cString: $0) } }
+        }
+    }
+}
+
+extension UpstreamSettings {
+    fileprivate init(_ options: TransportOptions, tls: TLSClientContext) {
+        self.init(tls: tls)
+        connectTimeout = options.connectTimeout
+        silenceTimeout = options.silenceTimeout
+        idleTimeout = options.idleTimeout
+        connectionLimit = max(1, options.connectionLimit)
+        idleLimit = connectionLimit
+        // Whoever waits for a connection waits for requests that have time limits of their own.
+        waitTimeout = .seconds(86_400)
+        waiterLimit = .max
+    }
+}
+
+/// One loop and its connections.
+final class TransportLoop: Sendable {
+    /// What lives on the loop.
+    private final class Place {
+        var pool: UpstreamPool?
+    }
+
+    let loop: EventLoop
+    private let place = Confined(Place())
+    private let settings: UpstreamSettings
+
+    init(number: Int, settings: UpstreamSettings) throws(IOError) {
+        self.settings = settings
+        loop = try EventLoop(name: "larder-net-\(number)")
+        try loop.start()
+    }
+
+    /// Runs `job` as a task on the loop and waits for what it returns.
+    func run<Result: Sendable>(
+        _ job: @escaping @Sendable (UpstreamPool) async throws -> Result
+    ) async throws -> Result {
+        try await withUnsafeThrowingContinuation { continuation in
+            loop.spawn { _ in
+                do {
+                    continuation.resume(returning: try await job(self.poolHere()))
+                } catch {
+                    continuation.resume(throwing: error)
+                }
+            }
+        }
+    }
+
+    /// To be called on the loop.
+    private func poolHere() -> UpstreamPool {
+        if let pool = place.value.pool { return pool }
+        let pool = UpstreamPool(loop: loop, connector: loop.makeConnectorHere(), settings: settings)
+        place.value.pool = pool
+        return pool
+    }
+}
+
+/// Ends loops before the process does: OpenSSL puts its things away at exit, and nobody may be using them then.
+private enum LoopsAtExit {
+    private struct Entry {
+        weak var loop: EventLoop?
+    }
+
+    private static let entries = Lock<[Entry]>([])
+
+    private static let isRegistered: Bool = atexit { LoopsAtExit.stopAll() } == 0
+
+    static func add(_ loops: [EventLoop]) {
+        _ = isRegistered
+        entries.withLock { entries in
+            entries.removeAll { $0.loop == nil }
+            entries += loops.map { Entry(loop: $0) }
+        }
+    }
+
+    private static func stopAll() {
+        let loops = entries.withLock { $0.compactMap(\.loop) }
+        for loop in loops { loop.stop() }
+    }
+}

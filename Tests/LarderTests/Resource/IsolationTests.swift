@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+import Larder
+import LarderTesting
+import Testing
+
+@Suite("On actors")
+struct IsolationTests {
+    /// What a view would be: it belongs to the main actor and shows what a resource has.
+    @MainActor
+    private final class Screen: MainActorObserver {
+        var shown: [String] = []
+        var stops = 0
+        /// Called when something has been shown.
+        var onChange: (() -> Void)?
+
+        func resourceChanged(_ resource: Resource, _ event: ResourceEvent, _ state: ResourceState) {
+            shown.append("\(event) \(state.text)")
+            onChange?()
+        }
+
+        func stoppedObserving(_ resource: Resource) { stops += 1 }
+
+        func waits(for count: Int) async {
+            while shown.count < count {
+                await withCheckedContinuation { continuation in
+                    onChange = { [self] in
+                        onChange = nil
+                        continuation.resume()
+                    }
+                }
+            }
+        }
+    }
+
+    private actor Counter {
+        private(set) var events: [String] = []
+        private var waiter: CheckedContinuation<Void, Never>?
+
+        func watch(_ resource: Resource) {
+            resource.addObserver(owner: self, isolation: self) { _, event in
+                self.events.append("\(event)")
+                self.waiter?.resume()
+                self.waiter = nil
+            }
+        }
+
+        func load(_ resource: Resource) {
+            resource.load().onSuccess(isolation: self) { entity in
+                self.events.append(entity.text)
+                self.waiter?.resume()
+                self.waiter = nil
+            }
+        }
+
+        func waits(for count: Int) async {
+            while events.count < count { await withCheckedContinuation { waiter = $0 } }
+        }
+    }
+
+    @Test @MainActor func `OB-01 OB-05 a class of the main actor observes there`() async {
+        let fixture = Fixture()
+        let resource = fixture.service.resource("a")
+        let screen = Screen()
+        resource.addObserver(screen).addObserver(screen)
+        resource.overrideLocalData(with: .text("one"))
+        resource.overrideLocalData(with: .text("two"))
+        // Nothing is told before this function lets the main actor go.
+        #expect(screen.shown.isEmpty)
+        await screen.waits(for: 3)
+        #expect(screen.shown == ["observerAdded ", "newData(localOverride) one", "newData(localOverride) two"])
+        resource.removeObservers(ownedBy: screen)
+        resource.overrideLocalData(with: .text("three"))
+        while screen.stops == 0 { await Task.yield() }
+        #expect(screen.shown.count == 3)
+    }
+
+    @Test @MainActor func `OB-01 an observer of the main actor is held weakly`() {
+        let resource = Fixture().service.resource("a")
+        weak var gone: Screen?
+        do {
+            let screen = Screen()
+            gone = screen
+            resource.addObserver(screen)
+        }
+        #expect(gone == nil)
+    }
+
+    @Test func `OB-03 closures run on the actor they are added from`() async {
+        let fixture = Fixture()
+        let resource = fixture.service.resource("a")
+        let counter = Counter()
+        await counter.watch(resource)
+        for number in 0..<100 { resource.overrideLocalData(with: .text("\(number)")) }
+        await counter.waits(for: 101)
+        #expect(await counter.events.count { $0 == "newData(localOverride)" } == 100)
+    }
+
+    @Test func `RQ-02 hooks run on the actor they are attached from`() async {
+        let fixture = Fixture()
+        fixture.reply("a", .text("x"))
+        let counter = Counter()
+        await counter.load(fixture.service.resource("a"))
+        await counter.waits(for: 1)
+        #expect(await counter.events == ["x"])
+    }
+
+    @Test @MainActor func `RQ-02 PG-03 each hook has its form for actors`() async {
+        let fixture = Fixture()
+        fixture.reply("a", .text("x", [.eTag: "\"1\""]), StubReply(304), StubReply(500))
+        var told: [String] = []
+        for _ in 0..<3 {
+            let request = fixture.service.resource("a").load()
+            request.onSuccess(isolation: MainActor.shared) { _ in told.append("success") }
+                .onNewData(isolation: MainActor.shared) { _ in told.append("new") }
+                .onNotModified(isolation: MainActor.shared) { told.append("same") }
+                .onFailure(isolation: MainActor.shared) { _ in told.append("failure") }
+            await withCheckedContinuation { continuation in
+                request.onCompletion(isolation: MainActor.shared) { _ in
+                    told.append("end")
+                    continuation.resume()
+                }
+            }
+        }
+        #expect(told == ["success", "new", "end", "success", "same", "end", "failure", "end"])
+    }
+
+    @Test func `OB-11 states and contents can be iterated`() async {
+        let fixture = Fixture()
+        let resource = fixture.service.resource("a")
+        resource.overrideLocalData(with: .text("before"))
+        var contents = resource.contents(of: String.self).makeAsyncIterator()
+        #expect(await contents.next() == "before")
+        resource.invalidate()
+        resource.overrideLocalContent(with: 5)
+        resource.overrideLocalContent(with: "after")
+        #expect(await contents.next() == "after")
+        var states = resource.states().makeAsyncIterator()
+        #expect(await states.next()?.text == "after")
+        let held = fixture.transport.hold(.get, Fixture.url("a"))
+        let load = resource.load()
+        #expect(await states.next()?.isLoading == true)
+        held.release(.text("loaded"))
+        await load.response()
+        #expect(await states.next()?.text == "loaded")
+        #expect(await contents.next() == "loaded")
+        #expect(await resource.typed(as: String.self).contents().first { _ in true } == "loaded")
+    }
+}
