@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@_exported package import LarderPeers
-@_exported package import LarderTesting
+@_exported public import LarderPeers
+@_exported public import LarderTesting

@@ -327,18 +327,6 @@ struct OriginPoolStateMachineTests {
         }
         #expect(waiting.isEmpty)
     }
-}
-
-/// Numbers that are the same on every run.
-struct SystemlessNumbers: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(_ seed: UInt64) { state = seed &+ 1 }
-
-    mutating func next() -> UInt64 {
-        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        return state >> 33
-    }
 
     @Test func `an origin that is not trusted gets no second request on a connection, up to a time`() {
         var pool = Pool()
@@ -359,5 +347,17 @@ struct SystemlessNumbers: RandomNumberGenerator {
         #expect(pool.released(103, now: 119) == [.close(103)])
         #expect(pool.connected(104, for: 5, now: 119) == [.lease(104, to: 5)])
         #expect(pool.released(104, now: 120) == [.park(104)])
+    }
+}
+
+/// Numbers that are the same on every run.
+struct SystemlessNumbers: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(_ seed: UInt64) { state = seed &+ 1 }
+
+    mutating func next() -> UInt64 {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        return state >> 33
     }
 }

@@ -37,7 +37,8 @@ public struct DecodableTransformer<Model: Decodable & Sendable>: ResponseTransfo
                     transformer: transformerDescription), nil)
         }
         do {
-            return .success(entity.withContent(try makeDecoder().decode(Model.self, from: Data(octets)) as any Sendable))
+            return .success(
+                entity.withContent(try makeDecoder().decode(Model.self, from: Data(octets)) as any Sendable))
         } catch {
             return failure(error, "Cannot parse server response")
         }

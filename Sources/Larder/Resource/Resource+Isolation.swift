@@ -52,7 +52,8 @@ extension Resource {
         let delivery = turns.delivery
         return addObserver(
             ClosureObserver { resource, event, state in
-                delivery.post(to: actor, isDroppable: event != .observerAdded) { _ in body.value(resource, event, state) }
+                delivery.post(to: actor, isDroppable: event != .observerAdded) { _ in body.value(resource, event, state)
+                }
             }, owner: owner)
     }
 

@@ -143,7 +143,9 @@ extension Resource {
         _ method: Method, body: RequestBody = .none, isConditional: Bool, isTracked: Bool,
         mutation: @escaping RequestMutation = { _ in }
     ) -> Request {
-        guard let target = url.target else { return preFailed(InvalidURL(url: url.string, detail: service.baseURLProblem), method) }
+        guard let target = url.target else {
+            return preFailed(InvalidURL(url: url.string, detail: service.baseURLProblem), method)
+        }
         if case .impossible(let cause) = body.form { return preFailed(cause, method) }
         let delegate = NetworkRequestDelegate(
             self, target: target, method: method, body: body, isConditional: isConditional, mutation: mutation)
@@ -158,8 +160,9 @@ extension Resource {
     }
 
     /// Has what is to happen after a write happen. One that did not end may have been carried out all the same.
-    private func apply(_ afterWrite: Configuration.AfterWrite, of delegate: NetworkRequestDelegate, after write: Request)
-    {
+    private func apply(
+        _ afterWrite: Configuration.AfterWrite, of delegate: NetworkRequestDelegate, after write: Request
+    ) {
         write.onCompletion { info in
             switch info.response {
             case .success(let entity):

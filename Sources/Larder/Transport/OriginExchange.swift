@@ -142,7 +142,8 @@ struct OriginExchange: Sendable {
             error.code == .aborted ? CancellationError() : TransportError(error, url: url)
         case let failure as TransportFailure:
             failure.cause is CancellationError
-                ? CancellationError() : TransportFailure(self.error(failure.cause, for: url), response: failure.response)
+                ? CancellationError()
+                : TransportFailure(self.error(failure.cause, for: url), response: failure.response)
         default: error
         }
     }

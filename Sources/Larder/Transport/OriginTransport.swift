@@ -92,7 +92,9 @@ extension OriginTransport {
     /// Sends a request and returns as soon as its response begins; the content is read piece by piece.
     ///
     /// The connection is in use until the content is read to its end, or the stream is let go of.
-    public func stream(_ request: OutgoingRequest, progress: TransferProgress = TransferProgress()) async throws
+    public func stream(
+        _ request: OutgoingRequest, progress: TransferProgress = TransferProgress()
+    ) async throws
         -> ResponseStream
     {
         let exchange = try exchange(progress)

@@ -39,7 +39,11 @@ enum OutgoingContent: Sendable {
                 sent($0)
             }
         case .file(let file):
-            stream { try await file.read(from: $0, count: OutgoingContent.pieceSize) } sent: { sent($0) }
+            stream {
+                try await file.read(from: $0, count: OutgoingContent.pieceSize)
+            } sent: {
+                sent($0)
+            }
         }
     }
 

@@ -13,7 +13,8 @@ final class TransportLoops: Sendable {
     init(_ options: TransportOptions) throws(TransportError) {
         proxies = try TransportLoops.proxies(options)
         do throws(IOError) {
-            let tls = try TLSClientContext(trustsSystem: options.trustsSystem, authorityFile: options.caFile)
+            let tls = try TLSClientContext(
+                trustsSystem: options.trustsSystem, authorityFiles: [options.caFile].compactMap(\.self))
             let settings = UpstreamSettings(options, tls: tls)
             // More than these few wait for the network, not for the processor.
             let count = max(1, min(4, sysconf(Int32(_SC_NPROCESSORS_ONLN)) / 2))

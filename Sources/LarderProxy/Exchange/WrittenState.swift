@@ -82,7 +82,7 @@ struct WrittenState {
         HopByHop.strip(&head.fields, for: .forwardResponse)
         if !head.fields.contains(.date) { head.fields[.date] = context.dateText() }
         guard isStorable(head, to: written) else { return nil }
-        return Promotion(limit: context.proxy.memoryObjectLimit) { [self] chunks in land(head, chunks, to: written) }
+        return Promotion(limit: context.memoryObjectLimit) { [self] chunks in land(head, chunks, to: written) }
     }
 
     private func isStorable(_ head: ResponseHead, to request: RequestHead) -> Bool {

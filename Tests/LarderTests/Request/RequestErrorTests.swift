@@ -50,7 +50,7 @@ struct RequestErrorTests {
             text.hasPrefix(
                 "GET https://api.example/v1/a: 200: Cannot parse server response; at stage model, by the model; "
                     + "because: the reason; the content begins with "))
-        let end = text.range(of: "begins with ").map { String(text[$0.upperBound...]) } ?? ""
+        let end = text.firstRange(of: "begins with ").map { String(text[$0.upperBound...]) } ?? ""
         #expect(shown.hasPrefix(end.dropLast()))
         #expect(end.count > 100)
     }

@@ -6,7 +6,9 @@ import Testing
 
 @Suite("The transport that services have", .timeLimit(.minutes(10)))
 struct OriginTransportTests {
-    private func request(_ url: String, _ method: Larder.Method = .get, _ fields: Fields = Fields(), body: String? = nil)
+    private func request(
+        _ url: String, _ method: Larder.Method = .get, _ fields: Fields = Fields(), body: String? = nil
+    )
         throws -> OutgoingRequest
     {
         OutgoingRequest(method: method, url: try TargetURI(url), fields: fields, body: body.map { Array($0.utf8) })
@@ -258,7 +260,8 @@ struct OriginTransportTests {
         try await ScriptedOrigin.run { origin in
             origin.answer { _ in OriginRequest.response(200, [], content: #"{"a":1}"#) }
             let session = direct().json().body()
-            #expect(try await session.value(for: try request(origin.url("/")))?["a"]?.int == 1)
+            let value = try await session.value(for: request(origin.url("/")))
+            #expect(value?["a"]?.int == 1)
         }
     }
 }

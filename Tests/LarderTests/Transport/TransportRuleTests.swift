@@ -27,7 +27,8 @@ struct RedirectionTests {
 
     @Test(arguments: [
         (301, "GET", "GET", true), (301, "POST", "GET", false), (302, "POST", "GET", false), (302, "PUT", "PUT", true),
-        (303, "POST", "GET", false), (303, "PUT", "GET", false), (303, "HEAD", "HEAD", true), (307, "POST", "POST", true),
+        (303, "POST", "GET", false), (303, "PUT", "GET", false), (303, "HEAD", "HEAD", true),
+        (307, "POST", "POST", true),
         (308, "PUT", "PUT", true), (301, "DELETE", "DELETE", true),
     ])
     func `the method stays but where history says otherwise`(
@@ -48,7 +49,8 @@ struct RedirectionTests {
         ("https://h/x/../y", "https://h/y"),
     ])
     func `a location is a reference`(_ location: String, _ expected: String) throws {
-        #expect(try followed(next(302, location)).url.string == expected)
+        let request = try followed(next(302, location))
+        #expect(request.url.string == expected)
     }
 
     @Test(arguments: ["https://other/", "https://h:444/", "//other/"])
@@ -60,11 +62,14 @@ struct RedirectionTests {
 
     @Test func `what is no redirection is the answer`() throws {
         for (status, location) in [(200, "c"), (304, "c"), (300, "c"), (302, nil), (201, "c"), (404, "c")] {
-            #expect(try next(Status(status), location) == .final)
+            let decision = try next(Status(status), location)
+            #expect(decision == .final)
         }
     }
 
-    @Test(arguments: ["http://h/", "ftp://h/", "javascript:alert(1)", "https://user:pw@h/", "https://h:99999/", "\\\\h"])
+    @Test(arguments: [
+        "http://h/", "ftp://h/", "javascript:alert(1)", "https://user:pw@h/", "https://h:99999/", "\\\\h",
+    ])
     func `some are refused`(_ location: String) throws {
         guard case .refuse(let reason) = try next(302, location) else { throw NotFollowed() }
         #expect(!reason.isEmpty)
@@ -77,24 +82,29 @@ struct ProxyRulesTests {
         try ProxyRules { environment[$0] }
     }
 
-    private func proxy(_ rules: ProxyRules, _ url: String) throws -> String? {
-        rules.proxy(for: try TargetURI(url)).map { "\($0.host):\($0.port)" }
+    private func proxy(_ rules: ProxyRules, _ url: String) -> String? {
+        guard let url = try? TargetURI(url) else { return "no URL" }
+        return rules.proxy(for: url).map { "\($0.host):\($0.port)" }
+    }
+
+    private func proxy(_ environment: [String: String], _ url: String) throws -> String? {
+        proxy(try rules(environment), url)
     }
 
     @Test func `each scheme has its own and capitals do not count for http`() throws {
         let rules = try rules(["http_proxy": "proxy:3128", "HTTPS_PROXY": "http://[2001:db8::1]:8080/"])
-        #expect(try proxy(rules, "http://far.test/") == "proxy:3128")
-        #expect(try proxy(rules, "https://far.test/") == "2001:db8::1:8080")
-        #expect(try proxy(self.rules(["HTTP_PROXY": "http://evil"]), "http://far.test/") == nil)
-        #expect(try proxy(self.rules(["http_proxy": ""]), "http://far.test/") == nil)
-        #expect(try proxy(self.rules(["http_proxy": "http://p"]), "http://far.test/") == "p:80")
+        #expect(proxy(rules, "http://far.test/") == "proxy:3128")
+        #expect(proxy(rules, "https://far.test/") == "2001:db8::1:8080")
+        #expect(try proxy(["HTTP_PROXY": "http://evil"], "http://far.test/") == nil)
+        #expect(try proxy(["http_proxy": ""], "http://far.test/") == nil)
+        #expect(try proxy(["http_proxy": "http://p"], "http://far.test/") == "p:80")
     }
 
     @Test(arguments: [
         "http://localhost/", "http://a.localhost/", "http://127.0.0.1/", "http://[::1]:80/", "http://127.9.9.9:1/",
     ])
     func `this machine is reached directly`(_ url: String) throws {
-        #expect(try proxy(rules(["http_proxy": "http://p:1"]), url) == nil)
+        #expect(try proxy(["http_proxy": "http://p:1"], url) == nil)
     }
 
     @Test(arguments: [
@@ -109,11 +119,11 @@ struct ProxyRulesTests {
             "http_proxy": "http://p:1",
             "no_proxy": "example.org, .dot.test,*.star.test,port.test:8080,10.0.0.0/8,192.0.2.7,2001:db8::/32,/,a:b:c",
         ])
-        #expect(try (proxy(rules, url) == nil) == isDirect)
+        #expect(proxy(rules, url) == (isDirect ? nil : "p:1"))
     }
 
     @Test func `a star exempts everything`() throws {
-        #expect(try proxy(rules(["http_proxy": "http://p:1", "no_proxy": "*"]), "http://far.test/") == nil)
+        #expect(try proxy(["http_proxy": "http://p:1", "no_proxy": "*"], "http://far.test/") == nil)
     }
 
     @Test(arguments: ["socks5://p:1", "https://p", "http://", "http://p:port", "http://a b"])
@@ -123,7 +133,8 @@ struct ProxyRulesTests {
 
     @Test func `credentials are shown to the proxy`() throws {
         let rules = try rules(["https_proxy": "http://user:p%40ss@p:1"])
-        #expect(rules.proxy(for: try TargetURI("https://far.test/"))?.authorization == "Basic dXNlcjpwQHNz")
+        let url = try TargetURI("https://far.test/")
+        #expect(rules.proxy(for: url)?.authorization == "Basic dXNlcjpwQHNz")
     }
 
     @Test(arguments: [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")])
