@@ -20,7 +20,7 @@ package final class Variant: Sendable {
     /// The head as octets, from the status line to the last stored field. Age, Cache-Status and the connection's
     /// own fields follow for each request.
     package let head: [UInt8]
-    /// Whether the head holds fields that name URLs or hosts, which gateway clients get mapped.
+    /// Whether the head holds fields that gateway clients get mapped, or not at all.
     package let namesLocations: Bool
     /// The forms that clients get this in, by their codings; nil when they get it as it is.
     package let forms: CodedForms?
@@ -42,7 +42,7 @@ package final class Variant: Sendable {
         self.storedAt = storedAt
         self.via = via
         self.forms = served.recoding != nil && rendition?.form == nil ? CodedForms(after: forms) : nil
-        namesLocations = !FieldSet(of: served.fields).isDisjoint(with: Variant.locating)
+        namesLocations = !FieldSet(of: served.fields).isDisjoint(with: Variant.mappedOnGateway)
         var shown = served.fields
         if let hidden = stored.facts.hiddenField { shown.remove(hidden) }
         head = PreparedHead.make(status: served.status, fields: shown, length: content.length, via: via)
@@ -72,7 +72,16 @@ package final class Variant: Sendable {
         return with(stored.marked(stored.standing, policy: policy), via: via)
     }
 
-    private static let locating = FieldSet([.location, .contentLocation, .link, .setCookie])
+    /// What names URLs or hosts.
+    private static let locating: [FieldName] = [.location, .contentLocation, .link, .refresh, .setCookie]
+
+    /// What says something to a browser about a whole origin: the gateway's is not the one that is meant.
+    package static let aboutOrigin: [FieldName] = [
+        .serviceWorkerAllowed, .clearSiteData, .setCookie2, .useAsDictionary, .noVarySearch, .acceptCH, .altSvc, .nel,
+        .originAgentCluster, .publicKeyPins, .reportTo, .strictTransportSecurity,
+    ]
+
+    package static let mappedOnGateway = FieldSet(locating + aboutOrigin)
 
     /// Whether an operator put it here: it is in memory only, and no origin is asked whether it is still good (B-04).
     package var isOverride: Bool { rendition?.isOverride ?? false }

@@ -18,6 +18,8 @@ extension FieldName {
         "Sec-WebSocket-Key", "Sec-WebSocket-Accept", "Sec-WebSocket-Version", "Sec-WebSocket-Protocol",
         "Sec-WebSocket-Extensions", "Access-Control-Allow-Origin", "Strict-Transport-Security",
         "X-Content-Type-Options", "Content-Security-Policy", "Referrer-Policy", "Larder-Token", "Authentication-Info",
+        "Service-Worker", "Service-Worker-Allowed", "Clear-Site-Data", "Set-Cookie2", "Use-As-Dictionary",
+        "No-Vary-Search", "Refresh", "Accept-CH", "NEL", "Report-To", "Public-Key-Pins", "Origin-Agent-Cluster",
     ]
 
     /// `Accept` (RFC 9110 §12.5.1).
@@ -184,4 +186,28 @@ extension FieldName {
     @inlinable public static var larderToken: FieldName { FieldName(code: 81) }
     /// `Authentication-Info` (RFC 9110 §11.6.3).
     @inlinable public static var authenticationInfo: FieldName { FieldName(code: 82) }
+    /// `Service-Worker` (Service Workers §6.1).
+    @inlinable public static var serviceWorker: FieldName { FieldName(code: 83) }
+    /// `Service-Worker-Allowed` (Service Workers §6.2).
+    @inlinable public static var serviceWorkerAllowed: FieldName { FieldName(code: 84) }
+    /// `Clear-Site-Data` (Clear Site Data §3.1).
+    @inlinable public static var clearSiteData: FieldName { FieldName(code: 85) }
+    /// `Set-Cookie2` (RFC 2965 §3.2.2).
+    @inlinable public static var setCookie2: FieldName { FieldName(code: 86) }
+    /// `Use-As-Dictionary` (RFC 9842 §2.1).
+    @inlinable public static var useAsDictionary: FieldName { FieldName(code: 87) }
+    /// `No-Vary-Search` (No-Vary-Search §3).
+    @inlinable public static var noVarySearch: FieldName { FieldName(code: 88) }
+    /// `Refresh` (HTML §15.1.7).
+    @inlinable public static var refresh: FieldName { FieldName(code: 89) }
+    /// `Accept-CH` (RFC 8942 §3.1).
+    @inlinable public static var acceptCH: FieldName { FieldName(code: 90) }
+    /// `NEL` (Network Error Logging §4).
+    @inlinable public static var nel: FieldName { FieldName(code: 91) }
+    /// `Report-To` (Reporting API §3.1 of 2018).
+    @inlinable public static var reportTo: FieldName { FieldName(code: 92) }
+    /// `Public-Key-Pins` (RFC 7469 §2.1).
+    @inlinable public static var publicKeyPins: FieldName { FieldName(code: 93) }
+    /// `Origin-Agent-Cluster` (HTML §7.1.2).
+    @inlinable public static var originAgentCluster: FieldName { FieldName(code: 94) }
 }

@@ -33,7 +33,7 @@ extension Exchange {
             throw error
         }
         await stopContent()
-        if response.head.status == 101 { return try await upgrade(response) }
+        if response.head.status == 101 { return try await upgrade(response, service, way) }
         // Before the client hears of it: who has seen a write succeed must not be answered from before it.
         let promotion =
             onlyReads ? nil : await settleWrite(response.head, configuration, repeatable, service)
@@ -112,6 +112,10 @@ extension Exchange {
         guard traits.version == .http11, interim.status != 100, interim.status != 101 else { return nil }
         var fields = interim.fields
         HopByHop.strip(&fields, for: .forwardResponse)
+        if record.way.isGateway, GatewayMapping.concerns(fields) {
+            let table = context.configuration.router.table
+            fields = mapped(fields, service: table.named(record.service) ?? table.unclaimed, way: record.way)
+        }
         var message: [UInt8] = []
         PreparedHead.appendStatusLine(interim.status, to: &message)
         PreparedHead.append(fields, to: &message)
@@ -197,7 +201,7 @@ extension Exchange {
     // MARK: Upgrades
 
     /// After a 101 both sides speak something else: octets pass as they are until one side ends.
-    private func upgrade(_ response: UpstreamResponse) async throws {
+    private func upgrade(_ response: UpstreamResponse, _ service: RoutedService, _ way: Way) async throws {
         guard traits.wantsUpgrade, RequestTraits.hasWebSocket(response.head.fields) else {
             response.abort()
             throw Problem(
@@ -207,6 +211,7 @@ extension Exchange {
         }
         var fields = response.head.fields
         HopByHop.strip(&fields, for: .forwardResponse)
+        if way.isGateway { fields = mapped(fields, service: service, way: way) }
         startHead(status: 101, fields: fields)
         PreparedHead.appendField("Connection", "upgrade", to: &out)
         PreparedHead.appendField("Upgrade", RequestTraits.webSocket, to: &out)

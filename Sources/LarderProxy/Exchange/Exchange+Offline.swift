@@ -41,7 +41,7 @@ extension Exchange {
         let mapping = GatewayMapping(
             table: context.configuration.router.table, service: service, way: way, target: uri,
             authority: head.fields[first: .host] ?? connection.client.localHost)
-        return .offline(uri: uri, stored: stored.map { way.isGateway ? mapping.mapped(reference: $0) : $0 })
+        return .offline(uri: uri, stored: stored.map { way.isGateway ? mapping.mapped(reference: $0) ?? $0 : $0 })
     }
 }
 

@@ -23,9 +23,11 @@ extension Exchange {
         out.removeAll(keepingCapacity: true)
         var fields = fields
         if let hidden = context.configuration.hiddenField { fields.remove(hidden) }
+        page.apply(to: &fields)
         PreparedHead.appendStatusLine(status, to: &out)
         PreparedHead.append(fields, to: &out)
         PreparedHead.appendVia(fields, via: context.configuration.via, to: &out)
+        if record.way.sharesOrigin { PageFields.appendSandbox(to: &out) }
         record.status = status
     }
 

@@ -20,7 +20,7 @@ extension Exchange {
         record.cacheStatus = use.status
         if traits.presence.isDisjoint(with: [.conditional, .range]), traits.method == .get,
             case .memory(let chunks, let length) = variant.content, !variant.stored.isPartial,
-            !(variant.namesLocations && retrieval.way.isGateway)
+            !(variant.namesLocations && retrieval.way.isGateway), page == .none
         {
             return try await serveWhole(variant, chunks, length, use, retrieval)
         }
@@ -34,6 +34,7 @@ extension Exchange {
         record.status = variant.served.status
         out.removeAll(keepingCapacity: true)
         out.append(contentsOf: variant.head)
+        if retrieval.way.sharesOrigin { PageFields.appendSandbox(to: &out) }
         delivery = record.status.hasNoContent ? .none : .length
         momentStart = out.count
         use.append(to: &out)

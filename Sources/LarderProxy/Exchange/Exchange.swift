@@ -27,6 +27,8 @@ final class Exchange {
     var content: RequestContent?
     /// Whether the configuration says that the request, whatever its method, only reads.
     var onlyReads = false
+    /// What a page has to do with the request.
+    var page = PageAccess.none
     private var knownHost = KnownHost()
 
     /// The head as it was received, where an answer to it is worth keeping; else empty.
@@ -128,6 +130,7 @@ final class Exchange {
         _ = interims.takeOwed()
         content = nil
         onlyReads = false
+        page = .none
         repeatable = nil
         isEnded = false
         record = ExchangeRecord(startedAt: context.loop.time.monotonic())
@@ -165,6 +168,7 @@ final class Exchange {
         record.service = service.name
         record.way = way
         try checkForwarding(service)
+        if way.isGateway, traits.has(.page), try await answerPage(service) { return }
         if traits.method == .other || content != nil || traits.wantsUpgrade {
             if let keyed = try await keyedContent(for: service) {
                 try await retrieve(service, way, keyed: keyed)

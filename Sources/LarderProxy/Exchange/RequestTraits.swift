@@ -17,6 +17,8 @@ struct RequestTraits {
         static let cookie = Presence(rawValue: 1 << 5)
         /// Fields that ask for nothing out of the ordinary may be absent from a fast answer's consideration.
         static let connection = Presence(rawValue: 1 << 6)
+        /// What browsers say about the page that caused a request.
+        static let page = Presence(rawValue: 1 << 7)
     }
 
     var method = MethodClass.get
@@ -42,6 +44,7 @@ struct RequestTraits {
             case .authorization: presence.insert(.authorization)
             case .cookie: presence.insert(.cookie)
             case .connection: presence.insert(.connection)
+            case .secFetchSite, .origin, .serviceWorker: presence.insert(.page)
             case .upgrade: hasUpgrade = true
             case .expect: hasExpect = true
             default: break

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Larder
 import LarderHTTP
 import LarderRules
 
@@ -14,36 +15,68 @@ struct GatewayMapping {
     /// What the client called Larder: the `Host` field of its request.
     let authority: String
 
-    /// Whether a response with these fields says anything about URLs and hosts.
-    static func concerns(_ fields: Fields) -> Bool { !FieldSet(of: fields).isDisjoint(with: affected) }
+    /// Whether a response with these fields says anything about URLs, hosts or a whole origin.
+    static func concerns(_ fields: Fields) -> Bool {
+        !FieldSet(of: fields).isDisjoint(with: Variant.mappedOnGateway)
+    }
 
-    private static let affected = FieldSet([.location, .contentLocation, .link, .setCookie])
-
-    /// `fields` with `Location`, `Content-Location`, `Link` and cookies as the gateway's client must see them.
+    /// `fields` with `Location`, `Content-Location`, `Link` and cookies as the gateway's client must see them, and without
+    /// what would bind its browser to more than the response.
     func mapped(_ fields: Fields) -> Fields {
         var result = fields
+        for name in Variant.aboutOrigin { result.remove(name) }
         for name in [FieldName.location, .contentLocation] {
             guard let value = fields[first: name] else { continue }
             result[name] = mapped(reference: value)
         }
+        if let value = fields[first: .refresh] { result[.refresh] = mapped(refresh: value) }
         if fields.contains(.link) { result[.link] = mapped(link: fields[all: .link].joined(separator: ", ")) }
         if fields.contains(.setCookie) {
             result.remove(.setCookie)
-            for cookie in fields[all: .setCookie] { result.append(.setCookie, mapped(cookie: cookie)) }
+            for cookie in fields[all: .setCookie].compactMap(mapped(cookie:)) { result.append(.setCookie, cookie) }
         }
         return result
     }
 
-    /// A URI reference, mapped; absolute when no gateway path leads to it. A reference that leaves out scheme and
-    /// host still does afterwards; one that is relative to the target's path means the same below the gateway's.
-    func mapped(reference: String) -> String {
+    /// A URI reference, mapped; absolute when no gateway path leads to it, nil when nobody knows where it leads. A reference
+    /// that leaves out scheme and host still does afterwards; one that is relative to the target's path means the
+    /// same below the gateway's.
+    func mapped(reference received: String) -> String? {
+        let reference = ReceivedReference(received, scheme: target.scheme).text
         let isPath = reference.hasPrefix("/") && !reference.hasPrefix("//")
         let isAbsolute = reference.hasPrefix("//") || reference.prefix { !"/?#".contains($0) }.contains(":")
-        guard isPath || isAbsolute, let uri = Invalidation.resolve(reference, against: target) else { return reference }
+        guard let uri = Invalidation.resolve(reference, against: target) else {
+            return isAbsolute && !reference.hasPrefix("//") ? received : nil
+        }
         let fragment = reference.firstIndex(of: "#").map { String(reference[$0...]) } ?? ""
-        if let mapped = isPath ? pathOnGateway(of: uri) : gatewayURL(of: uri) { return mapped + fragment }
+        if isAbsolute { return gatewayURL(of: uri).map { $0 + fragment } ?? uri.string + fragment }
+        if !isPath, meansTheSame(reference, uri) { return reference }
         // A path that is not the gateway's would lead to something else there.
-        return isPath ? uri.string + fragment : reference
+        return (pathOnGateway(of: uri) ?? uri.string) + fragment
+    }
+
+    /// Whether a relative reference leads clients of the gateway to `uri` as it stands. It does not where it climbs
+    /// higher than the gateway's path reaches, nor certainly where the client may have left out the mount's last slash.
+    private func meansTheSame(_ reference: String, _ uri: TargetURI) -> Bool {
+        if reference.isEmpty || reference.hasPrefix("?") || reference.hasPrefix("#") { return true }
+        guard target.path != service.base?.path, let here = pathOnGateway(of: target),
+            let base = try? TargetURI("http://gateway" + here),
+            let there = Invalidation.resolve(reference, against: base)
+        else { return false }
+        return pathOnGateway(of: uri) == there.pathAndQuery
+    }
+
+    /// The URL of a Refresh field (HTML §15.1.7 and its `http-equiv` steps); nil when it is none.
+    private func mapped(refresh: String) -> String? {
+        let time = refresh.drop { $0 == " " || $0 == "\t" }.prefix { $0.isASCII && $0.isNumber || $0 == "." }
+        guard !time.isEmpty else { return nil }
+        let isBlank = { (character: Character) in character == " " || character == "\t" }
+        var rest = refresh[time.endIndex...].drop { isBlank($0) || $0 == ";" || $0 == "," }
+        guard !rest.isEmpty else { return String(time) }
+        let named = rest.dropFirst(3).drop(while: isBlank)
+        if rest.lowercased().hasPrefix("url"), named.first == "=" { rest = named.dropFirst().drop(while: isBlank) }
+        if let quote = rest.first, quote == "\"" || quote == "'" { rest = rest.dropFirst().prefix { $0 != quote } }
+        return mapped(reference: String(rest)).map { "\(time); url=\($0)" }
     }
 
     /// The references between angle brackets of a Link field (RFC 8288 §3); everything else stays, quoted strings
@@ -56,7 +89,7 @@ struct GatewayMapping {
             result += rest[...mark]
             if rest[mark] == "<" {
                 guard let close = rest[behind...].firstIndex(of: ">") else { return result + rest[behind...] }
-                result += mapped(reference: String(rest[behind..<close])) + ">"
+                result += (mapped(reference: String(rest[behind..<close])) ?? "") + ">"
                 rest = rest[rest.index(after: close)...]
             } else {
                 let string = GatewayMapping.quotedString(rest[behind...])
@@ -77,46 +110,10 @@ struct GatewayMapping {
         return end.map { text[...$0] } ?? text
     }
 
-    /// A cookie for the gateway: bound to the host that set it (the gateway), to the gateway's path, and sent
-    /// without TLS, as the client's connection has none.
-    private func mapped(cookie: String) -> String {
-        let parts = cookie.split(separator: ";", omittingEmptySubsequences: false)
-        guard let pair = parts.first else { return cookie }
-        let isPrefixed = pair.hasPrefix("__Host-") || pair.hasPrefix("__Secure-")
-        var kept = [String(pair)]
-        for part in parts.dropFirst() {
-            let attribute = part.drop { $0 == " " || $0 == "\t" }
-            let name = attribute.prefix { $0 != "=" }.lowercased()
-            switch name {
-            case "domain": continue
-            case "secure" where !isPrefixed: continue
-            case "path":
-                let path = attribute.drop { $0 != "=" }.dropFirst()
-                kept.append(" Path=\(mapped(cookiePath: String(path)))")
-            default: kept.append(String(part))
-            }
-        }
-        return kept.joined(separator: ";")
-    }
-
-    private func mapped(cookiePath path: String) -> String {
-        guard path.hasPrefix("/"), let uri = Invalidation.resolve(path, against: target) else { return path }
-        return pathOnGateway(of: uri) ?? pathOfService ?? "/"
-    }
-
-    /// The gateway's own path for all of the service: what a cookie for a wider path than the base is bound to.
-    private var pathOfService: String? {
-        switch way {
-        case .mount: String(decoding: service.mount, as: UTF8.self)
-        case .anyHost: "/\(target.scheme.text)/\(target.authority)/"
-        case .name, .forward: nil
-        }
-    }
-
     private func gatewayURL(of uri: TargetURI) -> String? { pathOnGateway(of: uri).map { "http://\(authority)\($0)" } }
 
     /// The path and query under which the gateway serves `uri`, or nil.
-    private func pathOnGateway(of uri: TargetURI) -> String? {
+    func pathOnGateway(of uri: TargetURI) -> String? {
         if way == .anyHost { return "/\(uri.scheme.text)/\(uri.authority)\(uri.pathAndQuery)" }
         // A service's name as host leads to that service alone.
         let owner = service.covers(uri) ? service : way == .name ? nil : table.claiming(uri)

@@ -27,4 +27,7 @@ package enum Way: Sendable, Equatable {
     case anyHost
 
     var isGateway: Bool { self != .forward }
+
+    /// Whether documents that came this way would be of one origin in a browser: Larder's own, whoever made them.
+    var sharesOrigin: Bool { self == .mount || self == .anyHost }
 }

@@ -13,6 +13,7 @@ package struct ServiceSettings: Sendable {
     package var privacy = ServicePrivacy.shared
     /// Hosts beside that of `baseURL` which resources of this service may be on.
     package var allowHosts: [HostPattern] = []
+    package var browsers = BrowserSettings()
     /// Through which proxy the origin is reached; nil means as `upstream.parent` says.
     package var parent: ParentProxy?
     /// Whether the origin is asked; nil means as all.
@@ -30,6 +31,12 @@ package struct ServiceSettings: Sendable {
 
     /// The prefix that leads here, whether it was named or not.
     package var effectiveMount: String { mount ?? "/\(name)/" }
+}
+
+/// What web pages may do with a service.
+package struct BrowserSettings: Sendable {
+    /// The origins of pages that may use it through the gateway.
+    package var allow: [WebOrigin] = []
 }
 
 /// Who may be answered from a stored response.

@@ -76,6 +76,25 @@ extension SettingKind where Value == HostPattern {
     }
 }
 
+extension SettingKind where Value == WebOrigin {
+    static var webOrigin: SettingKind {
+        .text(
+            "origin", expected: "the origin of a web page, as `http://localhost:5173`",
+            show: { .text($0.description) },
+            parse: { scalar in
+                let text = scalar.text
+                if let origin = WebOrigin(text) { return .success(origin) }
+                if text == "null" || text.contains("*") {
+                    return .failure(
+                        TextRefusal(advice: "each origin is named in full, as any page could have another one"))
+                }
+                let withoutPath = text.split(separator: "/").prefix(2).joined(separator: "//")
+                if WebOrigin(withoutPath) != nil { return .failure(TextRefusal(suggestion: withoutPath)) }
+                return .failure(TextRefusal(suggestion: WebOrigin("http://" + text).map { "\($0)" }))
+            })
+    }
+}
+
 extension SettingKind where Value == PortRange {
     static var ports: SettingKind {
         .text(

@@ -24,6 +24,14 @@ extension SettingsCatalogue {
             "allowHosts", \.allowHosts, .list(of: .host), initially: "the host of `baseURL`",
             "Further hosts that resources of the service may be on. Others are answered 403."),
         Setting(
+            "browsers.allow", \.browsers.allow, .list(of: .webOrigin, count: 0...64),
+            """
+            The origins whose pages may use the service through the gateway, with every method and field, its \
+            credentials and their cookies. Larder answers the preflights of those, and gives them what it gets; pages of \
+            all other origins are answered 403. Nothing else has to be listed: programs, what is typed into the address \
+            bar, and the service's own pages at `<name>.localhost` are served anyway.
+            """),
+        Setting(
             "parent", \.parent, .parentProxy, initially: "as `upstream.parent`",
             "The proxy through which this service's origin is reached."),
         Setting(

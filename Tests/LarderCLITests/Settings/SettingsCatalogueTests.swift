@@ -142,6 +142,7 @@ struct SettingsCatalogueTests {
             mount: /all-of/it/
             privacy: partitioned
             allowHosts: [cdn.test]
+            browsers: { allow: ["http://localhost:5173"] }
             parent: none
             offline: true
             standardTransformers: [json]

@@ -45,7 +45,7 @@ struct GatewayMappingTests {
 
     @Test func `a name does not stand for another service`() throws {
         let services = Services(("api", "https://api.example/v1/", nil), ("next", "https://api.example/v2/", nil))
-        func mapped(_ way: Way, _ reference: String) throws -> String {
+        func mapped(_ way: Way, _ reference: String) throws -> String? {
             GatewayMapping(
                 table: services.table, service: try #require(services.table.named("api")), way: way,
                 target: try TargetURI("https://api.example/v1/x"), authority: "here"
@@ -76,15 +76,31 @@ struct GatewayMappingTests {
         #expect(try mapping().mapped([.link: link])[.link] == expected)
     }
 
-    @Test(arguments: [
-        ("a=1", "a=1"), ("a=1; Path=/v1/", "a=1; Path=/api/"), ("a=1; Path=/v1/users", "a=1; Path=/api/users"),
-        ("a=1; Path=/v1", "a=1; Path=/api/"),
-        ("a=1; Path=/", "a=1; Path=/api/"), ("a=1; path=/v2", "a=1; Path=/api/"),
-        ("a=1; DOMAIN=api.example; HttpOnly", "a=1; HttpOnly"),
-        ("a=1; Secure; SameSite=Lax", "a=1; SameSite=Lax"), ("__Secure-a=1; Secure", "__Secure-a=1; Secure"),
-        ("a=1;Max-Age=5", "a=1;Max-Age=5"),
-        ("a=b=c; Path=relative", "a=b=c; Path=relative"),
-    ]) func `cookies through a mount`(cookie: String, expected: String) throws {
+    @Test(
+        arguments: [
+            ("a=1", "a=1; Path=/api/users"), ("a=1; Path=/v1/", "a=1; Path=/api/"),
+            ("a=1; Path=/v1/users", "a=1; Path=/api/users"),
+            ("a=1; Path=/v1", "a=1; Path=/api/"), ("a=1; Path=/", "a=1; Path=/api/"),
+            ("a=1; Path=/v1/; DOMAIN=api.example; HttpOnly", "a=1; Path=/api/; HttpOnly"),
+            ("a=1; Path=/; Secure; SameSite=Lax", "a=1; Path=/api/; SameSite=Lax"),
+            ("a=1; Path=/; SameSite=None; Secure; Partitioned", "a=1; Path=/api/"),
+            ("__Secure-a=1; Path=/; Secure", "__Secure-a=1; Path=/api/; Secure"),
+            ("a=1;Path=/;Max-Age=5", "a=1; Path=/api/; Max-Age=5"),
+            ("a=b=c; Path=relative", "a=b=c; Path=/api/users"),
+            // As browsers read it, whatever is around it.
+            ("a=1; Path =/", "a=1; Path=/api/"), ("a=1; Path= /", "a=1; Path=/api/"),
+            ("a=1; Path\t=\t/\t", "a=1; Path=/api/"), ("a=1;\tpath=/", "a=1; Path=/api/"),
+            ("a=1; Path=/v1/; Path=/", "a=1; Path=/api/"), ("a=1; Path=/; Path=", "a=1; Path=/api/users"),
+            ("a=1; Domain =api.example; Path=/", "a=1; Path=/api/"), ("a=1; Domain=; Path=/", "a=1; Path=/api/"),
+            ("a=1; Domain=.api.example; Path=/", "a=1; Path=/api/"),
+            // What no request to the service would be sent with, or no client would take from the origin.
+            ("a=1; path=/v2", nil), ("a=1; Path=//other/", nil), ("a=1; Path=//other.example:8080/", nil),
+            ("a=1; Path=/\\", nil), ("a=1; Path=/\\other/", nil), ("a=1; Path=/v1/../", nil),
+            ("a=1; Path=/v1/%2e%2e/", nil),
+            ("a=1; Path=/v1/?x", nil), ("a=1; Path=/v1/a b", nil), ("a=1; Path=/v", nil),
+            ("a=1; Domain=other.example; Path=/", nil), ("a=1; Domain=i.example; Path=/", nil),
+        ] as [(String, String?)]) func `cookies through a mount`(cookie: String, expected: String?) throws
+    {
         #expect(try mapping().mapped([.setCookie: cookie])[.setCookie] == expected)
     }
 
@@ -95,11 +111,71 @@ struct GatewayMappingTests {
         #expect(try mapping(.name).mapped([.setCookie: cookie])[.setCookie] == expected)
     }
 
+    @Test(arguments: [
+        ("a=1; Path =/", "a=1; Path=/https/here.example/"),
+        ("a=1; Path=//other/", "a=1; Path=/https/here.example//other/"),
+        ("a=1; Path=/x", "a=1; Path=/https/here.example/x"), ("a=1", "a=1; Path=/https/here.example/d"),
+    ]) func `cookies through any host`(cookie: String, expected: String) throws {
+        var mapping = try mapping(.anyHost, target: "https://here.example/d/e")
+        mapping = GatewayMapping(
+            table: mapping.table, service: mapping.table.unclaimed, way: .anyHost, target: mapping.target,
+            authority: mapping.authority)
+        #expect(mapping.mapped([.setCookie: cookie])[.setCookie] == expected)
+    }
+
+    @Test(arguments: [
+        ("/v1/a b", "/api/a%20b"), (" /v1/x ", "/api/x"), ("/\\api.example/v1/x", "http://localhost:3128/api/x"),
+        ("\\v1\\x", "/api/x"), ("/v1\\x?a\\b", "/api/x?a%5Cb"), ("///api.example/v1/x", "http://localhost:3128/api/x"),
+        ("https:/v1/x", "/api/x"), ("https:\\\\api.example\\v1\\x", "http://localhost:3128/api/x"),
+        ("http:/other.example:8080/y", "http://localhost:3128/o/t/y"), ("/v1/\tx", "/api/x"), ("/v1/%zz", "/api/%25zz"),
+        ("/v1/é", "/api/%C3%A9"), ("/v2/a b", "https://api.example/v2/a%20b"), ("../../x", "https://api.example/x"),
+        ("../../v1/x", "/api/x"), ("%2e%2e/%2e%2e/x", "https://api.example/x"),
+        ("//elsewhere.example/a", "https://elsewhere.example/a"),
+        ("a b", "a%20b"),
+    ]) func `references are read as browsers read them`(reference: String, expected: String) throws {
+        #expect(try mapping().mapped(reference: reference) == expected)
+    }
+
+    @Test func `a reference that nobody can follow is left out`() throws {
+        #expect(try mapping().mapped(reference: "//[broken/") == nil)
+        #expect(try mapping().mapped(["Location": "//[broken/"])[.location] == nil)
+    }
+
+    @Test func `what is relative to a mount without its slash says where it leads`() throws {
+        #expect(try mapping(target: "https://api.example/v1/").mapped(reference: "x") == "/api/x")
+        #expect(try mapping(target: "https://api.example/v1/").mapped(reference: "?x") == "?x")
+    }
+
+    @Test(
+        arguments: [
+            ("5", "5"), ("5; url=/v1/x", "5; url=/api/x"), ("0;URL='/v1/x'", "0; url=/api/x"),
+            ("1, /v1/x", "1; url=/api/x"),
+            ("0; url = \"https://api.example/v1/x\" y", "0; url=http://localhost:3128/api/x"),
+            (" 3 ;url=/v2/x", "3; url=https://api.example/v2/x"),
+            ("1; urlx", "1; url=urlx"), ("url=/v1/x", nil), ("", nil),
+        ] as [(String, String?)]) func `refreshes`(value: String, expected: String?) throws
+    {
+        #expect(try mapping().mapped([.refresh: value])[.refresh] == expected)
+    }
+
+    @Test func `what would bind a browser to more than the response is taken out`() throws {
+        let names = Variant.aboutOrigin
+        var fields: Fields = ["Content-Type": "text/html"]
+        for name in names { fields[name] = "x" }
+        #expect(GatewayMapping.concerns(fields))
+        let mapped = try mapping().mapped(fields)
+        #expect(mapped.count == 1)
+        for name in ["Service-Worker-Allowed", "Clear-Site-Data", "Set-Cookie2", "Use-As-Dictionary", "No-Vary-Search"]
+        {
+            #expect(names.contains(FieldName(name)!), "\(name)")
+        }
+    }
+
     @Test func `each cookie keeps its line, and other fields stay`() throws {
         var fields: Fields = ["Set-Cookie": "a=1; Secure", "Content-Type": "text/html"]
         fields.append(.setCookie, "b=2")
         let mapped = try mapping().mapped(fields)
-        #expect(mapped[all: .setCookie] == ["a=1", "b=2"])
+        #expect(mapped[all: .setCookie] == ["a=1; Path=/api/users", "b=2; Path=/api/users"])
         #expect(mapped[.contentType] == "text/html")
     }
 }

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+
+/// What tells a browser that a page of another origin may have a response (Fetch §3.3).
+///
+/// An origin behind the gateway cannot know which pages are meant, so what it says about that is replaced.
+struct CrossOriginAccess {
+    let origin: WebOrigin
+
+    /// How long a browser remembers what it may send.
+    private static let preflightAge = "600"
+    /// Fields that Larder adds behind those of a response.
+    private static let ownNames = ["Age", "Cache-Status", "Proxy-Status", "Via"]
+
+    /// Gives the page a response with these fields, and all of them.
+    func apply(to fields: inout Fields) {
+        fields.removeAll { name, spelling, _ in
+            name == .accessControlAllowOrigin
+                || name == nil && CrossOriginAccess.replaced.contains(FieldName(token: spelling))
+        }
+        // With credentials an asterisk would not mean everything (Fetch §3.3.2).
+        var names = CrossOriginAccess.ownNames
+        fields.forEachLine { name, spelling, _ in
+            guard name != .setCookie else { return }
+            let written = String(decoding: spelling, as: UTF8.self)
+            if !names.contains(written) { names.append(written) }
+        }
+        allow(in: &fields)
+        fields["Access-Control-Expose-Headers"] = names.joined(separator: ", ")
+        fields["Cross-Origin-Resource-Policy"] = "cross-origin"
+    }
+
+    /// The answer to whether a request like this may be sent (Fetch §4.8): any may.
+    func preflight(_ request: Fields) -> Fields {
+        var fields = Fields()
+        allow(in: &fields)
+        fields["Access-Control-Allow-Methods"] = request[PageFields.requestMethod]
+        fields["Access-Control-Allow-Headers"] = request["Access-Control-Request-Headers"]
+        if request["Access-Control-Request-Private-Network"] == "true" {
+            fields["Access-Control-Allow-Private-Network"] = "true"
+        }
+        fields["Access-Control-Max-Age"] = CrossOriginAccess.preflightAge
+        fields[.cacheControl] = "no-store"
+        return fields
+    }
+
+    private func allow(in fields: inout Fields) {
+        fields[.accessControlAllowOrigin] = "\(origin)"
+        fields["Access-Control-Allow-Credentials"] = "true"
+        CrossOriginAccess.vary(&fields)
+    }
+
+    /// Says that a response is another one for a page of another origin, so that a browser does not give it to that.
+    static func vary(_ fields: inout Fields) {
+        let named = fields[all: .vary].joined(separator: ", ")
+        let names = named.lowercased().split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
+        guard !names.contains("origin"), !names.contains("*") else { return }
+        fields[.vary] = named.isEmpty ? "Origin" : named + ", Origin"
+    }
+
+    private static let replaced: Set<FieldName> = [
+        "Access-Control-Allow-Credentials", "Access-Control-Expose-Headers", "Access-Control-Allow-Methods",
+        "Access-Control-Allow-Headers", "Access-Control-Max-Age", "Access-Control-Allow-Private-Network",
+        "Cross-Origin-Resource-Policy",
+    ]
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+
+/// How a response to a request that a page caused differs from what a program gets.
+enum PageAccess: Equatable {
+    /// Not at all.
+    case none
+    /// The page is the service's own; pages of other origins get the response in another form.
+    case own
+    /// The page is of an origin that the service lists.
+    case listed(WebOrigin)
+
+    /// Puts what the browser must know into the fields of a response.
+    func apply(to fields: inout Fields) {
+        switch self {
+        case .none: break
+        case .own: CrossOriginAccess.vary(&fields)
+        case .listed(let origin): CrossOriginAccess(origin: origin).apply(to: &fields)
+        }
+    }
+}
+
+extension Exchange {
+    /// Looks at what a browser says about the page that caused a gateway request. True when that was answered here.
+    func answerPage(_ service: RoutedService) async throws -> Bool {
+        let allowed = service.settings.browsers.allow
+        switch PageRequest(head, service: service.base == nil ? nil : service.name, allowed: allowed) {
+        case .none: return false
+        case .refused(let problem): throw problem
+        case .own:
+            if !allowed.isEmpty { page = .own }
+            // The page is one of the origin's, as far as that can know.
+            if head.fields.contains(.origin) { head.fields[.origin] = uri.origin }
+            return false
+        case .listed(let origin):
+            page = .listed(origin)
+            // Larder has judged; the origin knows nothing of such pages.
+            head.fields.removeAll { name, spelling, _ in
+                name == .origin || PageFields.isMetadata(name, spelled: spelling)
+            }
+            return false
+        case .preflight(let origin):
+            record.kind = .own
+            var fields = CrossOriginAccess(origin: origin).preflight(head.fields)
+            fields[.date] = context.dateText()
+            startHead(status: 204, fields: fields)
+            finishHead(length: nil)
+            try await sendHead()
+            return true
+        }
+    }
+}
+
+/// Fields by which browsers and servers speak about pages.
+enum PageFields {
+    static let requestMethod: FieldName = "Access-Control-Request-Method"
+    static let destination: FieldName = "Sec-Fetch-Dest"
+    private static let metadata: Set<FieldName> = [
+        "Sec-Fetch-Mode", "Sec-Fetch-Dest", "Sec-Fetch-User", "Sec-Fetch-Storage-Access",
+    ]
+
+    /// Has a browser give a document no origin (CSP Level 3 §6.3.2; HTML §7.1.5): its scripts run, and read nothing of the
+    /// others that have the same address, nor their cookies and storage. Programs and scripts take no notice.
+    static func appendSandbox(to out: inout [UInt8]) {
+        out.append(sandbox)
+    }
+
+    private static let sandbox: StaticString = """
+        Content-Security-Policy: sandbox allow-scripts allow-forms allow-modals allow-popups \
+        allow-popups-to-escape-sandbox allow-downloads\r\n
+        """
+
+    /// Whether a field says what a browser wants a response for (Fetch Metadata Request Headers §2).
+    static func isMetadata(_ name: FieldName?, spelled spelling: UnsafeRawBufferPointer) -> Bool {
+        name == .secFetchSite || name == nil && metadata.contains(FieldName(token: spelling))
+    }
+}
