@@ -8,19 +8,19 @@ package import LarderUpstream
 package final class ProxyConfiguration: Sendable {
     package let settings: Settings
     package let router: Router
-    /// How this Larder calls itself in `Via`; another one in the chain has another name.
-    package let pseudonym: String
+    /// How this Larder calls itself in requests.
+    package let pseudonym: Pseudonym
     /// The variables that services are made with; nil where there are none.
     package let variables: VariableStore?
-    /// `1.1 <pseudonym>`.
-    let via: String
+    /// `Via` in responses: the same for every Larder, as pages can read it.
+    package static let via = "1.1 larder"
     let parseLimits: ParseLimits
     /// A field of responses that clients do not see.
     let hiddenField: FieldName?
     let upstreamSettings: UpstreamSettings
 
     package init(
-        settings: Settings, router: Router, pseudonym: String, upstreamSettings: UpstreamSettings,
+        settings: Settings, router: Router, pseudonym: Pseudonym, upstreamSettings: UpstreamSettings,
         variables: VariableStore? = nil
     ) {
         self.variables = variables
@@ -28,12 +28,14 @@ package final class ProxyConfiguration: Sendable {
         self.router = router
         self.pseudonym = pseudonym
         self.upstreamSettings = upstreamSettings
-        via = "1.1 \(pseudonym)"
         hiddenField = settings.cache.hideSurrogateKey ? settings.cache.surrogateKey : nil
         parseLimits = ParseLimits(
             startLine: settings.limits.targetLength.bytes + 64, headerSection: settings.limits.headSize.bytes,
             fieldLines: settings.limits.fieldLines)
     }
+
+    /// `Via` in a request to the origin of `uri`.
+    func via(to uri: TargetURI) -> String { "1.1 \(pseudonym.name(for: uri.origin))" }
 
     /// Whether a client at `address` is served: on this machine always, elsewhere when the access list has it.
     func allows(_ address: SocketAddress) -> Bool {

@@ -80,7 +80,7 @@ final class FlightLaunch {
             !isConditional && exchange.traits.presence.isDisjoint(with: [.authorization, .range])
             && !retrieval.asksAlone
         var head = ForwardedRequest(
-            uri: exchange.uri, way: retrieval.way, via: exchange.context.configuration.via,
+            uri: exchange.uri, way: retrieval.way, via: exchange.context.configuration.via(to: exchange.uri),
             configuration: configuration, spelling: exchange.spelling, forwarded: exchange.forwardedElement
         ).head(for: client)
         if configuration.mayTransform { FlightLaunch.removeConditions(from: &head.fields) }
@@ -108,7 +108,8 @@ final class FlightLaunch {
         version: UInt64, validating variant: Variant?, completing parts: Variant?, context: LoopContext, reach: Reach
     ) {
         var request = ForwardedRequest(
-            uri: subject.uri, way: subject.way, via: context.configuration.via, configuration: configuration,
+            uri: subject.uri, way: subject.way, via: context.configuration.via(to: subject.uri),
+            configuration: configuration,
             spelling: subject.spelling
         ).head(for: head)
         if configuration.mayTransform { FlightLaunch.removeConditions(from: &request.fields) }

@@ -33,7 +33,7 @@ package struct ServiceSettings: Sendable {
     package var effectiveMount: String { mount ?? "/\(name)/" }
 }
 
-/// What web pages may do with a service.
+/// Which web pages may use a service.
 package struct BrowserSettings: Sendable {
     /// The origins of pages that may use it through the gateway.
     package var allow: [WebOrigin] = []
