@@ -39,7 +39,7 @@ struct AdminGuard {
             return .refused(
                 Problem(
                     status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
-                    detail: "The request was made by a page of another site.",
+                    detail: "The request was made by a page of another site, or by one that came through the gateway.",
                     advice: "Open Larder's own page, or use the command line."))
         }
         guard changes(request) else { return .allowed }
@@ -73,16 +73,28 @@ struct AdminGuard {
         }
     }
 
-    /// What browsers say about a request that another site caused. Clients that are no browsers say nothing.
+    /// Whether a browser says that another site caused the request, or a document that came through the gateway: some
+    /// have the same address as these pages. Clients that are no browsers say nothing.
     private func isFromAnotherSite(_ fields: Fields) -> Bool {
-        if let site = fields[.secFetchSite], site != "same-origin", site != "none" { return true }
-        guard let origin = fields[.origin] else { return false }
-        return origin != "http://\(fields[first: .host] ?? "")"
+        if fields[all: .secFetchSite].contains(where: { $0 != "same-origin" && $0 != "none" }) { return true }
+        if fields.contains(.serviceWorker) { return true }
+        let own = "http://\(fields[first: .host] ?? "")"
+        if fields[all: .origin].contains(where: { $0 != own }) { return true }
+        return fields[all: .referer].contains { !isOwnPage($0, at: own) }
     }
 
+    /// Whether a URL is that of one of these pages.
+    private func isOwnPage(_ url: String, at origin: String) -> Bool {
+        guard url.hasPrefix(origin + "/") else { return false }
+        let path = url.dropFirst(origin.count).prefix { $0 != "?" && $0 != "#" }
+        return path == "/" || path == "/-" || path.hasPrefix("/-/")
+    }
+
+    /// A click on a link to the first page, which the page with the link cannot look into.
     private func followsLinkToFirstPage(_ request: OwnRequest) -> Bool {
         request.method == .get && request.path == "/" && !request.fields.contains(.origin)
             && request.fields["Sec-Fetch-Mode"] == "navigate" && request.fields["Sec-Fetch-Dest"] == "document"
+            && request.fields["Sec-Fetch-User"] == "?1"
     }
 
     private func hasToken(_ fields: Fields) -> Bool {

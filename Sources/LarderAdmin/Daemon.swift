@@ -25,7 +25,7 @@ package final class Daemon: Sendable {
             configuration: Daemon.configuration(settings, &lasting),
             storing: store.map {
                 Storing(
-                    store: $0, via: "1.1 \(lasting.pseudonym)", maxObject: Int64(settings.cache.maxObject.bytes))
+                    store: $0, via: ProxyConfiguration.via, maxObject: Int64(settings.cache.maxObject.bytes))
             },
             pages: AdminPages(), logger: logger, time: time)
         lasting.transport.attach(proxy)
@@ -102,8 +102,7 @@ package final class Daemon: Sendable {
         let transport = ProxyTransport()
         let host = DaemonHost()
         let variables = VariableStore()
-        /// Random, so that several Larders in a chain tell each other apart.
-        let pseudonym = "larder-" + String(UInt32.random(in: .min ... .max), radix: 36)
+        let pseudonym = Pseudonym()
         var identities = IdentityDigest.ephemeral()
         private(set) var tls: TLSClientContext
         /// What `tls` was made of.
@@ -232,7 +231,8 @@ package final class Daemon: Sendable {
             unclaimed: routed(unclaimed, isUnclaimed: true))
         let router = Router(
             table: table, connectPorts: settings.tunnels.ports, hosts: settings.gateway.hosts,
-            gatewayToAnyHost: settings.gateway.anyHost, forwardsToAnyHost: settings.forward.anyHost)
+            gatewayToAnyHost: settings.gateway.anyHost, forwardsToAnyHost: settings.forward.anyHost,
+            tunnelsToLoopback: settings.tunnels.loopback)
         var upstream = UpstreamSettings(tls: lasting.tls)
         upstream.connectTimeout = settings.timeouts.connect
         upstream.silenceTimeout = settings.timeouts.upstream

@@ -8,12 +8,12 @@ package import LarderUpstream
 package final class ProxyConfiguration: Sendable {
     package let settings: Settings
     package let router: Router
-    /// How this Larder calls itself in `Via`; another one in the chain has another name.
-    package let pseudonym: String
+    /// How this Larder calls itself in requests.
+    package let pseudonym: Pseudonym
     /// The variables that services are made with; nil where there are none.
     package let variables: VariableStore?
-    /// `1.1 <pseudonym>`.
-    let via: String
+    /// `Via` in responses: the same for every Larder, as pages can read it.
+    package static let via = "1.1 larder"
     let parseLimits: ParseLimits
     /// A field of responses that clients do not see.
     let hiddenField: FieldName?
@@ -24,7 +24,7 @@ package final class ProxyConfiguration: Sendable {
     let transformedContentLimit: Int
 
     package init(
-        settings: Settings, router: Router, pseudonym: String, upstreamSettings: UpstreamSettings,
+        settings: Settings, router: Router, pseudonym: Pseudonym, upstreamSettings: UpstreamSettings,
         variables: VariableStore? = nil
     ) {
         self.variables = variables
@@ -35,7 +35,6 @@ package final class ProxyConfiguration: Sendable {
         let cache = settings.cache
         memoryObjectLimit = min(4 << 20, cache.memory.bytes / 16, cache.maxObject.bytes)
         transformedContentLimit = settings.limits.transformedContent.bytes
-        via = "1.1 \(pseudonym)"
         hiddenField = settings.cache.hideSurrogateKey ? settings.cache.surrogateKey : nil
         parseLimits = ParseLimits(
             startLine: settings.limits.targetLength.bytes + 64, headerSection: settings.limits.headSize.bytes,
@@ -44,6 +43,8 @@ package final class ProxyConfiguration: Sendable {
 
     /// Tells it from every other one that is there.
     var address: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
+    /// `Via` in a request to the origin of `uri`.
+    func via(to uri: TargetURI) -> String { "1.1 \(pseudonym.name(for: uri.origin))" }
 
     /// Whether a client at `address` is served: on this machine always, elsewhere when the access list has it.
     func allows(_ address: SocketAddress) -> Bool {

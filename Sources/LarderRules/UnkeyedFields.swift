@@ -24,13 +24,20 @@ package struct UnkeyedFields: Sendable, Hashable {
     /// What is done with `name`. Fields that override where a request goes or how it came are dropped, unless the
     /// configuration says otherwise: no origin behind Larder can rely on what any client may write.
     package func treatment(of name: FieldName) -> Treatment {
-        exceptions[name] ?? (UnkeyedFields.overriding.contains(name) ? .dropped : .forwarded)
+        exceptions[name] ?? (UnkeyedFields.overrides(name) ? .dropped : .forwarded)
     }
 
     /// Whether a field of a request is not forwarded.
     package func drops(_ name: FieldName?, spelled spelling: UnsafeRawBufferPointer) -> Bool {
         if let name, exceptions.isEmpty { return UnkeyedFields.registeredOverriding.contains(name) }
-        return treatment(of: name ?? FieldName(token: spelling)) == .dropped
+        let name = name ?? FieldName(token: spelling)
+        if spelling.contains(UInt8(ascii: "_")), exceptions[name] == nil {
+            // CGI and its successors (RFC 3875 §4.1.18) do not tell an underscore from a hyphen, nor this name from a
+            // field that Larder has judged.
+            let meant = FieldName(name.canonical.replacing("_", with: "-")) ?? name
+            return meant.registeredCode != 0 || treatment(of: meant) == .dropped
+        }
+        return treatment(of: name) == .dropped
     }
 
     /// Removes the dropped fields from a request that is about to be forwarded.
@@ -58,13 +65,28 @@ package struct UnkeyedFields: Sendable, Hashable {
         }
     }
 
-    /// Fields that frameworks and servers take as the host, scheme, path, method or address of a request.
+    /// Whether frameworks and servers take a field as the host, scheme, path, method, address or user of a request, as if
+    /// a proxy of theirs had written it.
+    private static func overrides(_ name: FieldName) -> Bool {
+        if overriding.contains(name) { return true }
+        let text = name.canonical
+        return text.first == "x" && prefixes.contains { text.hasPrefix($0) }
+    }
+
     package static let overriding: Set<FieldName> = [
-        .forwarded, .xForwardedHost, .xForwardedProto, .xForwardedFor, "X-Forwarded-Port", "X-Forwarded-Prefix",
-        "X-Forwarded-Scheme", "X-Forwarded-Server", "X-Forwarded-SSL", "X-Forwarded-Path", "X-Forwarded-URI",
-        "X-Original-URL", "X-Original-Host", "X-Original-URI", "X-Rewrite-URL", "X-Host", "X-HTTP-Host-Override",
+        .forwarded, .xForwardedHost, .xForwardedProto, .xForwardedFor, "X-Host", "X-HTTP-Host-Override",
+        "X-Backend-Host",
         "X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "X-URL-Scheme", "X-Scheme", "Front-End-Https",
-        "X-Real-IP", "X-Client-IP", "X-Originating-IP", "True-Client-IP", "X-Envoy-Original-Path",
+        "X-Real-IP", "X-Client-IP", "X-Originating-IP", "X-Cluster-Client-IP", "X-ProxyUser-IP", "True-Client-IP",
+        "CF-Connecting-IP", "CF-Visitor", "Fastly-Client-IP", "Client-IP", "Forwarded-For", "Remote-User",
+        "Client-Cert",
+        "Client-Cert-Chain", "SSL-Client-Cert", "SSL-Client-Verify", "SSL-Client-Subject-DN", "X-Client-Cert",
+        "X-Client-DN", "X-Client-Verify", "X-ARR-ClientCert", "X-ARR-SSL", "X-Middleware-Subrequest", "Proxy",
+    ]
+    /// Beginnings of further ones.
+    private static let prefixes = [
+        "x-forwarded", "x-original-", "x-rewrite-", "x-remote-", "x-auth-request-", "x-ssl-", "x-envoy-",
+        "x-amzn-mtls-",
     ]
     /// Those of them that have a code.
     private static let registeredOverriding = FieldSet(overriding.filter { $0.registeredCode != 0 })

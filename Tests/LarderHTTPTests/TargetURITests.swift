@@ -216,6 +216,19 @@ struct TargetURITests {
             #expect(!once.path.split(separator: "/").contains { $0 == "." || $0 == ".." }, "\(path)")
         }
     }
+
+    @Test(arguments: [
+        ("/a/..%2fb", true), ("/a%2F..", true), ("/a%5c../b", true), ("/..%5C..%5Cx", true), ("/..;/x", true),
+        ("/a/..;v=1/b", true),
+        ("/a/..%3b/b", true), ("/%2e%2E%2fx", true), ("/a/..%00", true), ("/a/..%23", true), ("/a/..%3F", true),
+        ("/a/..%09/b", true),
+        ("/a/../b", false), ("/a/..b", false), ("/a..%2fb", false), ("/a/...%2fb", false), ("/a/.%2fb", false),
+        ("/a;../b", false),
+        ("/a%2fb", false), ("/..a%2f", false), ("/a?x=/..%2f", false), ("/", false), ("/a/..%41", false),
+        ("/%25..%2f", false),
+    ]) func `a hidden dot segment is seen`(path: String, isHidden: Bool) throws {
+        #expect(try TargetURI("http://h" + path).hidesDotSegments == isHidden, "\(path)")
+    }
 }
 
 extension TargetURI {

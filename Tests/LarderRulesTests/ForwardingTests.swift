@@ -87,6 +87,18 @@ struct UnkeyedFieldsTests {
         #expect(fields == Fields(lines: ["Accept: a", "X-Custom: b"]))
     }
 
+    @Test(arguments: [
+        "X_Forwarded_Host", "X_Original_URL", "x_http_method_override", "Proxy", "X-Forwarded-Client-Cert",
+        "X-Forwarded",
+        "X-Forwarded-User", "X-Original-Method", "X-SSL-Client-Cert", "Remote_User", "X-Auth-Request-Email",
+        "Client-Cert",
+        "Content_Length", "Transfer_Encoding", "User_Agent", "X-Forwarded_Host", "X-Middleware-Subrequest",
+    ]) func `nor are their relatives, nor names that origins do not tell from those that were judged`(name: String) {
+        var fields = Fields(lines: ["Accept: a", "\(name): evil", "X_Custom: b", "Proxy-Custom: c"])
+        UnkeyedFields().drop(from: &fields)
+        #expect(fields == Fields(lines: ["Accept: a", "X_Custom: b", "Proxy-Custom: c"]))
+    }
+
     @Test func `the configuration can let them through, key them or keep responses out`() {
         let rule = UnkeyedFields(exceptions: [.xForwardedProto: .forwarded, "X-Tenant": .keyed, "X-Debug": .notStored])
         var fields = Fields(lines: ["X-Forwarded-Proto: https", "X-Tenant: a", "X-Debug: 1"])

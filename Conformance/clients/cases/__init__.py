@@ -11,6 +11,7 @@ MODULES = [
     "tls",
     "network",
     "page",
+    "pages",
     "commands",
     "supervised",
     "configuration",

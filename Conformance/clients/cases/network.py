@@ -12,7 +12,9 @@ if __name__ == "__main__":
 from harness.case import Context, Failed, Skipped, case, expect, expect_equal, expect_hit, expect_in  # noqa: E402
 from harness.origin import fresh  # noqa: E402
 
-LISTENING, ALLOWED, OTHER, OUTSIDE = "192.0.2.1", "192.0.2.7", "198.51.100.7", "203.0.113.80"
+LISTENING, ALLOWED, OTHER, OUTSIDE = "192.0.2.1", "192.0.2.7", "198.51.100.7", "9.9.9.80"
+# Of an interface of this machine, though it looks as if it was outside.
+PUBLIC = "9.9.9.81"
 
 
 @case("network", "clients on the network: who is served, what they reach, and what of others' answers they get")
@@ -21,7 +23,9 @@ def network(context):
     context.command("ip")
     if context.run(["unshare", "-rn", "true"], check=False).returncode != 0:
         raise Skipped("no network namespaces for this user")
-    addresses = "".join(f"ip addr add {address}/32 dev lo; " for address in (LISTENING, ALLOWED, OTHER, OUTSIDE))
+    addresses = "".join(f"ip addr add {address}/32 dev lo; " for address in (LISTENING, ALLOWED, OTHER, PUBLIC))
+    # One that can be listened on without being any interface's.
+    addresses += f"ip route add local {OUTSIDE}/32 dev lo; "
     done = context.run(
         ["unshare", "-rn", "sh", "-ec", f'ip link set lo up; {addresses} exec "$@"', "sh",
          sys.executable, "-B", __file__, context.program, context.directory],
@@ -72,6 +76,10 @@ def inside(context):
         expect_equal(status, 403, f"after a client here has it, with {options}")
         expect(b"secret" not in content, "a client on the network got what is inside")
     expect_equal(len(inner.asked), 1, "requests at the origin on this machine")
+
+    mine = context.origin(answers, address=PUBLIC)
+    expect_equal(ask(ALLOWED, f"{mine.url}/a")[0], 403, "an origin at a public address of this machine")
+    expect_equal(ask(None, f"{mine.url}/a")[2], b"secret\n", "the same for a client here")
 
     # What the operator described is for both.
     expect_equal(ask(None, "/own/a")[2], b"secret\n", "a service, for a client here")

@@ -54,6 +54,28 @@ class OpenPage:
             if message.get("id") == self.last:
                 return message["result"]
 
+    def open(self, url):
+        """Goes to `url` as if the person at the browser had typed it; returns once all of it is there."""
+        self.call("Page.navigate", url=url)
+        self.wait_for(url)
+
+    def wait_for(self, url, patience=20):
+        """Waits until the page at `url` is there, or another one in its place."""
+        end = time.monotonic() + patience
+        while time.monotonic() < end:
+            there = self.value("[location.href, document.readyState]")
+            if there == [url, "complete"]:
+                return
+            time.sleep(0.05)
+        raise RuntimeError(f"the browser is at {there}, not at {url}")
+
+    def value(self, expression):
+        """The value of an expression, or of its promise, in the page; the error as text if it fails."""
+        result = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+        if "exceptionDetails" in result:
+            return result["exceptionDetails"].get("exception", {}).get("description", "failed")
+        return result["result"].get("value")
+
     def document(self, expected, patience=20):
         """The page's document as soon as it holds `expected`, or as it is when that takes too long."""
         end = time.monotonic() + patience

@@ -116,7 +116,7 @@ def make_handler(origin):
             if not unchanged and self.command != "HEAD":
                 self.wfile.write(answer.content)
 
-        do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = respond
+        do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = respond
 
     return Handler
 

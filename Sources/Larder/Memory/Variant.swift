@@ -76,10 +76,10 @@ package final class Variant: Sendable {
         return with(stored.marked(stored.standing, policy: policy), via: via)
     }
 
-    /// What names URLs or hosts.
+    /// Fields that name URLs or hosts.
     private static let locating: [FieldName] = [.location, .contentLocation, .link, .refresh, .setCookie]
 
-    /// What says something to a browser about a whole origin: the gateway's is not the one that is meant.
+    /// Fields that tell a browser something about a whole origin: the gateway's is not the one that is meant.
     package static let aboutOrigin: [FieldName] = [
         .serviceWorkerAllowed, .clearSiteData, .setCookie2, .useAsDictionary, .noVarySearch, .acceptCH, .altSvc, .nel,
         .originAgentCluster, .publicKeyPins, .reportTo, .strictTransportSecurity,

@@ -21,6 +21,10 @@ extension Explanation {
             return
         }
         let subject = try proxy.subject(of: url)
+        if subject.way.isGateway, let problem = Explanation.refusal(ofPage: url, method, fields, subject.service) {
+            self.init(of: url, method, .failure(problem))
+            return
+        }
         self.init(await Situation(subject, method: method, fields: fields, in: proxy))
     }
 
@@ -31,9 +35,27 @@ extension Explanation {
         return !port.isEmpty && port.utf8.allSatisfy(ASCII.isDigit)
     }
 
-    /// What CONNECT to `target` would come to.
-    init(tunnelTo target: String, _ route: Result<String, Problem>) {
-        method = .connect
+    /// Why a browser that sends these fields to the gateway would be refused.
+    private static func refusal(
+        ofPage url: String, _ method: LarderHTTP.Method, _ fields: Fields, _ service: RoutedService
+    ) -> Problem? {
+        var head = RequestHead(method: method, target: url, fields: fields)
+        let authority = url.hasPrefix("/") ? "localhost" : url.split(separator: "/").dropFirst().first.map(String.init)
+        if !head.fields.contains(.host) { head.fields[.host] = authority }
+        let allowed = service.settings.browsers.allow
+        guard
+            case .refused(let problem) = PageRequest(
+                head, service: service.base == nil ? nil : service.name, allowed: allowed)
+        else { return nil }
+        return problem
+    }
+
+    /// A request for a tunnel to `target`.
+    init(tunnelTo target: String, _ route: Result<String, Problem>) { self.init(of: target, .connect, route) }
+
+    /// A tunnel, or a request that is refused before anything is looked up.
+    init(of target: String, _ method: LarderHTTP.Method, _ route: Result<String, Problem>) {
+        self.method = method
         fields = []
         cacheStatus = nil
         (service, blocks, effects, key, candidates, freshness, notes, storage) = ([], [], [], [], [], [], [], [])

@@ -33,4 +33,35 @@ extension TargetURI {
         else { return (bytes[index], 1) }
         return (high << 4 | low, 3)
     }
+
+    /// Whether the path has a `..` that is no segment of its own (RFC 3986 §3.3) but becomes one where slashes are decoded,
+    /// a backslash counts as one, or a segment ends at a parameter: `/a/..%2fb`, `/a%5C..`, `/a/..;x/b`.
+    package var hidesDotSegments: Bool {
+        withBytes(of: pathRange) { path in
+            var index = 1
+            while index + 1 < path.count {
+                if path[index] == UInt8(ascii: "."), path[index + 1] == UInt8(ascii: "."),
+                    TargetURI.mayBeginSegment(path, index), TargetURI.mayEndSegment(path, index + 2)
+                {
+                    return true
+                }
+                index += 1
+            }
+            return false
+        }
+    }
+
+    private static func mayBeginSegment(_ path: UnsafeRawBufferPointer, _ index: Int) -> Bool {
+        if path[index - 1] == UInt8(ascii: "/") { return true }
+        guard index >= 3, path[index - 3] == UInt8(ascii: "%") else { return false }
+        return unescaped(path, at: index - 3).octet == UInt8(ascii: "/")
+            || unescaped(path, at: index - 3).octet == UInt8(ascii: "\\")
+    }
+
+    /// Whether a segment or a path may end here for some reader.
+    private static func mayEndSegment(_ path: UnsafeRawBufferPointer, _ index: Int) -> Bool {
+        guard index < path.count else { return true }
+        let octet = unescaped(path, at: index).octet
+        return octet <= 0x20 || "/\\;?#".utf8.contains(octet)
+    }
 }

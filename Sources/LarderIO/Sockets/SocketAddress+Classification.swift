@@ -92,11 +92,16 @@ extension SocketAddress {
                 || number >> 8 == 0xC00000  // 192.0.0.0/24
                 || number >> 8 == 0xC00002 || number >> 8 == 0xC63364 || number >> 8 == 0xCB0071  // documentation
                 || number >> 17 == 0xC612 >> 1  // 198.18.0.0/15
+                || number >> 8 == 0xC05863  // 192.88.99.0/24, the former relays of 6to4 (RFC 7526)
         case .ipv6(let high, _, _, _):
-            high >> 32 == 0x2001_0DB8 || high == 0x0100_0000_0000_0000 || embedded?.isReserved ?? false
+            high >> 32 == 0x2001_0DB8 || high >> 44 == 0x3FFF0 || high >> 48 == 0x5F00 || high == 0x0100_0000_0000_0000
+                || embedded?.isReserved ?? false
         case .unix: false
         }
     }
+
+    /// Of this machine: a loopback address, or one of those that its interfaces have at the moment.
+    package var isOwn: Bool { isLoopback || LocalAddresses.contains(self) || embedded.map(\.isOwn) ?? false }
 
     /// None of the above: a place on the public Internet.
     package var isPublic: Bool {

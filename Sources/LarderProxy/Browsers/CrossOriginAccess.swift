@@ -2,9 +2,9 @@
 
 import LarderHTTP
 
-/// What tells a browser that a page of another origin may have a response (Fetch §3.3).
+/// The fields that let a page of another origin have a response (Fetch §3.3).
 ///
-/// An origin behind the gateway cannot know which pages are meant, so what it says about that is replaced.
+/// An origin behind the gateway cannot know which pages are meant, so its own fields of the kind are replaced.
 struct CrossOriginAccess {
     let origin: WebOrigin
 

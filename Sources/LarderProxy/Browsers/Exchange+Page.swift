@@ -11,7 +11,7 @@ enum PageAccess: Equatable {
     /// The page is of an origin that the service lists.
     case listed(WebOrigin)
 
-    /// Puts what the browser must know into the fields of a response.
+    /// Adds the fields that the browser needs to those of a response.
     func apply(to fields: inout Fields) {
         switch self {
         case .none: break
@@ -22,7 +22,7 @@ enum PageAccess: Equatable {
 }
 
 extension Exchange {
-    /// Looks at what a browser says about the page that caused a gateway request. True when that was answered here.
+    /// Judges a gateway request by the page that caused it. True when the request was answered here.
     func answerPage(_ service: RoutedService) async throws -> Bool {
         let allowed = service.settings.browsers.allow
         switch PageRequest(head, service: service.base == nil ? nil : service.name, allowed: allowed) {
@@ -71,7 +71,7 @@ enum PageFields {
         allow-popups-to-escape-sandbox allow-downloads\r\n
         """
 
-    /// Whether a field says what a browser wants a response for (Fetch Metadata Request Headers §2).
+    /// Whether a field is one of Fetch Metadata Request Headers §2.
     static func isMetadata(_ name: FieldName?, spelled spelling: UnsafeRawBufferPointer) -> Bool {
         name == .secFetchSite || name == nil && metadata.contains(FieldName(token: spelling))
     }

@@ -3,12 +3,11 @@
 package import LarderHTTP
 import LarderRules
 
-/// What is done with a gateway request that a web page caused, as a function of what the browser says about it
+/// How a gateway request that a web page caused is treated, as a function of the fields that browsers add
 /// (Fetch Metadata Request Headers §2; RFC 6454 §7).
 ///
-/// The gateway sends what the configuration knows and an origin takes for its user: credentials, cookies. A page may
-/// use that only where it comes from the same host name of the gateway, or where the service lists its origin. What says nothing of
-/// the kind is no browser.
+/// The gateway adds credentials from the configuration, and browsers add cookies. A page may use them only if it is of the
+/// same host name of the gateway, or the service lists its origin. A request without any of these fields is a program's.
 package enum PageRequest: Equatable, Sendable {
     /// No page had to do with it.
     case none
@@ -57,7 +56,7 @@ package enum PageRequest: Equatable, Sendable {
         }
     }
 
-    /// A request of another site without `Origin`: what embeds images, scripts and the like, or follows a link. A page
+    /// A request of another site without `Origin`, as for an image, a script or a link. A page
     /// cannot name another one's origin as the one that refers, so that of a listed one counts.
     private init(without head: RequestHead, _ service: String?, _ allowed: [WebOrigin]) {
         guard head.method.isSafe, !head.fields.contains(.upgrade), let referrer = PageRequest.referrer(head.fields),

@@ -12,7 +12,7 @@ package struct WebOrigin: Hashable, Sendable {
     /// The port, the scheme's own where none was named; nil where a scheme without one names none.
     package let port: UInt16?
 
-    /// Reads an origin; nil for anything else, such as `null`, `*` and what has a path.
+    /// Reads an origin; nil for anything else, such as `null`, `*` and URLs with a path.
     package init?(_ text: some StringProtocol) {
         guard let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://") else { return nil }
         let scheme = text[..<colon].lowercased()

@@ -78,7 +78,7 @@ final class FlightLaunch {
             client.fields[.acceptEncoding] = accepted.value.map { String(decoding: $0, as: UTF8.self) }
         }
         var head = ForwardedRequest(
-            uri: exchange.uri, way: retrieval.way, via: exchange.context.configuration.via,
+            uri: exchange.uri, way: retrieval.way, via: exchange.context.configuration.via(to: exchange.uri),
             configuration: configuration, spelling: exchange.spelling, forwarded: exchange.forwardedElement
         ).head(for: client)
         if configuration.mayTransform { FlightLaunch.removeConditions(from: &head.fields) }
@@ -106,7 +106,8 @@ final class FlightLaunch {
         version: UInt64, validating variant: Variant?, completing parts: Variant?, context: LoopContext, reach: Reach
     ) {
         var request = ForwardedRequest(
-            uri: subject.uri, way: subject.way, via: context.configuration.via, configuration: configuration,
+            uri: subject.uri, way: subject.way, via: context.configuration.via(to: subject.uri),
+            configuration: configuration,
             spelling: subject.spelling
         ).head(for: head)
         if configuration.mayTransform { FlightLaunch.removeConditions(from: &request.fields) }

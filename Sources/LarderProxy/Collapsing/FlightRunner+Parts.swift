@@ -244,7 +244,7 @@ extension FlightRunner {
         let chunks = ContentChunk.coalesced(content)
         return Variant(
             stored: stored, content: .memory(chunks, length: chunks.reduce(0) { $0 + $1.count }),
-            storedAt: stored.responseTime, via: context.configuration.via)
+            storedAt: stored.responseTime, via: ProxyConfiguration.via)
     }
 
     /// What is held for the requests that `stored` is for.

@@ -135,7 +135,7 @@ extension FlightRunner {
         let variant = Variant(
             stored: judged.complete(length: Int64(length), policy: policy),
             content: .memory(chunks, length: length),
-            storedAt: stored.responseTime, via: context.configuration.via,
+            storedAt: stored.responseTime, via: ProxyConfiguration.via,
             fingerprint: launch.configuration.fingerprint)
         if case .landed(let replaced) = memory.land(variant, epoch: epoch, mark: mark, ending: flight) {
             judgeAgain(after: policy)

@@ -41,14 +41,14 @@ extension FlightRunner {
             responseTime: times.response, policy: launch.policy)
         switch decision {
         case .updated(let stored):
-            let fresh = variant.with(stored, via: context.configuration.via, freshenedBy: response.fields)
+            let fresh = variant.with(stored, via: ProxyConfiguration.via, freshenedBy: response.fields)
             guard memory.replace(variant, by: fresh) else { return nil }
             context.storing?.update(fresh, of: launch.resource, service: launch.service, policy: launch.policy)
             return fresh
         case .discard(let stored, _):
             memory.removeVariants { $0 === variant }
             context.storing?.remove(variant, of: launch.resource, service: launch.service)
-            return variant.with(stored, via: context.configuration.via)
+            return variant.with(stored, via: ProxyConfiguration.via)
         case .stale, .untouched:
             return nil
         }

@@ -69,7 +69,7 @@ extension Exchange {
         _ repeatable: RepeatableContent?, _ abort: UpstreamAbort
     ) -> UpstreamRequest {
         var forwarded = ForwardedRequest(
-            uri: uri, way: way, via: context.configuration.via,
+            uri: uri, way: way, via: context.configuration.via(to: uri),
             configuration: configuration, spelling: spelling, forwarded: forwardedElement
         ).head(for: head)
         if traits.wantsUpgrade {
@@ -171,7 +171,7 @@ extension Exchange {
                 variant.stored, with: response, to: head, requestTime: now, responseTime: now, policy: policy)
             {
             case .updated(let stored), .stale(let stored, _):
-                let changed = variant.with(stored, via: context.configuration.via)
+                let changed = variant.with(stored, via: ProxyConfiguration.via)
                 guard memory.replace(variant, by: changed) else { continue }
                 context.storing?.update(
                     changed, of: retrieval.resource, service: retrieval.service, policy: policy)

@@ -26,7 +26,7 @@ extension Exchange {
         page.apply(to: &fields)
         PreparedHead.appendStatusLine(status, to: &out)
         PreparedHead.append(fields, to: &out)
-        PreparedHead.appendVia(fields, via: context.configuration.via, to: &out)
+        PreparedHead.appendVia(fields, via: ProxyConfiguration.via, to: &out)
         if record.way.sharesOrigin { PageFields.appendSandbox(to: &out) }
         record.status = status
     }

@@ -28,7 +28,7 @@ final class Exchange {
     var content: RequestContent?
     /// Whether the configuration says that the request, whatever its method, only reads.
     var onlyReads = false
-    /// What a page has to do with the request.
+    /// How the page that caused the request, if one did, changes its response.
     var page = PageAccess.none
     private var knownHost = KnownHost()
 
@@ -160,6 +160,8 @@ final class Exchange {
             throw Problem.connectionLimit
         case .resource(let service, let way): try await dispatch(service, way)
         case .larder:
+            // A client that speaks through Larder need not be on this machine, though the connection is.
+            try checkLoop()
             // Others who look after the daemon want the place.
             if connection.isForOwnPages { isPersistent = false }
             head.target = RequestTarget.originForm(of: head.target)
@@ -196,9 +198,13 @@ final class Exchange {
 
     /// What must hold before anything is sent inbound: no loop, an allowed host, and a hop left.
     private func checkForwarding(_ service: RoutedService) throws {
-        let pseudonym = context.configuration.pseudonym
-        if traits.has(.via), ViaField.contains(pseudonym, in: head.fields) { throw Problem.loop(pseudonym: pseudonym) }
+        try checkLoop()
         guard service.allows(uri) else { throw Problem.hostNotAllowed(uri.host, service: service.name) }
+    }
+
+    private func checkLoop() throws(Problem) {
+        guard traits.has(.via), let own = context.configuration.pseudonym.own(in: head.fields) else { return }
+        throw .loop(pseudonym: own)
     }
 
     /// Makes an answer of an error, if one can still be made.

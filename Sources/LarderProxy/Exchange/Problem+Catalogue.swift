@@ -62,6 +62,41 @@ extension Problem {
             advice: "Describe the host as a service, or set `forward.anyHost: true`.")
     }
 
+    static let anyHostFromAfar = Problem(
+        status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
+        detail: "The gateway to any host serves clients on this machine only.",
+        advice: "Describe the host as a service in Larder's configuration.")
+
+    static func noHostLabel(_ label: Substring) -> Problem {
+        .badRequest(
+            "‘\(label.prefix(80))’ stands for no host.",
+            advice: "Write https://api.example.com as https--api-example-com, a hyphen as two, and a port as in "
+                + "https-8443--api-example-com; or use /https/<host>/….")
+    }
+
+    static let hiddenDotSegments = Problem.badRequest(
+        "The path hides a ‘..’, which some origins would take for a way out of where it begins.",
+        advice: "Write the path that is meant, without ‘..’ beside an encoded slash, a backslash or a semicolon.")
+
+    static func noTunnel(toPort port: UInt16) -> Problem {
+        Problem(
+            status: 403, title: "Tunnel refused", proxyError: .httpRequestDenied,
+            detail: "CONNECT to port \(port) is not allowed.",
+            advice: "Add the port to `tunnels.ports` in Larder's configuration if it should be.")
+    }
+
+    static func noTunnel(to authority: Authority) -> Problem {
+        Problem(
+            status: 403, title: "Tunnel refused", proxyError: .httpRequestDenied,
+            detail: "‘\(authority)’ is no service's host and port, and this Larder leads to no other.",
+            advice: "Describe the host as a service, or set `forward.anyHost` and `gateway.anyHost` to true.")
+    }
+
+    static let noTunnelToMachine = Problem(
+        status: 403, title: "Tunnel refused", proxyError: .httpRequestDenied,
+        detail: "CONNECT to this machine is not allowed.",
+        advice: "Set `tunnels.loopback: true` in Larder's configuration if it should be.")
+
     static let adminOnly = Problem(
         status: 421, title: "Misdirected request", proxyError: .httpRequestDenied,
         detail: "Only Larder's own pages are served here.",

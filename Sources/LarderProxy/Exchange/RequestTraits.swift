@@ -17,7 +17,7 @@ struct RequestTraits {
         static let cookie = Presence(rawValue: 1 << 5)
         /// Fields that ask for nothing out of the ordinary may be absent from a fast answer's consideration.
         static let connection = Presence(rawValue: 1 << 6)
-        /// What browsers say about the page that caused a request.
+        /// Fields that browsers add about the page that caused a request.
         static let page = Presence(rawValue: 1 << 7)
     }
 

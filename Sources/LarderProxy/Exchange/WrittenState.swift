@@ -107,7 +107,7 @@ struct WrittenState {
         let variant = Variant(
             stored: stored.complete(length: Int64(length), policy: policy),
             content: .memory(ContentChunk.coalesced(chunks), length: length), storedAt: now,
-            via: context.configuration.via)
+            via: ProxyConfiguration.via)
         if case .landed = resource.memory.land(variant, epoch: epoch) {
             context.registry.charge(resource, content: resource.memory.cost)
         }

@@ -15,7 +15,7 @@ extension Proxy {
         var changed = 0
         for variant in resource.memory.snapshot.variants
         where variant.stored.standing == .asReceived && isMeant(variant.stored) {
-            let stale = variant.with(variant.stored.marked(.stale, policy: policy), via: configuration.via)
+            let stale = variant.with(variant.stored.marked(.stale, policy: policy), via: ProxyConfiguration.via)
             if resource.memory.replace(variant, by: stale) { changed += 1 }
         }
         return changed

@@ -71,7 +71,7 @@ extension Proxy {
             contentLength: Int64(length), policy: policy)
         return Variant(
             stored: stored, content: .memory(length == 0 ? [] : [ContentChunk(override.content)], length: length),
-            storedAt: now, via: self.configuration.via, fingerprint: configuration.fingerprint,
+            storedAt: now, via: ProxyConfiguration.via, fingerprint: configuration.fingerprint,
             rendition: Rendition(
                 status: 200, fields: shown, originStatus: 200, isPromoted: false, isOverride: true))
     }

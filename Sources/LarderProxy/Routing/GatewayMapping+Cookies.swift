@@ -4,9 +4,9 @@ import LarderHTTP
 
 /// Cookies of origins for clients of the gateway, read as clients read them (RFC 6265 §5.2) and written anew.
 extension GatewayMapping {
-    /// A cookie for the gateway: bound to the host that set it (the gateway), to the gateway's path for what it was
-    /// bound to, and sent without TLS, as the client's connection has none. Nil for what would be bound to something
-    /// else, and for what no client would have taken from the origin.
+    /// A cookie for the gateway: bound to the host that set it (the gateway), to the gateway's path that stands for the
+    /// cookie's own, and sent without TLS, as the client's connection has none. Nil for a cookie that would be bound to
+    /// something else, and for one that no client would have taken from the origin.
     func mapped(cookie: String) -> String? {
         let parts = cookie.split(separator: ";", omittingEmptySubsequences: false).map(GatewayMapping.trimmed)
         guard let pair = parts.first else { return nil }
@@ -44,7 +44,7 @@ extension GatewayMapping {
         return domain == target.host || target.hostKind == .name && target.host.hasSuffix("." + domain)
     }
 
-    /// The gateway's path for a cookie's. What no request to the service would match has none.
+    /// The gateway's path for a cookie's; nil for one that no request to the service would match.
     private func mapped(cookiePath path: String) -> String? {
         // Clients compare paths as they are written, and URLs have none of these in theirs.
         guard !path.contains(where: { "?#\\ \t".contains($0) }),
@@ -58,12 +58,12 @@ extension GatewayMapping {
         return isAround || service.covers(uri) ? pathOfService : nil
     }
 
-    /// The gateway's own path for all of the service: what a cookie for a wider path than the base is bound to.
+    /// The gateway's own path for all of the service, to which cookies for a wider path than the base are bound.
     private var pathOfService: String {
         switch way {
         case .mount: String(decoding: service.mount, as: UTF8.self)
         case .anyHost: "/\(target.scheme.text)/\(target.authority)/"
-        case .name, .forward: "/"
+        case .name, .hostName, .forward: "/"
         }
     }
 

@@ -21,7 +21,7 @@ struct GatewayMapping {
     }
 
     /// `fields` with `Location`, `Content-Location`, `Link` and cookies as the gateway's client must see them, and without
-    /// what would bind its browser to more than the response.
+    /// fields that would bind its browser to more than the response.
     func mapped(_ fields: Fields) -> Fields {
         var result = fields
         for name in Variant.aboutOrigin { result.remove(name) }
@@ -110,10 +110,19 @@ struct GatewayMapping {
         return end.map { text[...$0] } ?? text
     }
 
-    private func gatewayURL(of uri: TargetURI) -> String? { pathOnGateway(of: uri).map { "http://\(authority)\($0)" } }
+    private func gatewayURL(of uri: TargetURI) -> String? {
+        if way == .hostName, !uri.hasSameOrigin(as: target) {
+            // Another host has another name, below the same suffix and at the same port.
+            guard let label = HostLabel(uri)?.label else { return nil }
+            let rest = authority.drop { $0 != "." }
+            return "http://\(label)\(rest)\(uri.pathAndQuery)"
+        }
+        return pathOnGateway(of: uri).map { "http://\(authority)\($0)" }
+    }
 
     /// The path and query under which the gateway serves `uri`, or nil.
     func pathOnGateway(of uri: TargetURI) -> String? {
+        if way == .hostName { return uri.hasSameOrigin(as: target) ? uri.pathAndQuery : nil }
         if way == .anyHost { return "/\(uri.scheme.text)/\(uri.authority)\(uri.pathAndQuery)" }
         // A service's name as host leads to that service alone.
         let owner = service.covers(uri) ? service : way == .name ? nil : table.claiming(uri)

@@ -22,7 +22,7 @@ package enum Reach: Sendable, Hashable {
         {
             return false
         }
-        return self == .machine || isNamed || !(address.isLoopback || address.isPrivate)
+        return self == .machine || isNamed || !(address.isPrivate || address.isReserved || address.isOwn)
     }
 }
 

@@ -3,7 +3,7 @@
 import LarderHTTP
 
 /// A URI reference of a response as browsers understand it, however it is written (URL §4.4), in a form that
-/// RFC 3986 knows: what is mapped must be what a browser would follow.
+/// RFC 3986 knows, so that the URL that is mapped is the one a browser would follow.
 struct ReceivedReference {
     let text: String
 

@@ -25,9 +25,11 @@ package enum Way: Sendable, Equatable {
     case name
     /// Origin-form through `/https/<host>/…` or `/http/<host>/…`.
     case anyHost
+    /// Origin-form with a name for any host as host: `http://https--api-example-com.localhost:3128/…`.
+    case hostName
 
-    var isGateway: Bool { self != .forward }
+    package var isGateway: Bool { self != .forward }
 
-    /// Whether documents that came this way would be of one origin in a browser: Larder's own, whoever made them.
+    /// Whether documents that came this way would be of one origin in a browser, Larder's own.
     var sharesOrigin: Bool { self == .mount || self == .anyHost }
 }

@@ -164,6 +164,9 @@ package final class RoutedService: Sendable {
     /// The version of what the blocks say; the model's own is another one once this service has been replaced.
     var configurationVersion: UInt64 { configurations.version }
 
+    /// Whether anything holds for some of the service's URLs and not for others.
+    var hasBlocks: Bool { !settings.configure.isEmpty }
+
     /// Whether a block says that content is part of what some requests ask for.
     var keysByContent: Bool { settings.configure.contains { $0.keyedByContent == true } }
 

@@ -33,16 +33,19 @@ package final class Router: Sendable {
     package let gatewayToAnyHost: Bool
     /// Whether absolute-form requests may name hosts that are no service's.
     package let forwardsToAnyHost: Bool
+    /// Whether CONNECT may name this machine.
+    package let tunnelsToLoopback: Bool
 
     package init(
         table: ServiceTable, connectPorts: [PortRange], hosts: [HostPattern] = [], gatewayToAnyHost: Bool = true,
-        forwardsToAnyHost: Bool = true
+        forwardsToAnyHost: Bool = true, tunnelsToLoopback: Bool = true
     ) {
         self.table = table
         self.connectPorts = connectPorts
         self.hosts = hosts
         self.gatewayToAnyHost = gatewayToAnyHost
         self.forwardsToAnyHost = forwardsToAnyHost
+        self.tunnelsToLoopback = tunnelsToLoopback
     }
 
     /// What the router knows about the connection.
@@ -73,24 +76,26 @@ package final class Router: Sendable {
         _ head: RequestHead, from client: Client, uri: inout TargetURI, spelling: inout [UInt8], host: inout KnownHost
     ) -> Route {
         let route = destination(head, from: client, uri: &uri, spelling: &spelling, host: &host)
-        if case .resource(let service, _) = route, !service.settings.ignoreQuery.isEmpty,
-            let shorter = uri.without(service.settings.ignoreQuery)
-        {
+        guard case .resource(let service, let way) = route else { return route }
+        if !service.settings.ignoreQuery.isEmpty, let shorter = uri.without(service.settings.ignoreQuery) {
             uri = shorter
             spelling.removeAll(keepingCapacity: true)
         }
-        guard case .resource(let service, let way) = route, let routes = service.routes else { return route }
-        if client.namesForwarded, way == .forward { return route }
-        do throws(URIError) {
-            // What was rewritten goes out in normal form.
-            if let rewritten = try routes.rewritten(uri) {
-                uri = rewritten
-                spelling.removeAll(keepingCapacity: true)
+        guard service.base != nil else { return route }
+        if let routes = service.routes, !(client.namesForwarded && way == .forward) {
+            do throws(URIError) {
+                // A URL that was rewritten goes out in normal form.
+                if let rewritten = try routes.rewritten(uri) {
+                    uri = rewritten
+                    spelling.removeAll(keepingCapacity: true)
+                }
+            } catch {
+                return .refused(.badRequest("The URL that a route makes of the request's cannot be used: \(error)."))
             }
-            return route
-        } catch {
-            return .refused(.badRequest("The URL that a route makes of the request's cannot be used: \(error)."))
         }
+        // Credentials for one part of a service must not go with a URL that the origin takes for another part.
+        if way.isGateway || service.hasBlocks, uri.hidesDotSegments { return .refused(.hiddenDotSegments) }
+        return route
     }
 
     /// What a route made of the URL that a request names; nil when none did.
@@ -156,14 +161,15 @@ package final class Router: Sendable {
     }
 
     private func tunnel(_ authority: Authority, _ client: Client) -> Route {
+        let namesMachine = Router.isLoopbackName(authority.host)
+        if namesMachine, !tunnelsToLoopback { return .refused(.noTunnelToMachine) }
         // Development servers on this machine; not the ports where mail and the like are.
-        let isLocal = client.isLoopback && Router.isLoopbackName(authority.host) && authority.port >= 1024
-        guard isLocal || connectPorts.contains(where: { $0.contains(authority.port) }) else {
-            return .refused(
-                Problem(
-                    status: 403, title: "Tunnel refused", proxyError: .httpRequestDenied,
-                    detail: "CONNECT to port \(authority.port) is not allowed.",
-                    advice: "Add the port to `tunnels.ports` in Larder's configuration if it should be."))
+        let isDevelopment = client.isLoopback && namesMachine && authority.port >= 1024
+        guard isDevelopment || connectPorts.contains(where: { $0.contains(authority.port) }) else {
+            return .refused(.noTunnel(toPort: authority.port))
+        }
+        guard gatewayToAnyHost && forwardsToAnyHost || table.names(authority) else {
+            return .refused(.noTunnel(to: authority))
         }
         return .tunnel(authority)
     }
@@ -177,6 +183,9 @@ package final class Router: Sendable {
             try uri.set(base: service.base!, pathAndQuery: target)
             Router.note(target, below: service.base!, of: uri, in: &spelling)
             return .resource(service, .name)
+        }
+        if let host, let label = HostLabel.label(of: host) {
+            return try anyHost(named: label, target, client, &uri, &spelling)
         }
         guard isOurs(host, client) else { return .refused(.misdirected(host: host ?? "")) }
         return try gatewayPath(target, client, &uri, &spelling)
@@ -216,7 +225,9 @@ package final class Router: Sendable {
             return try gatewayPath(target, client, &uri, &spelling)
         }
         let host = try hostOfRequest(head)
-        if let host, serviceNamed(by: host) == nil, isOurs(host, client) { known = KnownHost(head.fields, by: self) }
+        if let host, serviceNamed(by: host) == nil, HostLabel.label(of: host) == nil, isOurs(host, client) {
+            known = KnownHost(head.fields, by: self)
+        }
         return try gateway(target, host: host, client, &uri, &spelling)
     }
 
@@ -233,19 +244,28 @@ package final class Router: Sendable {
             return nil
         }
         guard gatewayToAnyHost else { return nil }
-        guard client.isLoopback else {
-            return .refused(
-                Problem(
-                    status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
-                    detail: "The gateway to any host serves clients on this machine only.",
-                    advice: "Describe the host as a service in Larder's configuration."))
-        }
+        guard client.isLoopback else { return .refused(.anyHostFromAfar) }
         let rest = target[(scheme.text.utf8.count + 2)...]
         let authority = rest.prefix { !Router.endsAuthority($0) }
         let pathAndQuery = UnsafeRawBufferPointer(rebasing: rest[authority.endIndex...])
         try uri.set(scheme: scheme, authority: UnsafeRawBufferPointer(rebasing: authority), pathAndQuery: pathAndQuery)
         Router.note(pathAndQuery, of: uri, in: &spelling)
         return .resource(table.claiming(uri) ?? table.unclaimed, .anyHost)
+    }
+
+    /// The same through a name for the host, which a browser takes for another origin than Larder's own.
+    private func anyHost(
+        named label: Substring, _ target: UnsafeRawBufferPointer, _ client: Client, _ uri: inout TargetURI,
+        _ spelling: inout [UInt8]
+    ) throws -> Route {
+        guard gatewayToAnyHost else { return .refused(.misdirected(host: "\(label)\(HostLabel.suffix)")) }
+        guard client.isLoopback else { return .refused(.anyHostFromAfar) }
+        guard let name = HostLabel(label) else { return .refused(.noHostLabel(label)) }
+        try Array(name.authority.utf8).withUnsafeBytes { authority in
+            try uri.set(scheme: name.scheme, authority: authority, pathAndQuery: target)
+        }
+        Router.note(target, of: uri, in: &spelling)
+        return .resource(table.claiming(uri) ?? table.unclaimed, .hostName)
     }
 
     /// The normalised host of the `Host` field, nil when there is none (HTTP/1.0).

@@ -51,4 +51,13 @@ package struct ServiceTable: Sendable {
     package func mountedWithoutSlash(at path: UnsafeRawBufferPointer) -> RoutedService? {
         byMount.first { $0.mount.count > 1 && $0.mount.dropLast().elementsEqual(path) }
     }
+
+    /// Whether a service's resources are at this host and port, as far as the configuration says.
+    package func names(_ authority: Authority) -> Bool {
+        services.contains { service in
+            guard let base = service.base else { return false }
+            return base.host == authority.host && base.port == authority.port
+                || service.settings.allowHosts.contains { $0.matches(host: authority.host, port: authority.port) }
+        }
+    }
 }

@@ -40,11 +40,11 @@ package struct ServiceSettings: Sendable {
     package var effectiveMount: String { mount ?? "/\(name)/" }
 }
 
-/// What a service has of its own for TLS with its origin.
+/// How a service has TLS with its origin.
 package struct ServiceTLS: Sendable, Hashable {
     /// PEM certificates of authorities that are trusted too.
     package var caFile: String?
-    /// PEM files of what Larder proves who it is with.
+    /// PEM files of the certificate and the key that Larder proves its identity with.
     package var certificate: String?
     package var key: String?
     /// The name that the origin is to prove, in place of the host of `baseURL`.
@@ -53,7 +53,7 @@ package struct ServiceTLS: Sendable, Hashable {
     package init() {}
 }
 
-/// What web pages may do with a service.
+/// Which web pages may use a service.
 package struct BrowserSettings: Sendable {
     /// The origins of pages that may use it through the gateway.
     package var allow: [WebOrigin] = []

@@ -148,6 +148,8 @@ package struct Settings: Sendable {
     package struct Tunnels: Sendable {
         /// Ports that CONNECT may name. Loopback clients reach loopback hosts on all ports from 1024 besides.
         package var ports = [PortRange(443)]
+        /// Whether CONNECT leads to this machine.
+        package var loopback = true
     }
 
     package struct Access: Sendable {

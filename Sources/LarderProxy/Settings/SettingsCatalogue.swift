@@ -252,6 +252,9 @@ package enum SettingsCatalogue {
             The ports that CONNECT may name. Clients on a loopback address reach loopback hosts on all ports from \
             1024 besides.
             """),
+        Setting(
+            "tunnels.loopback", \.tunnels.loopback, .flag,
+            "Whether CONNECT leads to this machine, by whatever name, on any port."),
     ]
 
     private static let access: [Setting<Settings>] = [
@@ -270,7 +273,10 @@ package enum SettingsCatalogue {
             """),
         Setting(
             "gateway.anyHost", \.gateway.anyHost, .flag,
-            "Whether clients on a loopback address may name any host, as `/https/<host>/…` and `/http/<host>/…`."),
+            """
+            Whether clients on a loopback address may name any host, as `/https/<host>/…`, `/http/<host>/…` and \
+            `https--<host>.localhost`. When false, CONNECT leads to the hosts and ports of services only.
+            """),
         Setting(
             "gateway.hosts", \.gateway.hosts, .list(of: .host),
             """
@@ -281,7 +287,7 @@ package enum SettingsCatalogue {
             "forward.anyHost", \.forward.anyHost, .flag,
             """
             Whether Larder is a forward proxy for any http URL. When false, requests in absolute-form are served \
-            under the services' base URLs only.
+            under the services' base URLs only, and CONNECT leads to the hosts and ports of services only.
             """),
         Setting(
             "forwarded", \.forwarded, .choice,

@@ -98,7 +98,7 @@ extension FlightRunner {
         guard let policy else { return }
         let variant = made.variant(
             of: stored.marked(stored.standing, policy: policy), storedAt: stored.responseTime, launch,
-            via: context.configuration.via)
+            via: ProxyConfiguration.via)
         let storing = context.storing
         if isStored, launch.configuration.storesRenditions {
             storing?.keepRendition(of: variant, launch.resource, service: launch.service)
@@ -165,7 +165,7 @@ extension FlightRunner {
             let stored =
                 made.isPromoted ? variant.stored.counting(as: 200, policy: launch.policy) : variant.stored
             let remade = made.variant(
-                of: stored, storedAt: variant.storedAt, launch, via: context.configuration.via)
+                of: stored, storedAt: variant.storedAt, launch, via: ProxyConfiguration.via)
             if memory.replace(variant, by: remade) {
                 if launch.configuration.storesRenditions {
                     context.storing?.keepRendition(of: remade, launch.resource, service: launch.service)

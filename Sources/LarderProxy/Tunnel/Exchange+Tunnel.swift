@@ -25,10 +25,12 @@ extension Exchange {
         let origin = try TargetURI("https://\(authority)/")
         let parent = context.configuration.router.table.unclaimed.parent(origin)
         let upstream: ByteStream
-        let reach = reach
+        let (reach, reachesMachine) = (reach, context.configuration.router.tunnelsToLoopback)
         do {
             upstream = try await context.upstream.connectTunnel(
-                to: authority, parent: parent, abort: abort, allows: { reach.allows($0) })
+                to: authority, parent: parent, abort: abort,
+                // Judged by address, as any name may lead there.
+                allows: { reach.allows($0) && (reachesMachine || !$0.isOwn) })
         } catch {
             stream.onPeerClosed = nil
             if abort.isAborted { throw ClientGone() }

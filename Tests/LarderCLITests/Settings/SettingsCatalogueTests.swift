@@ -129,7 +129,7 @@ struct SettingsCatalogueTests {
           noProxy: ["*.corp.test"]
           breaker: { failures: 7, openFor: 1 min }
           retryAfterLimit: 2 h
-        tunnels: { ports: [443, 8000-8099] }
+        tunnels: { ports: [443, 8000-8099], loopback: false }
         access: { allow: [192.0.2.0/24, "fd00::/8"] }
         gateway: { anyHost: false, hosts: [larder.test] }
         forward: { anyHost: false }

@@ -76,4 +76,33 @@ struct SocketAddressTests {
         #expect(Self.kinds(SocketAddress(unixPath: "/run/x")) == "l")
         #expect(SocketAddress(unixPath: "/run/x").port == 0)
     }
+
+    @Test func `what an interface of this machine has is its own`() throws {
+        for address in ["127.0.0.1:80", "127.3.2.1:80", "[::1]:80", "[::ffff:127.0.0.1]:80", "[64:ff9b::7f00:1]:80"] {
+            let address = try #require(SocketAddress(address))
+            #expect(address.isOwn, "\(address)")
+        }
+        for address in ["192.0.2.1:80", "[2001:db8::1]:80"] {
+            let address = try #require(SocketAddress(address))
+            #expect(!address.isOwn, "\(address)")
+        }
+    }
+
+    @Test(arguments: [
+        "198.18.0.1", "198.19.255.255", "240.0.0.1", "254.1.2.3", "192.88.99.1", "[100::1]", "[2001:db8::1]",
+        "[3fff::1]",
+        "[3fff:fff::1]", "[5f00::1]", "[64:ff9b::c612:1]",
+    ]) func `what is set apart is no origin's`(host: String) throws {
+        let address = try #require(SocketAddress(host + ":80"))
+        #expect(address.isReserved)
+        #expect(!address.isPublic)
+    }
+
+    @Test(arguments: [
+        "198.17.255.255", "198.20.0.0", "239.255.255.255", "192.88.98.1", "[101::1]", "[3ffe::1]", "[4000::1]",
+    ])
+    func `what lies beside it is none of it`(host: String) throws {
+        let address = try #require(SocketAddress(host + ":80"))
+        #expect(!address.isReserved)
+    }
 }

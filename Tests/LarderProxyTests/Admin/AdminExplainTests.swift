@@ -209,6 +209,16 @@ struct AdminExplainTests {
         try check(explanation.text, name)
     }
 
+    @Test func `a request that a page of another site would cause is explained as refused`() async throws {
+        try await AdminFixture.run { daemon throws in
+            let question = "/-/explain?url=/api/a&header=Sec-Fetch-Site%3A+"
+            let refused = try daemon.get(question + "cross-site")
+            #expect(refused.content.contains("browsers.allow"))
+            #expect(refused.content.contains("403"))
+            #expect(try !daemon.get(question + "none").content.contains("browsers.allow"))
+        }
+    }
+
     /// Compares with what was said before.
     private func check(_ text: String, _ name: String) throws {
         let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()

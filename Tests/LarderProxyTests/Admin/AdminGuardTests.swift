@@ -67,12 +67,34 @@ struct AdminGuardTests {
     }
 
     @Test func `a link on another site may lead to the first page and to no other`() async throws {
-        let link = ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"]
+        let script = ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"]
+        let link = script + ["Sec-Fetch-User: ?1"]
         try await AdminFixture.run { daemon throws in
             #expect(try daemon.send("GET", "/", link).status == 200)
             #expect(try daemon.send("GET", "/-/status", link).status == 403)
+            #expect(try daemon.send("GET", "/", script).status == 403)
             let framed = ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: iframe"]
             #expect(try daemon.send("GET", "/", framed).status == 403)
+        }
+    }
+
+    @Test func `documents that came through the gateway get nothing, though they have the same address`() async throws {
+        try await AdminFixture.run { daemon throws in
+            let here = "http://localhost:\(daemon.port)"
+            for path in AdminGuardTests.reading {
+                for referrer in [
+                    "\(here)/api/a", "\(here)/https/evil.example/x.html", "\(here)/-x",
+                    "http://api.localhost:\(daemon.port)/-/",
+                    "http://evil.example/", "\(here).evil.example/-/", "\(here)@evil.example/-/", here,
+                ] {
+                    let lines = ["Sec-Fetch-Site: same-origin", "Referer: \(referrer)"]
+                    #expect(try daemon.send("GET", path, lines).status == 403, "\(path) from \(referrer)")
+                    #expect(try daemon.send("GET", path, [lines[1]]).status == 403, "\(path) from \(referrer)")
+                }
+                #expect(try daemon.get(path, "Service-Worker: script", "Sec-Fetch-Site: same-origin").status == 403)
+                let own = try daemon.get(path, "Referer: \(here)/", "Sec-Fetch-Site: same-origin")
+                #expect(own.status == (path == "/-/nothing" ? 404 : 200), "\(path)")
+            }
         }
     }
 

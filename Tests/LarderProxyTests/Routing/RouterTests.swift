@@ -234,4 +234,56 @@ struct RouterTests {
         #expect(route("http://any.example", .options) == "- forward http://any.example/ as *")
         #expect(route("http://any.example/", .options) == "- forward http://any.example/")
     }
+
+    @Test(arguments: [
+        ("https--any-example.localhost:3128", "/a?b", "- hostName https://any.example/a?b"),
+        ("http-8080--any-example.localhost", "/", "- hostName http://any.example:8080/"),
+        ("HTTPS--Any-Example.localhost:3128", "/-/status", "- hostName https://any.example/-/status"),
+        ("https--api-example.localhost", "/v1/users", "api hostName https://api.example/v1/users"),
+        ("https--a---b.localhost", "/-/status", "400"), ("https--a.b.localhost", "/", "400"),
+        ("api.localhost", "/x", "api name https://api.example/v1/x"),
+    ]) func `a name for any host leads there`(host: String, target: String, expected: String) {
+        #expect(route(target, host: host) == expected)
+        // As a URL in full, too; and no host seen before on the connection makes a difference.
+        var head = RequestHead(method: .get, target: "/-/x")
+        head.fields[.host] = "localhost:3128"
+        var (uri, spelling, known) = (TargetURI(), [UInt8](), KnownHost())
+        for name in ["localhost:3128", host, "localhost:3128", host] {
+            head.fields[.host] = name
+            head.target = Array(target.utf8)
+            let route = router.route(head, from: local, uri: &uri, spelling: &spelling, host: &known)
+            if name == host { #expect(outcome(route, uri, spelling) == expected) }
+        }
+    }
+
+    @Test func `names for any host are for this machine, and can be closed`() {
+        #expect(route("/a", host: "https--any-example.localhost", from: remote) == "403")
+        let closed = Router(table: Services.usual.table, connectPorts: [], gatewayToAnyHost: false)
+        #expect(route("/a", host: "https--any-example.localhost", router: closed) == "421")
+    }
+
+    @Test(arguments: [
+        (true, true, "tunnel any.example:443"), (true, false, "403"), (false, true, "403"), (false, false, "403"),
+    ]) func `where no host but the services' may be named, CONNECT names none either`(
+        gateway: Bool, forward: Bool, expected: String
+    ) {
+        let router = Router(
+            table: Services.usual.table, connectPorts: [PortRange(443), PortRange(8080), PortRange(8443)],
+            gatewayToAnyHost: gateway, forwardsToAnyHost: forward)
+        #expect(route("any.example:443", .connect, router: router) == expected)
+        #expect(route("api.example:443", .connect, router: router) == "tunnel api.example:443")
+        #expect(route("other.example:8080", .connect, router: router) == "tunnel other.example:8080")
+        let isOpen = gateway && forward
+        #expect(route("api.example:8443", .connect, router: router) == (isOpen ? "tunnel api.example:8443" : "403"))
+        #expect(route("localhost:3000", .connect, router: router) == (isOpen ? "tunnel localhost:3000" : "403"))
+    }
+
+    @Test(arguments: ["localhost:3000", "127.0.0.1:443", "[::1]:8001", "x.localhost:443", "127.9.9.9:5000"])
+    func `tunnels to this machine can be closed`(target: String) {
+        let open = Router(table: Services.usual.table, connectPorts: [PortRange(443)])
+        let closed = Router(table: Services.usual.table, connectPorts: [PortRange(443)], tunnelsToLoopback: false)
+        #expect(route(target, .connect, router: open).hasPrefix("tunnel "))
+        #expect(route(target, .connect, router: closed) == "403")
+        #expect(route("any.example:443", .connect, router: closed) == "tunnel any.example:443")
+    }
 }

@@ -58,7 +58,7 @@ struct EverydayScenarios {
         ("Cache-Control: no-store", .noStore), ("Pragma: no-cache", .pragma),
         ("Cache-Control: max-age=0, no-cache", [.noCache, .maxAge]),
         ("Cache-Control: No-Cache, x=\"a,no-store\"", .noCache),
-    ]) func `what clients want is not heeded where the configuration says so`(
+    ] as [(String, IgnoredRequest)]) func `what clients want is not heeded where the configuration says so`(
         line: String, ignored: IgnoredRequest
     )
         async throws
@@ -94,7 +94,7 @@ struct EverydayScenarios {
         ("no-cache, max-age=600", .noCache, "no-cache"),
         ("private, max-age=600", .isPrivate, "private"),
         ("no-store, private, no-cache, max-age=600", [.noStore, .isPrivate, .noCache], "no-store private no-cache"),
-    ]) func `what the origin says is not heeded where the configuration says so`(
+    ] as [(String, IgnoredResponse.Directives, String)]) func `what the origin says is not heeded where the configuration says so`(
         directives: String, ignored: IgnoredResponse.Directives, words: String
     ) async throws {
         for onDisk in [false, true] {

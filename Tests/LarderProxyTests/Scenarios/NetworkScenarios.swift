@@ -161,7 +161,9 @@ struct NetworkScenarios {
         ("127.0.0.1", false, true), ("10.1.2.3", false, true), ("192.168.0.1", false, true), ("fd00::1", false, true),
         ("::1", false, true), ("64:ff9b::7f00:1", false, true), ("169.254.169.254", true, false),
         ("224.0.0.1", true, false), ("0.0.0.0", true, false), ("255.255.255.255", true, false),
-        ("198.51.100.9", false, false), ("2001:db8::1", false, false),
+        ("198.51.100.9", false, true), ("2001:db8::1", false, true), ("198.18.0.1", false, true),
+        ("240.0.0.1", false, true), ("100::1", false, true), ("192.88.99.1", false, true),
+        ("9.9.9.9", false, false), ("2620:fe::fe", false, false),
     ])
     func `what is nobody's origin is dialled for nobody, what is inside for those who may`(
         host: String, isNobodys: Bool, isInside: Bool

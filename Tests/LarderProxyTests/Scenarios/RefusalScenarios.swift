@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import Larder
-import LarderProxy
+import LarderHTTP
 import LarderTesting
 import Testing
+
+@testable import LarderProxy
 
 /// Requests that are not served, and what their clients are told.
 @Suite("Scenarios: refusals")
@@ -146,6 +148,77 @@ struct RefusalScenarios {
         }
     }
 
+    @Test func `each origin knows Larder by another name, and Larder knows all of them`() async throws {
+        let names = Pseudonym()
+        let (one, other) = (names.via("https://a.example"), names.via("https://b.example"))
+        #expect(one != other)
+        #expect(one == names.via("https://a.example"))
+        for via in [one, other, "1.0 first, \(one)", "1.1 larder-1-2,\(other) (comment)"] {
+            #expect(names.knows(via), "\(via)")
+            #expect(!Pseudonym().knows(via))
+        }
+        for via in [
+            "1.1 larder", "1.1 larder-", "1.1 larder-1", "1.1 larder--", "1.1 larder-1-2", one + "x", one.uppercased(),
+        ] {
+            #expect(!names.knows(via), "\(via)")
+        }
+    }
+
+    @Test func `Larder's own pages do not answer what comes through Larder`() async throws {
+        try await Scenario.run { (scene) async throws in
+            let client = try await scene.client()
+            try await client.send(
+                "GET /http/localhost:\(scene.port)/-/status HTTP/1.1", "Host: localhost:\(scene.port)")
+            let answer = try await client.response()
+            #expect(answer.status == 508)
+            #expect(!answer.text.contains("uptimeSeconds"))
+            await client.close()
+        }
+    }
+
+    @Test(arguments: [
+        "/api/..%2fx", "/api/a/..%2F..%2Fx", "/api/..%5cx", "/api/a%5c..%5cx", "/api/..;/x", "/api/..;a=b/x",
+        "/api/a/..;",
+        "/api/..%3bx/y", "/api/%2e%2e%2fx", "/api/.%2e%2fx", "/api/..%00/x", "/api/a%2f..", "/api/..%3fx",
+        "/api/..%20/x",
+    ])
+    func `a path that an origin may take for a way out is refused`(path: String) async throws {
+        try await Scenario.run { settings, origin in
+            settings.add("api", at: origin.url("/v1/")) { service in
+                service.configure { $0.headers = [HeaderEdit(name: "X-Api-Key", value: Secret("secret"))] }
+            }
+        } _: { (scene) async throws in
+            let rest = path.dropFirst("/api".utf8.count)
+            for (target, host) in [
+                (path, nil), (String(rest), "api.localhost:\(scene.port)"), (scene.url("/v1\(rest)"), nil),
+                ("/http/\(scene.origin.authority)/v1\(rest)", nil),
+            ] {
+                let client = try await scene.client()
+                try await client.send("GET \(target) HTTP/1.1", "Host: \(host ?? "localhost:\(scene.port)")")
+                let answer = try await client.response()
+                #expect(answer.status == 400, "\(target)")
+                await client.close()
+            }
+            #expect(scene.origin.seen.isEmpty)
+        }
+    }
+
+    @Test(arguments: [
+        "/api/a..%2fb", "/api/a/..b", "/api/...%2f", "/api/a;..", "/api/%2f", "/api/a%2fb?x=..%2f", "/api/..a%2f..",
+    ])
+    func `two dots that are no segment's are nobody's way out`(path: String) async throws {
+        try await Scenario.run { settings, origin in
+            settings.add("api", at: origin.url("/v1/"))
+        } _: { (scene) async throws in
+            scene.origin.answer { _ in .ok(content: "x") }
+            let client = try await scene.client()
+            try await client.send("GET \(path) HTTP/1.1", "Host: localhost:\(scene.port)")
+            let answer = try await client.response()
+            #expect(answer.status == (path.hasSuffix("%2f..") ? 400 : 200), "\(path)")
+            await client.close()
+        }
+    }
+
     @Test func `a proxy that leads to itself is noticed`() async throws {
         try await Scenario.run { (scene) async throws in
             let client = try await scene.client()
@@ -197,4 +270,9 @@ struct RefusalScenarios {
             #expect(!answer.text.contains("<b>/") && !answer.text.contains("/<b>"))
         }
     }
+}
+
+extension Pseudonym {
+    fileprivate func via(_ origin: String) -> String { "1.1 \(name(for: origin))" }
+    fileprivate func knows(_ via: String) -> Bool { own(in: ["Via": via]) != nil }
 }
