@@ -141,22 +141,23 @@ package final class Daemon: Sendable {
         /// Makes what connections need, unless it is there; files are read anew where something else was changed.
         mutating func prepareTLS(_ settings: Settings) throws {
             let wanted = Trust(settings.upstream)
-            let tls =
-                wanted == trust
-                ? tls
-                : try TLSClientContext(
+            var tls = tls
+            if wanted != trust {
+                tls = try TLSClientContext(
                     trustsSystem: wanted.systemTrust, authorityFiles: [wanted.caFile].compactMap(\.self))
+            }
             var made: [ServiceTrust: UpstreamTLS] = [:]
             for service in settings.services where service.tls != ServiceTLS() {
                 let key = ServiceTrust(trust: wanted, own: service.tls)
-                made[key] =
-                    try serviceTLS[key] ?? made[key]
-                    ?? UpstreamTLS(
-                        TLSClientContext(
-                            trustsSystem: wanted.systemTrust,
-                            authorityFiles: [wanted.caFile, service.tls.caFile].compactMap(\.self),
-                            certificateFile: service.tls.certificate, keyFile: service.tls.key),
-                        serverName: service.tls.serverName)
+                if let known = serviceTLS[key] ?? made[key] {
+                    made[key] = known
+                    continue
+                }
+                let context = try TLSClientContext(
+                    trustsSystem: wanted.systemTrust,
+                    authorityFiles: [wanted.caFile, service.tls.caFile].compactMap(\.self),
+                    certificateFile: service.tls.certificate, keyFile: service.tls.key)
+                made[key] = UpstreamTLS(context, serverName: service.tls.serverName)
             }
             (self.tls, trust, serviceTLS) = (tls, wanted, made)
         }

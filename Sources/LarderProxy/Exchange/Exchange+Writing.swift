@@ -25,7 +25,11 @@ extension Exchange {
         forget(effect.unusable)
         if !effect.patterns.isEmpty { await context.proxy.forget(effect.patterns, of: service) }
         switch effect.sequel {
-        case .nothing: return WrittenState(self, service)?.representation(in: response)
+        case .nothing:
+            guard head.method == .post, response.status == 200, response.fields.contains(.contentLocation) else {
+                return nil
+            }
+            return WrittenState(self, service)?.representation(in: response)
         case .reload:
             reload(service)
             return nil

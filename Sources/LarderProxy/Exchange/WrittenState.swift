@@ -72,12 +72,9 @@ struct WrittenState {
         return Promotion(limit: context.memoryObjectLimit) { [self] chunks in land(head, chunks) }
     }
 
-    /// Collects the content of a response to POST that says that it is what GET would bring, and for how long
+    /// Collects the content of a 200 to POST that says that it is what GET would bring, and for how long
     /// (RFC 9110 §9.3.3); nil for all others.
     func representation(in response: ResponseHead) -> Promotion? {
-        guard written.method == .post, response.status == 200, response.fields.contains(.contentLocation) else {
-            return nil
-        }
         var head = response
         HopByHop.strip(&head.fields, for: .forwardResponse)
         if !head.fields.contains(.date) { head.fields[.date] = context.dateText() }

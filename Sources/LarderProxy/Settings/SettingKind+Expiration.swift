@@ -26,7 +26,7 @@ extension SettingKind where Value == Expiration {
                 }
                 var expiration = Expiration(time: nil)
                 let before = reader.problems.count
-                for entry in reader.withoutRepetitions(entries) {
+                for entry in reader.withoutRepetitions(entries.filter({ status($0) != nil })) {
                     guard let status = status(entry) else { continue }
                     expiration.byStatus[status] = reader.within(entry.key, at: entry.place) {
                         time.read(entry.value, &$0)

@@ -24,7 +24,7 @@ extension SettingKind where Value == Identity.Part {
             return .success(.field(name))
         }
         return SettingKind(
-            "identity", expected: expected,
+            "identifier", expected: expected,
             read: { node, reader in
                 // `[cookie: session]` without quotes is a map in YAML.
                 if case .map(let entries) = node.content, entries.count == 1, let entry = entries.first,
@@ -33,7 +33,7 @@ extension SettingKind where Value == Identity.Part {
                 {
                     return part
                 }
-                return SettingKind.text("identity", expected: expected, show: { .text($0.text) }) { parse($0.text) }
+                return SettingKind.text("identifier", expected: expected, show: { .text($0.text) }) { parse($0.text) }
                     .read(node, &reader)
             },
             show: { .text($0.text) })
