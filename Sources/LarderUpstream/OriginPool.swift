@@ -128,11 +128,10 @@ final class OriginPool {
     /// Has an idle connection looked at as soon as something happens on it, which mostly is its end.
     private func watch(_ connection: UpstreamConnection) {
         // What TLS has received for itself is taken in first.
-        let isWatched =
-            connection.isClean
-            && connection.stream.watch { [unowned self, unowned connection] hasInput in
-                if hasInput { watch(connection) }
-            }
+        guard connection.isClean else { return perform(machine.idleEnded(connection.number)) }
+        let isWatched = connection.stream.watch { [weak self, weak connection] hasInput in
+            if hasInput, let self, let connection { watch(connection) }
+        }
         if !isWatched { perform(machine.idleEnded(connection.number)) }
     }
 

@@ -2,6 +2,7 @@
 """A client that does what a seed says, and looks at every octet that it gets."""
 
 import asyncio
+import time
 
 from .names import Name
 from .sockets import Ended, Slow, Wire, value
@@ -38,6 +39,7 @@ class Client:
         self.user = f"user-{number % 7}"
         self.uploads_only = uploads_only
         self.steps = []
+        self.began = time.monotonic()
         self.answers = 0
         self.uploads = 0
         self.poisoned = 0
@@ -47,7 +49,7 @@ class Client:
         self.wire = None
 
     def log(self, text):
-        self.steps.append(text)
+        self.steps.append(f"{time.monotonic() - self.began:7.3f} s  {text}")
 
     async def run(self):
         try:
@@ -222,9 +224,12 @@ class Client:
         draw = random.random()
         if draw < 0.6:
             size = max(1, len(content) // random.randint(2, 60))
+            self.log(f"sends {len(content)} octets, {size} at a time")
             await self.wire.send_pieces(content, size, random.choice([0, 0, 0.0003, 0.001]))
         else:
+            self.log(f"sends {len(content)} octets")
             await self.wire.send(content)
+        self.log("has sent everything")
 
     async def _switch(self, name):
         await self._send_head(self._head(name, "GET", "Connection: Upgrade", "Upgrade: websocket"))

@@ -22,7 +22,10 @@ class Disturbance:
             await self.random.choice([self._reload, self._wipe, self._look, self._look, self._follow])()
 
     async def _reload(self):
-        self.daemon.write_configuration(self.configuration + self.random.choice(ROOM))
+        # In one step: a reload under way must not see half of it.
+        file = self.daemon.file.with_suffix(".new")
+        file.write_text(self.daemon.preamble() + self.configuration + self.random.choice(ROOM))
+        file.rename(self.daemon.file)
         self.daemon.reload()
         self.counts["reloads"] += 1
 

@@ -22,7 +22,8 @@ class Wire:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.connection = connection
         self.input = bytearray()
-        self.patience = 30
+        # Longer than all times of the daemon together that may pass before an answer.
+        self.patience = 60
 
     @staticmethod
     async def to(port, small_window=False):

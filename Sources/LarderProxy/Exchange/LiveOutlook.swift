@@ -54,7 +54,7 @@ package struct LiveOutlook: OriginOutlook {
     var refusal: UpstreamError? {
         guard proxy.origins.hasTrouble, !joinsLoad else { return nil }
         let forwarded = ForwardedRequest(
-            uri: uri, way: way, via: proxyConfiguration.via, configuration: configuration, spelling: spelling
+            uri: uri, way: way, via: proxyConfiguration.via(to: uri), configuration: configuration, spelling: spelling
         ).head(for: head)
         var request = UpstreamRequest(
             origin: Origin(uri), head: forwarded, parent: service.parent(uri),
