@@ -38,23 +38,28 @@ struct TransferTests {
     @Test func `cancelling who reads a stream ends it and letting go of one closes it`() async throws {
         try await ScriptedOrigin.run { origin in
             for isCancelled in [true, false] {
-                async let opening = transport.stream(OutgoingRequest(url: try TargetURI(origin.url("/events"))))
-                let arrived = try await origin.request()
-                try await arrived.send("HTTP/1.1 200 OK", "Transfer-Encoding: chunked")
-                let stream = try await opening
-                if isCancelled {
-                    let task = Task {
-                        for try await _ in stream {}
-                    }
-                    task.cancel()
-                    let result = await task.result
-                    #expect(throws: CancellationError.self) { try result.get() }
-                }
-                _ = consume stream
+                let arrived = try await self.openAndLeave(origin, isCancelled: isCancelled)
                 _ = try await arrived.wire.wait(for: "the end") { $0.end }
                 arrived.finish()
             }
         }
+    }
+
+    /// Opens a stream and lets go of it, perhaps after its reader was cancelled.
+    private func openAndLeave(_ origin: ScriptedOrigin, isCancelled: Bool) async throws -> OriginRequest {
+        let url = try TargetURI(origin.url("/events"))
+        async let opening = transport.stream(OutgoingRequest(url: url))
+        let arrived = try await origin.request()
+        try await arrived.send("HTTP/1.1 200 OK", "Transfer-Encoding: chunked")
+        let stream = try await opening
+        guard isCancelled else { return arrived }
+        let task = Task {
+            for try await _ in stream {}
+        }
+        task.cancel()
+        let result = await task.result
+        #expect(throws: CancellationError.self) { try result.get() }
+        return arrived
     }
 
     @Test func `SH-12 a download is there when all of it is`() async throws {

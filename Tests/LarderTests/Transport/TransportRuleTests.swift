@@ -68,7 +68,7 @@ struct RedirectionTests {
     }
 
     @Test(arguments: [
-        "http://h/", "ftp://h/", "javascript:alert(1)", "https://user:pw@h/", "https://h:99999/", "\\\\h",
+        "http://h/", "ftp://h/", "javascript:alert(1)", "https://user:pw@h/", "https://h:99999/",
     ])
     func `some are refused`(_ location: String) throws {
         guard case .refuse(let reason) = try next(302, location) else { throw NotFollowed() }
