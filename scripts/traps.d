@@ -8,7 +8,7 @@
 LarderHTTP/ContentChunk.swift 15 6 5 lengths and offsets are those of chunks in memory, compared with their counts before they are used
 LarderHTTP/Fields/CivilDate.swift 44 2 0 years have four digits where they are read, and are those of a Timestamp (1677 to 2262) elsewhere
 LarderHTTP/Fields/DateReader.swift 21 2 6 each step compares the position with the count first; numbers have as many digits as are asked for, at most 4
-LarderHTTP/Fields/Fields.swift 13 5 13 positions are those of lines it has itself, of heads that are bounded in 32 bits
+LarderHTTP/Fields/Fields.swift 13 5 14 positions are those of lines it has itself, of heads that are bounded in 32 bits
 LarderHTTP/Fields/HTTPDate.swift 11 3 1 what is read has four digits for a year; what is written is within 1677 to 2262
 LarderHTTP/Fields/ListGrammar.swift 1 0 3 positions stay below the count, which each loop compares first
 LarderHTTP/Fields/Parameters.swift 4 0 6 positions stay below the count, which each loop compares first

@@ -50,7 +50,7 @@ public struct RequestError: Error, Sendable {
     public var isTransient: Bool {
         if isCancellation { return false }
         // What had come of the response has a status, too.
-        if let cause = cause as? TransportError { return cause.isTransient }
+        if let cause = cause as? any TransientFailure { return cause.isTransient }
         guard let status else { return !(cause is any PermanentFailure) }
         return [408, 429, 502, 503, 504].contains(status.rawValue)
     }
@@ -106,6 +106,11 @@ extension ArraySlice<UInt8> {
         let length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2
         return continuations + 1 == length ? self : kept.dropLast()
     }
+}
+
+/// Causes that know whether asking again may cure them.
+protocol TransientFailure: Error {
+    var isTransient: Bool { get }
 }
 
 /// Marks causes that asking again does not cure.

@@ -4,13 +4,13 @@ import LarderIO
 
 /// One request at a time for something that many want: while it runs, everybody who asks waits for the same one.
 public final class SingleFlight: Sendable {
-    fileprivate struct Flight: Sendable {
+    fileprivate struct Trip: Sendable {
         let request: Request
         /// Those who wait for it.
         var seats: Int
     }
 
-    private let flight = Lock<Flight?>(nil)
+    private let flight = Lock<Trip?>(nil)
 
     /// Makes a flight that nobody is on.
     public init() {}
@@ -26,7 +26,7 @@ public final class SingleFlight: Sendable {
                 flight?.seats += 1
                 return running.request
             }
-            flight = Flight(request: own, seats: 1)
+            flight = Trip(request: own, seats: 1)
             return own
         }
         if shared === own { own.onCompletion { _ in self.ended(own) } }

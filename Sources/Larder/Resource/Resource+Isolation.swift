@@ -90,6 +90,7 @@ private struct MainActorAdapter: ResourceObserver {
 
     private func tell(isDroppable: Bool, _ body: @escaping @MainActor @Sendable (any MainActorObserver) -> Void) {
         delivery.post(to: MainActor.shared, isDroppable: isDroppable) { _ in
+            // Holds: this runs on the actor it was posted to.
             MainActor.assumeIsolated { if let observer = observer() { body(observer) } }
         }
     }

@@ -40,6 +40,7 @@ struct OriginExchange: Sendable {
                 if !repeatsContent { content = .none }
             }
         }
+        // Unreachable: the last step is answered or refused.
         preconditionFailure("the last step is not followed")
     }
 
@@ -176,6 +177,7 @@ private final class Alarm {
 
     init(_ limit: TimeLimit, _ abort: UpstreamAbort, on loop: EventLoop) {
         guard let remaining = limit.remaining else { return }
+        // Holds: whoever has the alarm cancels it before it goes.
         timer = loop.timerHere(after: remaining) { [unowned self] in
             hasRung = true
             abort.abort()

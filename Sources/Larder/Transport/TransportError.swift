@@ -98,7 +98,7 @@ extension TransportError {
     }
 }
 
-extension TransportError {
+extension TransportError: TransientFailure {
     /// Whether the same request may well succeed another time.
     var isTransient: Bool {
         switch code {
