@@ -67,8 +67,8 @@ struct ReadingCostTests {
     }
 
     /// Nanoseconds of this thread; the least of several tries.
-    private func cost(_ fields: Fields) -> Int64 {
-        (0..<3).map { _ in
+    private func cost(_ fields: Fields, tries: Int) -> Int64 {
+        (0..<tries).map { _ in
             let start = threadTime()
             readAll(fields)
             return threadTime() - start
@@ -84,15 +84,15 @@ struct ReadingCostTests {
     @Test(arguments: names)
     func `four times as long a value costs no more than a little over four times as much`(name: FieldName) {
         for (index, unit) in Self.units.enumerated() {
-            for opening in ["", "a=\"", "\"", "a b\""] {
-                var short = Fields()
-                short.append(name, value(unit, octets: 8 << 10, opening: opening))
+            for opening in ["", "a b\""] {
                 var long = Fields()
-                long.append(name, value(unit, octets: 32 << 10, opening: opening))
-                let most = cost(long)
+                long.append(name, value(unit, octets: 16 << 10, opening: opening))
                 // What is quick is quick, and too short to be compared.
-                guard most > 10_000_000 else { continue }
-                let ratio = Double(most) / Double(max(cost(short), 1))
+                guard cost(long, tries: 1) > 5_000_000 else { continue }
+                var short = Fields()
+                short.append(name, value(unit, octets: 4 << 10, opening: opening))
+                let most = cost(long, tries: 4)
+                let ratio = Double(most) / Double(max(cost(short, tries: 4), 1))
                 #expect(ratio < 9, "\(name), value \(index) behind ‘\(opening)’: \(most) ns")
             }
         }

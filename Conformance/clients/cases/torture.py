@@ -30,7 +30,7 @@ FAULTS = {
     "accept": [errno.EMFILE, errno.ECONNABORTED], "recv": [errno.ECONNRESET, errno.EINTR, errno.ENOMEM],
     "send": [errno.EPIPE, errno.EINTR, errno.ENOBUFS], "setsockopt": [errno.ENOBUFS],
     "getsockname": [errno.ENOBUFS], "epoll_ctl": [errno.ENOMEM], "epoll_wait": [errno.EINTR],
-    "getrandom": [errno.EIO], "pthread_create": [errno.EAGAIN],
+    "getrandom": [errno.EINTR], "pthread_create": [errno.EAGAIN],
 }
 # At which calls something fails in the short form: near the beginning each, later some.
 SHORT = [1, 2, 3, 5, 8, 13, 21]
@@ -187,7 +187,7 @@ def starting(context):
 def memory(context):
     origin = context.origin({None: fresh(SMALL), "/huge": fresh(LARGE * 100)})
     for room in (1, 4, 16) if context.full else (2, 8):
-        daemon = context.daemon("threads: 2\ncache: { memory: 256 MiB }\n", name=f"memory-{room}")
+        daemon = context.daemon("threads: 2\n", {"cache.memory": "256 MiB"}, f"memory-{room}")
         use_size = int(pathlib.Path(f"/proc/{daemon.process.pid}/statm").read_text().split()[0]) * mmap.PAGESIZE
         limit = use_size + (room << 20)
         resource.prlimit(daemon.process.pid, resource.RLIMIT_AS, (limit, limit))

@@ -150,11 +150,13 @@ public struct Fields: Sendable {
         write(&bytes)
         // Whatever comes from outside was checked where it was parsed. What came past that, from a program that uses the
         // library or by a mistake of ours, ends no process and splits no message (RFC 9110 §5.5: they become spaces).
-        for index in valueStart..<bytes.count where [0x0D, 0x0A, 0].contains(bytes[index]) { bytes[index] = 0x20 }
+        for index in valueStart..<bytes.count where Fields.endsLine(bytes[index]) { bytes[index] = 0x20 }
         appendLine(
             code: name.code, nameStart: nameStart, nameCount: valueStart - nameStart, valueStart: valueStart,
             valueCount: bytes.count - valueStart)
     }
+
+    private static func endsLine(_ octet: UInt8) -> Bool { octet == 0x0D || octet == 0x0A || octet == 0 }
 
     /// Adds a line as it was received: `spelling` is a token, `value` has been validated and trimmed.
     package mutating func appendReceived(spelling: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {

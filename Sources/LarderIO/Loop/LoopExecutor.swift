@@ -74,7 +74,8 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
         // Edge-triggered, so that each write wakes the loop once and nobody needs to read the counter back.
         wakeEvent = event_new(base, descriptor, Int16(EV_READ | EV_PERSIST | EV_ET), wokenUp, this)
         timerEvent = event_new(base, -1, 0, timerFired, this)
-        event_add(wakeEvent, nil)
+        // A loop that cannot be woken would wait for ever.
+        guard event_add(wakeEvent, nil) == 0 else { throw IOError(errno: errno, operation: operation) }
     }
 
     deinit {
@@ -141,7 +142,8 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
 
     private func wake() {
         var one: UInt64 = 1
-        _ = Glibc.write(wakeDescriptor, &one, 8)
+        // Nobody else would wake the loop for this.
+        while Glibc.write(wakeDescriptor, &one, 8) < 0, errno == EINTR {}
     }
 
     /// Moves what other threads have brought to this turn's work.

@@ -32,11 +32,6 @@ final class ContentTrust: Sendable {
         }
     }
 
-    /// Notes the same of all that a batch was to discard.
-    func forget(discardedIn batch: WriteQueue.Batch) {
-        for case .command(.discardContent(let digest)) in batch.items { forget(digest) }
-    }
-
     func isExamined(_ digest: ContentDigest) -> Bool { state.withLock { $0.examined.contains(digest) } }
 
     func noteExamined(_ digest: ContentDigest) {

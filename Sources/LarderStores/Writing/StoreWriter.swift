@@ -168,13 +168,18 @@ final class StoreWriter {
     /// Does outside of the database what follows from a batch that is in it.
     private func settle(_ batch: WriteQueue.Batch, _ effects: EntityDatabase.Effects) {
         core.queue.committed(batch)
-        core.trust.forget(discardedIn: batch)
+        forgetDiscarded(in: batch)
         let files = batch.files
         for file in files { letGo(of: file) }
         settle(effects)
         // Whether the write was done or not, the row decides whether the file stays.
         for file in files { removeIfOrphan(file.digest) }
         for case .command(.checkOrphan(let digest)) in batch.items { removeIfOrphan(digest) }
+    }
+
+    /// Damaged content that a batch was to discard is gone, or is found out again.
+    private func forgetDiscarded(in batch: WriteQueue.Batch) {
+        for case .command(.discardContent(let digest)) in batch.items { core.trust.forget(digest) }
     }
 
     func settle(_ effects: EntityDatabase.Effects) {
@@ -295,7 +300,7 @@ final class StoreWriter {
         }
         core.queue.failed(batch)
         // Those who read it find out again.
-        core.trust.forget(discardedIn: batch)
+        forgetDiscarded(in: batch)
         // A log that is written back may make room; if that fails as well, nothing is lost.
         _ = try? database?.connection.checkpoint(.truncate)
     }
