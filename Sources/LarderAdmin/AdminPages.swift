@@ -23,21 +23,27 @@ package struct AdminPages: OwnPages {
     }
 
     private let pages: [String: Page]
+    private let walkers: WorkerPool
 
     package init() {
         // Long walks: two at a time, and a few that wait.
         let walkers = WorkerPool(name: "larder-admin", threads: 2, queueLimit: 32)
+        self.walkers = walkers
         pages = AdminPages.statusPages.merging(AdminPages.resourcePages(walkers)) { page, _ in page }
             .merging(AdminPages.offlinePages) { page, _ in page }
             .merging(AdminPages.overridePages) { page, _ in page }
             .merging(AdminPages.eventPages(walkers)) { page, _ in page }
             .merging(AdminPages.resolvePages) { page, _ in page }
+            .merging(AdminPages.authorityPages(walkers)) { page, _ in page }
     }
 
     package func answer(_ request: OwnRequest, of proxy: Proxy) async -> OwnResponse {
         let guardian = AdminGuard(token: proxy.configuration.settings.admin.token)
         if case .refused(let problem) = guardian.judge(request) { return OwnResponse(problem, for: request) }
-        guard let page = pages[request.path] ?? AdminPages.variablePage(request.path) else {
+        guard
+            let page = pages[request.path] ?? AdminPages.variablePage(request.path)
+                ?? AdminPages.lanePage(request.path, walkers)
+        else {
             return OwnResponse(.nothingThere(request.path), for: request)
         }
         let allowed = (page.methods + [.options]).map(\.token).joined(separator: ", ")

@@ -21,13 +21,16 @@ package final class Daemon: Sendable {
         _ = lasting.variables.declare(settings.variables, at: Timestamp(nanoseconds: time.now()))
         let store = try Daemon.openStore(settings, time: time, logger: logger)
         if let store { lasting.identities = try InstallationKey.digest(in: store) }
+        let interception = Interception(keeper: store.map { AuthorityFiles(directory: $0.directory) })
+        try interception.prepare(for: settings, now: Timestamp(nanoseconds: time.now()))
+        lasting.interception = interception
         proxy = try Proxy(
             configuration: Daemon.configuration(settings, &lasting),
             storing: store.map {
                 Storing(
                     store: $0, via: ProxyConfiguration.via, maxObject: Int64(settings.cache.maxObject.bytes))
             },
-            pages: AdminPages(), logger: logger, time: time)
+            pages: AdminPages(), logger: logger, time: time, interception: interception)
         lasting.transport.attach(proxy)
         state = Lock(lasting)
         lasting.host.attach(self)
@@ -41,6 +44,8 @@ package final class Daemon: Sendable {
         let (applied, waiting) = SettingsCatalogue.reloaded(proxy.configuration.settings, as: settings)
         let changed = try state.withLock { lasting in
             try lasting.prepareTLS(applied)
+            try lasting.serve(applied.tls)
+            try proxy.interception.prepare(for: applied, now: proxy.now)
             let changed = lasting.variables.declare(applied.variables, at: proxy.now)
             // Applied under the lock, so that what was made later is not overtaken by what was made before.
             proxy.apply(Daemon.configuration(applied, &lasting))
@@ -104,11 +109,14 @@ package final class Daemon: Sendable {
         let variables = VariableStore()
         let pseudonym = Pseudonym()
         var identities = IdentityDigest.ephemeral()
+        var interception = Interception()
         private(set) var tls: TLSClientContext
         /// What `tls` was made of.
         private var trust: Trust
         /// How TLS is spoken with the origins of services that say so, by what that was made of.
         private var serviceTLS: [ServiceTrust: UpstreamTLS] = [:]
+        /// How TLS is spoken with clients of `tls.listen`.
+        private(set) var clientTLS: TLSServerContext?
         /// Services by name with their numbers, so that a reload keeps what they have in memory.
         private var services: [String: (service: Service, number: UInt32)] = [:]
         /// What was invalidated stays so across reloads.
@@ -136,6 +144,17 @@ package final class Daemon: Sendable {
             tls = try TLSClientContext(
                 trustsSystem: trust.systemTrust, authorityFiles: [trust.caFile].compactMap(\.self))
             try prepareTLS(settings)
+            try serve(settings.tls)
+        }
+
+        /// Reads certificate and key for clients, which may have been renewed under the same names.
+        mutating func serve(_ settings: Settings.TLS) throws(IOError) {
+            guard !settings.listen.isEmpty, let certificate = settings.certificate, let key = settings.key else {
+                clientTLS = nil
+                return
+            }
+            clientTLS = try TLSServerContext(certificateFile: certificate, keyFile: key)
+            CoreDumps.refuse()
         }
 
         /// Makes what connections need, unless it is there; files are read anew where something else was changed.
@@ -243,9 +262,10 @@ package final class Daemon: Sendable {
         upstream.breaker.longest = settings.upstream.breaker.openFor.wholeNanoseconds
         upstream.retryAfterLimit = settings.upstream.retryAfterLimit
         upstream.connectionLimit = settings.limits.upstreamConnections
+        upstream.onCertificateRequest = { [interception = lasting.interception] in interception.noteRequest(by: $0) }
         return ProxyConfiguration(
             settings: settings, router: router, pseudonym: pseudonym, upstreamSettings: upstream,
-            variables: lasting.variables)
+            variables: lasting.variables, tls: lasting.clientTLS)
     }
 }
 

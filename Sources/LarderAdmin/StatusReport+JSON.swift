@@ -15,6 +15,7 @@ extension StatusReport {
             "uptimeSeconds": .integer((now - startedAt).wholeSeconds),
             "startedAt": .time(startedAt),
             "addresses": .strings(addresses),
+            "tlsAddresses": .strings(tlsAddresses),
             "adminAddresses": .strings(adminAddresses),
             "requests": requestsJSON,
             "hitRatio": .decimal(hitRatio, places: 4),
@@ -42,6 +43,7 @@ extension StatusReport {
                 "mode": .string((offline.chosen ?? offline.configured).rawValue),
                 "networkLost": .bool(offline.isNetworkLost),
             ],
+            "interception": interception.json,
             "services": .array(services.map(json(of:))),
             "upstream": [
                 "requests": .integer(sum(.upstreamRequests)), "errors": .integer(sum(.upstreamErrors)),

@@ -48,6 +48,7 @@ extension StatusReport {
             sum(.connectionsRefusedByClient))
         text.counter("larder_malformed_requests", "Requests that were not HTTP/1.1.", sum(.malformedRequests))
         text.gauge("larder_tunnels_open", "Tunnels.", openTunnels)
+        interception.write(&text)
     }
 
     /// Why things came out as they did, in the words of `Cache-Status` and `Proxy-Status`.

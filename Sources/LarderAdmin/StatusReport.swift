@@ -42,9 +42,10 @@ struct StatusReport: Sendable {
     var store: StoreStatistics?
     var storePath: String?
     var openConnections, openTunnels: Int
-    var addresses, adminAddresses: [String]
+    var addresses, tlsAddresses, adminAddresses: [String]
     var services: [ServiceLine]
     var offline: OfflineReport
+    var interception: InterceptionReport
     var upstreams: [UpstreamStatistics]
     /// Those of them that are not all well.
     var troubledOrigins: [String: OriginReport]
@@ -70,6 +71,7 @@ struct StatusReport: Sendable {
         openConnections = proxy.openConnections
         openTunnels = proxy.openTunnels
         addresses = proxy.addresses.map(\.description)
+        tlsAddresses = proxy.tlsAddresses.map(\.description)
         adminAddresses = proxy.adminAddresses.map(\.description)
         let offline = OfflineReport(of: proxy)
         self.offline = offline
@@ -79,6 +81,7 @@ struct StatusReport: Sendable {
                 name: service.name, baseURL: service.baseURL.shown, mount: service.effectiveMount,
                 isOffline: line?.isOffline ?? false, offlineMode: line?.mode ?? .off)
         }
+        interception = InterceptionReport(of: proxy)
         loops = proxy.loopStatistics.enumerated().map { LoopLine(name: "larder-\($0)", statistics: $1) }
         process = ProcessUsage()
         troubledOrigins = Dictionary(proxy.originReports().map { ($0.origin, $0) }) { first, _ in first }

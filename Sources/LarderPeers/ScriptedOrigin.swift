@@ -15,6 +15,7 @@ package final class ScriptedOrigin: Sendable {
         var seen: [WireHead] = []
         var wires: [Wire] = []
         var listener: Confined<Listener>?
+        var tls: TLSServerContext?
     }
 
     private let state = Lock(State())
@@ -38,6 +39,9 @@ package final class ScriptedOrigin: Sendable {
         }
         return origin
     }
+
+    /// Speaks TLS with everybody who comes from now on.
+    package func speakTLS(_ context: TLSServerContext) { state.withLock { $0.tls = context } }
 
     /// The absolute URL of a path here.
     package func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
@@ -94,6 +98,14 @@ package final class ScriptedOrigin: Sendable {
     }
 
     private func accepted(_ stream: ByteStream) {
+        guard let tls = state.withLock({ $0.tls }) else { return serve(stream) }
+        loop.startHere { [weak self] in
+            guard (try? await stream.startTLS(server: tls)) != nil, let self else { return stream.close() }
+            serve(stream)
+        }
+    }
+
+    private func serve(_ stream: ByteStream) {
         let wire = loop.assumeIsolated { [stream = Confined(stream)] loop in
             Wire(stream.value, on: loop, name: "the origin")
         }

@@ -34,6 +34,9 @@ final class LoopContext {
     private var resting = RestList()
     private var looksForIdle = false
     private var listeners: [Listener] = []
+    /// Connections that are not agreed on TLS yet.
+    private var handshakes: [Int: ByteStream] = [:]
+    private var nextHandshake = 0
     /// Connections that are being told why they are not served.
     private var turnedAway = 0
     private static let turnedAwayLimit = 64
@@ -109,10 +112,12 @@ final class LoopContext {
 
     // MARK: Connections
 
-    func listen(on socket: ListeningSocket, isAdminOnly: Bool = false) throws {
+    func listen(on socket: ListeningSocket, isAdminOnly: Bool = false, overTLS: Bool = false) throws {
         let logger = proxy.logger
         // Holds: the listeners are its own.
-        let listener = try loop.listenHere(on: socket) { [unowned self] in accept($0, isAdminOnly: isAdminOnly) }
+        let listener = try loop.listenHere(on: socket) { [unowned self] in
+            if overTLS { acceptOverTLS($0) } else { accept($0, isAdminOnly: isAdminOnly) }
+        }
         listener.onExhausted = { logger.warning("cannot accept", metadata: ["error": "\($0)"]) }
         listeners.append(listener)
     }
@@ -149,6 +154,37 @@ final class LoopContext {
         let connection = DownstreamConnection(stream: stream, client: client, place: place, kind: kind, context: self)
         connections.insert(connection)
         if !connection.take(reception) || connection.isForOwnPages || !rest(connection) { serve(connection) }
+    }
+
+    /// Serves an accepted connection over TLS. The handshake has the time of a request head; a client that is not served
+    /// is not told why, as it would not understand.
+    private func acceptOverTLS(_ stream: ByteStream) {
+        let peer = stream.peerAddress
+        guard let tls = configuration.tls, configuration.allows(peer),
+            case .admitted(let place) = proxy.admission.admit(
+                peer, isOperator: false, limits: configuration.settings.limits)
+        else {
+            counters.add(.connectionsRefused)
+            return stream.close()
+        }
+        counters.add(.connectionsAccepted)
+        let number = nextHandshake
+        nextHandshake += 1
+        handshakes[number] = stream
+        spawn {
+            stream.setDeadline(after: self.configuration.settings.timeouts.head)
+            let isAgreed = (try? await stream.startTLS(server: tls)) != nil
+            self.handshakes[number] = nil
+            guard isAgreed, stream.isOpen else {
+                stream.close()
+                return self.countClosed(place)
+            }
+            let client = self.client(on: stream, isAdminOnly: false).0
+            let connection = DownstreamConnection(
+                stream: stream, client: client, place: place, kind: nil, context: self)
+            self.connections.insert(connection)
+            self.serve(connection)
+        }
     }
 
     private func serve(_ connection: DownstreamConnection) {
@@ -237,6 +273,7 @@ final class LoopContext {
         isDraining = true
         listeners.forEach { $0.close() }
         listeners = []
+        handshakes.values.forEach { $0.close() }
         connections.all.forEach { $0.drain() }
         events.close()
         upstream.drain()

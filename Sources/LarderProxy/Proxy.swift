@@ -29,6 +29,10 @@ package final class Proxy: Sendable {
     /// What was chosen about going offline since the start.
     package let offline = OfflineSwitch()
     let overrides = Overrides()
+    /// What is shared to open https.
+    package let interception: Interception
+    /// The commands that are told apart from everybody else.
+    package let lanes = LaneTable()
     private let nearestSearchers = Lock<WorkerPool?>(nil)
     private let contentReaders = Lock<WorkerPool?>(nil)
     /// For walks through all of memory.
@@ -53,6 +57,7 @@ package final class Proxy: Sendable {
         /// Where clients are accepted, without the admin surface's own listeners.
         var addresses: [SocketAddress] = []
         var adminAddresses: [SocketAddress] = []
+        var tlsAddresses: [SocketAddress] = []
     }
 
     /// Where a proxy is in its life; it goes through these in their order.
@@ -62,9 +67,10 @@ package final class Proxy: Sendable {
 
     package init(
         configuration: ProxyConfiguration, storing: Storing?, pages: any OwnPages, logger: Logger,
-        time: any TimeSource = SystemTime()
+        time: any TimeSource = SystemTime(), interception: Interception = Interception()
     ) throws(IOError) {
         let settings = configuration.settings
+        self.interception = interception
         registry = Registry(limit: settings.cache.memory.bytes)
         self.storing = storing
         self.pages = pages
@@ -98,12 +104,15 @@ package final class Proxy: Sendable {
         latest.load(ordering: .acquiring) == known.address ? known : configuration
     }
     package var now: Timestamp { Timestamp(nanoseconds: time.now()) }
+    package var monotonicNow: Int64 { time.monotonic() }
     package var loopStatistics: [LoopStatistics] { loops.map(\.statistics) }
     package var openConnections: Int { admission.count }
     package var openTunnels: Int { tunnels.load(ordering: .relaxed) }
     package var phase: Phase { state.withLock { $0.phase } }
     /// The addresses on which clients are accepted.
     package var addresses: [SocketAddress] { state.withLock { $0.addresses } }
+    /// The addresses on which clients are accepted over TLS.
+    package var tlsAddresses: [SocketAddress] { state.withLock { $0.tlsAddresses } }
     /// The TCP addresses on which only the admin surface is served.
     package var adminAddresses: [SocketAddress] { state.withLock { $0.adminAddresses } }
 
@@ -210,6 +219,11 @@ package final class Proxy: Sendable {
                     "listen": "\(unheard.map(String.init(describing:)).joined(separator: " "))",
                 ])
         }
+        for address in settings.tls.listen {
+            guard let wanted = SocketAddress("\(address)") else { continue }
+            let actual = try await listen(on: wanted, overTLS: true)
+            state.withLock { $0.tlsAddresses.append(actual) }
+        }
         for address in settings.admin.listen {
             guard let wanted = SocketAddress("\(address)") else { continue }
             let actual = try await listen(on: wanted, isAdminOnly: true)
@@ -279,11 +293,13 @@ package final class Proxy: Sendable {
     // MARK: Listening
 
     /// Every loop gets a socket of its own on the address; the kernel spreads connections over them.
-    private func listen(on address: SocketAddress, isAdminOnly: Bool = false) async throws -> SocketAddress {
+    private func listen(
+        on address: SocketAddress, isAdminOnly: Bool = false, overTLS: Bool = false
+    ) async throws -> SocketAddress {
         let contexts = state.withLock { $0.contexts }
         let sockets = try ListeningSocket.tcp(address, count: contexts.count)
         for (context, socket) in zip(contexts, sockets) {
-            try await context.perform { try $0.listen(on: socket, isAdminOnly: isAdminOnly) }
+            try await context.perform { try $0.listen(on: socket, isAdminOnly: isAdminOnly, overTLS: overTLS) }
         }
         return sockets[0].address
     }

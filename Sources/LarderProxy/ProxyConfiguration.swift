@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderHTTP
-import LarderIO
+package import LarderIO
 package import LarderUpstream
 
 /// What the proxy works by until the next reload: the settings and everything derived from them once.
@@ -22,11 +22,16 @@ package final class ProxyConfiguration: Sendable {
     let memoryObjectLimit: Int
     /// The largest content that is collected for the pipeline.
     let transformedContentLimit: Int
+    /// How clients of `tls.listen` are spoken to.
+    let tls: TLSServerContext?
+    /// Whose https is opened.
+    package let interception: InterceptionRules
 
     package init(
         settings: Settings, router: Router, pseudonym: Pseudonym, upstreamSettings: UpstreamSettings,
-        variables: VariableStore? = nil
+        variables: VariableStore? = nil, tls: TLSServerContext? = nil
     ) {
+        self.tls = tls
         self.variables = variables
         self.settings = settings
         self.router = router
@@ -35,6 +40,7 @@ package final class ProxyConfiguration: Sendable {
         let cache = settings.cache
         memoryObjectLimit = min(4 << 20, cache.memory.bytes / 16, cache.maxObject.bytes)
         transformedContentLimit = settings.limits.transformedContent.bytes
+        interception = InterceptionRules(settings)
         hiddenField = settings.cache.hideSurrogateKey ? settings.cache.surrogateKey : nil
         parseLimits = ParseLimits(
             startLine: settings.limits.targetLength.bytes + 64, headerSection: settings.limits.headSize.bytes,

@@ -42,9 +42,11 @@ package final class Scenario: Sendable {
     ///
     /// - Parameters:
     ///   - onDisk: whether there is a store.
+    ///   - start: the wall clock's time in nanoseconds since 1970, where it matters.
     ///   - configure: changes the settings, given the origin.
     package static func run(
-        onDisk: Bool = false, _ configure: (inout Settings, ScriptedOrigin) -> Void = { _, _ in },
+        onDisk: Bool = false, startingAt start: Int64? = nil,
+        _ configure: (inout Settings, ScriptedOrigin) -> Void = { _, _ in },
         _ body: (Scenario) async throws -> Void
     ) async throws {
         guard let loop = Peers.loop else { throw ScenarioFailure("the scenarios' loop did not start") }
@@ -60,7 +62,7 @@ package final class Scenario: Sendable {
         settings.timeouts.upstreamRest = .zero
         configure(&settings, origin)
         let log = Recorder<String>()
-        let time = ManualTime()
+        let time = start.map { ManualTime(startingAt: $0) } ?? ManualTime()
         let daemon = try Daemon(settings: settings, logger: .recording(into: log), time: time)
         let addresses = try await daemon.proxy.start()
         let scenario = Scenario(
@@ -77,6 +79,9 @@ package final class Scenario: Sendable {
             throw ScenarioFailure("\(scenario.proxy.openConnections) connections are left over")
         }
     }
+
+    /// Where clients connect to.
+    package var address: SocketAddress { state.withLock { $0.address } }
 
     package var proxy: Proxy { state.withLock { $0.daemon }.proxy }
 
@@ -108,7 +113,12 @@ package final class Scenario: Sendable {
     }
 
     /// A connection to somewhere else than the proxy.
-    package func connect(to address: SocketAddress, _ name: String, isHeld: Bool = false) async throws -> Wire {
+    ///
+    /// - Parameter prepare: what is done before the test has it.
+    package func connect(
+        to address: SocketAddress, _ name: String, isHeld: Bool = false,
+        _ prepare: @escaping @Sendable (ByteStream) async throws -> Void = { _ in }
+    ) async throws -> Wire {
         guard let loop = Peers.loop else { throw ScenarioFailure("the scenarios' loop did not start") }
         let wire = try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Wire, any Error>) in
             loop.spawn { loop in
@@ -116,6 +126,7 @@ package final class Scenario: Sendable {
                     let connector = Connector(on: loop)
                     let stream = try await connector.connect(
                         to: address.host, port: address.port, timeout: Wire.patience, allow: { _ in true })
+                    try await prepare(stream)
                     continuation.resume(returning: Wire(stream, on: loop, name: name, isHeld: isHeld))
                 } catch {
                     continuation.resume(throwing: error)

@@ -41,8 +41,10 @@ final class UpstreamDialer {
         do throws(IOError) {
             stream.setDeadline(at: deadline)
             try await stream.startTLS(client: settings.tls, serverName: settings.serverName ?? origin.serverName)
+            if stream.wasAskedForCertificate { settings.onCertificateRequest?(origin) }
             return stream
         } catch {
+            if stream.wasAskedForCertificate { settings.onCertificateRequest?(origin) }
             stream.close()
             throw .connecting(error, to: "\(origin)")
         }

@@ -31,6 +31,8 @@ package struct UpstreamSettings: Sendable {
     package var tls: TLSClientContext
     /// The name that origins are to prove, where it is not the one in their URLs.
     package var serverName: String?
+    /// Told of origins that ask for a certificate of ours.
+    package var onCertificateRequest: (@Sendable (Origin) -> Void)?
 
     package init(tls: TLSClientContext) { self.tls = tls }
 

@@ -9,6 +9,7 @@ MODULES = [
     "framing",
     "upgrade",
     "tls",
+    "interception",
     "network",
     "page",
     "pages",

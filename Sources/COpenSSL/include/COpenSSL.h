@@ -6,6 +6,9 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
+#include <openssl/rand.h>
+#include <openssl/sha.h>
+#include <sys/prctl.h>
 
 /* Swift imports OpenSSL's functions but none of its function-like macros, and no constant that is written with a cast.
    Each function here stands for one of those. */
@@ -41,6 +44,15 @@ static inline int larder_ssl_set_server_name(SSL *ssl, const char *name) {
 static inline int larder_ssl_ctx_add_chain_certificate(SSL_CTX *context, X509 *certificate) {
     return (int)SSL_CTX_add1_chain_cert(context, certificate);
 }
+
+/* Macro over SSL_CTX_ctrl. Sessions are the clients' to keep, as tickets: nothing is remembered for who may not come
+   again. */
+static inline void larder_ssl_ctx_keep_no_server_sessions(SSL_CTX *context) {
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+}
+
+/* prctl is variadic. From here on the process leaves no core dump and is traced by nobody but root. */
+static inline int larder_refuse_core_dumps(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
 
 /* EVP_EC_gen is a macro over a variadic function. */
 static inline EVP_PKEY *larder_make_p256_key(void) { return EVP_EC_gen("P-256"); }

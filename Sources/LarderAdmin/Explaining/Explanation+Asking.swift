@@ -17,7 +17,10 @@ extension Explanation {
                 "‘\((token ?? "").prefix(60))’ is no method.", advice: "Use one like GET, HEAD or DELETE.")
         }
         if method == .connect || (token == nil && Explanation.isAuthority(url)) {
-            self.init(tunnelTo: url, proxy.tunnel(to: url))
+            let route = proxy.tunnel(to: url)
+            let verdict = (try? route.get()).flatMap { try? Authority($0, defaultPort: 443) }
+                .map { proxy.configuration.interception.verdict(on: $0) }
+            self.init(tunnelTo: url, route, opens: verdict == .open && proxy.interception.authority != nil)
             return
         }
         let subject = try proxy.subject(of: url)
@@ -51,16 +54,25 @@ extension Explanation {
     }
 
     /// A request for a tunnel to `target`.
-    init(tunnelTo target: String, _ route: Result<String, Problem>) { self.init(of: target, .connect, route) }
+    init(tunnelTo target: String, _ route: Result<String, Problem>, opens: Bool = false) {
+        self.init(of: target, .connect, route, opens: opens)
+    }
 
     /// A tunnel, or a request that is refused before anything is looked up.
-    init(of target: String, _ method: LarderHTTP.Method, _ route: Result<String, Problem>) {
+    init(of target: String, _ method: LarderHTTP.Method, _ route: Result<String, Problem>, opens: Bool = false) {
         self.method = method
         fields = []
         cacheStatus = nil
         (service, blocks, effects, key, candidates, freshness, notes, storage) = ([], [], [], [], [], [], [], [])
         storageSubject = "nothing passes that could be kept"
         switch route {
+        case .success(let authority) where opens:
+            url = authority
+            decision = ("open", nil)
+            outcome =
+                "It would be opened: a client that trusts the local CA is answered as https://\(authority)/ is, from "
+                + "the cache where that may be."
+            advice = []
         case .success(let authority):
             url = authority
             decision = ("tunnel", nil)
@@ -68,7 +80,7 @@ extension Explanation {
                 "It would be a tunnel to \(authority): what passes is between client and origin, mostly encrypted, and "
                 + "the cache sees none of it."
             advice = [
-                "To have it cached: send requests to the gateway, as http://localhost:3128/https/\(authority)/…, or "
+                "To have it cached: name the host in `intercept.hosts`, send requests to the gateway, as http://localhost:3128/https/\(authority)/…, or "
                     + "describe the origin as a service."
             ]
         case .failure(let problem):

@@ -71,6 +71,11 @@ enum DashboardMarkup {
           <h2>Live <span id="live-note" class="quiet"></span></h2>
           <div class="scroll"><table id="live"><thead><tr><th>Time</th><th>Event</th><th>Now</th><th>URL</th></tr></thead><tbody></tbody></table></div>
         </section>
+        <section class="card wide" id="unseen" hidden>
+          <h2>Passed unseen <span class="quiet">https that the cache does not see</span></h2>
+          <div class="scroll"><table id="tunnels"><thead><tr><th>Host</th><th class="number">Requests</th><th class="number">Size</th>
+            <th>Why</th><th>To have it cached</th></tr></thead><tbody></tbody></table></div>
+        </section>
         <section class="card wide">
           <h2>Origins</h2>
           <div class="scroll"><table id="origins"><thead><tr><th>Origin</th><th class="number">Requests</th><th class="number">Failures</th>

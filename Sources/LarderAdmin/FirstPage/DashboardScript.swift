@@ -129,6 +129,13 @@ enum DashboardScript {
             cell.append(link);
             return [cell, element("td", service.baseURL + (service.offline ? " (offline)" : ""), "long")];
           }), "None yet: describe one in the configuration.");
+          const unseen = status.interception.tunnels.filter(line => line.lasts);
+          $("unseen").hidden = !unseen.length;
+          rows("tunnels", unseen.map(line => [
+            element("td", line.host, "long"), element("td", count(line.requests), "number"),
+            element("td", bytes(line.bytes), "number"), element("td", line.why),
+            element("td", line.toChangeThat.join("  or  "), "long quiet"),
+          ]), "Nothing.");
           rows("origins", status.upstreams.map(line => [
             element("td", line.origin, "long"), element("td", count(line.requests), "number"),
             element("td", count(line.failures), "number" + (line.failures ? " warn-text" : "")),

@@ -34,7 +34,9 @@ struct Diagnosis {
 
     private mutating func examine(_ url: String, _ ask: (LarderHTTP.Method, String) throws -> AdminAnswer) throws {
         func target(_ path: String) -> String { AdminClient.target(path, [("url", url)]) }
-        try examineDaemon(try answer(of: try ask(.get, "/-/status"), as: "daemon"))
+        let known = try answer(of: try ask(.get, "/-/status"), as: "daemon")
+        try examineDaemon(known)
+        try examineTunnels(known, to: url)
 
         let before = try answer(of: try ask(.get, target("/-/explain")), as: "service")
         let name = before["service"]?[0]?["value"]?.string ?? "-"
@@ -84,6 +86,28 @@ struct Diagnosis {
             try fail("store", store, cure: "make room on its disk, or see the daemon's log; then restart it").stop()
         }
         pass("store", store)
+    }
+
+    /// What clients really did: whatever the cache would say, they do not hear it through a tunnel.
+    private mutating func examineTunnels(_ status: JSONValue, to url: String) throws {
+        guard let uri = try? TargetURI(url), uri.scheme == .https else { return }
+        let interception = status["interception"]
+        if interception?["authority"]?["endsSoon"]?.bool == true {
+            let end = interception?["authority"]?["notAfter"]?.string ?? "soon"
+            try fail("local CA", "it ends \(end)", cure: "larder trust --renew").stop()
+        }
+        let host = uri.authority.contains(":") && !uri.authority.hasSuffix("]") ? uri.authority : uri.authority + ":443"
+        let tunnel = (interception?["tunnels"]?.array ?? []).first {
+            $0["host"]?.string == host && $0["lasts"]?.bool == true
+        }
+        guard let tunnel else { return pass("tunnels", "no client went to \(host) unseen") }
+        let count = tunnel["requests"]?.int ?? 0
+        try fail(
+            "tunnels",
+            "\(count == 1 ? "1 request" : "\(count) requests") to \(host) passed unseen: \(tunnel["why"]?.string ?? "?") "
+                + "(last: \(tunnel["client"]?.string ?? "?"))",
+            cure: (tunnel["toChangeThat"]?.array ?? []).compactMap(\.string).joined(separator: "   or   ")
+        ).stop()
     }
 
     /// The content of a good answer, as JSON.

@@ -16,12 +16,13 @@ struct ProxyVariables: Equatable {
     /// - Parameters:
     ///   - addresses: where the daemon accepts clients, as its status says.
     ///   - environment: hosts that are reached without a proxy already stay so.
-    init(addresses: [String], environment: [String: String]) throws(CommandFailure) {
+    ///   - user: who the proxy's clients are, if they are told apart. Some programs send nothing without a password.
+    init(addresses: [String], environment: [String: String], user: String? = nil) throws(CommandFailure) {
         guard let address = addresses.lazy.compactMap(ProxyVariables.reachable).first else {
             throw CommandFailure(
                 "the daemon has no TCP address that clients could use", advice: "add one to `listen`")
         }
-        let url = "http://\(address)"
+        let url = "http://\(user.map { $0 + ":x@" } ?? "")\(address)"
         var direct = (environment["no_proxy"] ?? environment["NO_PROXY"] ?? "").split(separator: ",").map {
             String($0.drop { $0 == " " })
         }
@@ -65,9 +66,9 @@ struct ProxyVariables: Equatable {
 
 extension ClientOptions {
     /// What programs need to use the daemon that answers.
-    func proxyVariables(_ environment: [String: String]) throws -> ProxyVariables {
+    func proxyVariables(_ environment: [String: String], user: String? = nil) throws -> ProxyVariables {
         let status = try adminClient().send(.get, "/-/status")
         let addresses = (try? JSONValue(parsing: status))?["addresses"]?.array?.compactMap(\.string) ?? []
-        return try ProxyVariables(addresses: addresses, environment: environment)
+        return try ProxyVariables(addresses: addresses, environment: environment, user: user)
     }
 }

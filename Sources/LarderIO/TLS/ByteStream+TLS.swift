@@ -31,6 +31,20 @@ extension ByteStream {
         try await agree(TLSSession(try context.makeSession(on: descriptor), of: context))
     }
 
+    /// Puts the stream under TLS as the server that `leaf` is for.
+    ///
+    /// - Parameter early: what was read from the stream already.
+    package func startTLS(
+        server context: TLSServerContext, leaf: LeafCertificate, early: [UInt8]
+    ) async throws(IOError) {
+        guard isOpen else { throw closedError("agree on TLS") }
+        let descriptor = descriptor
+        let made = early.withUnsafeBytes { early in
+            Result { () throws(IOError) in try context.makeSession(on: descriptor, leaf: leaf, early: early) }
+        }
+        try await agree(TLSSession(try made.get(), of: context, hasEarly: true))
+    }
+
     private func agree(_ session: TLSSession) async throws(IOError) {
         // Holds: a connection agrees on TLS once, right after it was opened.
         precondition(tls == nil, "TLS has begun on this stream already")
@@ -40,6 +54,12 @@ extension ByteStream {
             guard isOpen else { throw closedError("agree on TLS") }
         }
     }
+
+    /// Whether the stream is under TLS.
+    package var isSecure: Bool { tls != nil }
+
+    /// Whether the server asked for a certificate of ours, which we do not have.
+    package var wasAskedForCertificate: Bool { tls.map { SSL_get_ex_data($0.ssl, 0) != nil } ?? false }
 
     /// What was agreed on, once TLS has begun.
     package var tlsDetails: TLSDetails? {

@@ -36,6 +36,7 @@ package final class TLSClientContext: @unchecked Sendable {
         larder_ssl_ctx_set_modes(context)
         larder_ssl_ctx_refuse_renegotiation(context)
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
+        SSL_CTX_set_client_cert_cb(context, certificateRequested)
         if trustsSystem, SSL_CTX_set_default_verify_paths(context) != 1 {
             throw TLSFailure.setup(operation, "the system's authorities could not be found")
         }
@@ -126,4 +127,12 @@ private func sessionArrived(_ ssl: OpaquePointer?, _ session: OpaquePointer?) ->
     else { return 0 }
     Unmanaged<TLSClientContext>.fromOpaque(this).takeUnretainedValue().keep(session, for: String(cString: name))
     return 1
+}
+
+/// The server asks who we are. We are nobody; that it asked is remembered.
+private func certificateRequested(
+    _ ssl: OpaquePointer?, _: UnsafeMutablePointer<OpaquePointer?>?, _: UnsafeMutablePointer<OpaquePointer?>?
+) -> Int32 {
+    SSL_set_ex_data(ssl, 0, SSL_get_SSL_CTX(ssl).map { UnsafeMutableRawPointer($0) })
+    return 0
 }

@@ -62,3 +62,13 @@ enum TLSFailure {
         ERR_reason_error_string(code).map { String(cString: $0) } ?? "OpenSSL error \(code)"
     }
 }
+
+extension IOError {
+    /// Whether a client has ended the handshake because it does not trust our certificate (RFC 8446 §6.2).
+    package var isCertificateRefusal: Bool {
+        guard code == .tlsFailed else { return false }
+        return [
+            SSL_R_TLSV1_ALERT_UNKNOWN_CA, SSL_R_SSLV3_ALERT_BAD_CERTIFICATE, SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN,
+        ].contains(errno)
+    }
+}

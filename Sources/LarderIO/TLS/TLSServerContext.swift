@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import COpenSSL
 
-/// How we speak TLS as the server of one name: certificate and key. Shared by all loops.
+/// How we speak TLS as a server: with a certificate of our own, or with one for each connection. Shared by all loops.
 // @unchecked: the SSL_CTX is not changed after `init`, and OpenSSL locks what connections share in it.
 package final class TLSServerContext: @unchecked Sendable {
     let context: OpaquePointer
@@ -13,18 +13,11 @@ package final class TLSServerContext: @unchecked Sendable {
     ///   - privateKey: in PEM, without a passphrase.
     ///   - applicationProtocols: what is agreed to by ALPN, in order of preference. A client that offers others only is
     ///     refused (RFC 7301 §3.2).
-    package init(
+    package convenience init(
         certificates: String, privateKey: String, applicationProtocols: [String] = ["http/1.1"]
     ) throws(IOError) {
         let operation = "set up TLS for clients"
-        guard let context = SSL_CTX_new(TLS_server_method()) else { throw TLSFailure.setup(operation, "no memory") }
-        self.context = context
-        protocols = applicationProtocols.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
-        _ = larder_ssl_ctx_require_tls12(context)
-        larder_ssl_ctx_set_modes(context)
-        larder_ssl_ctx_refuse_renegotiation(context)
-        // Which sessions belong together must be said before sessions can be resumed; any constant will do.
-        SSL_CTX_set_session_id_context(context, Array("larder".utf8), 6)
+        try self.init(applicationProtocols: applicationProtocols)
         let chain = try PEM.certificates(certificates, operation)
         let key = try PEM.privateKey(privateKey, operation)
         guard SSL_CTX_use_certificate(context, chain[0].pointer) == 1 else {
@@ -36,6 +29,37 @@ package final class TLSServerContext: @unchecked Sendable {
         guard SSL_CTX_use_PrivateKey(context, key.pointer) == 1, SSL_CTX_check_private_key(context) == 1 else {
             throw TLSFailure.setup(operation, "the private key does not belong to the certificate")
         }
+    }
+
+    /// - Parameters:
+    ///   - certificateFile: a PEM file: our certificate first, then those of its issuers.
+    ///   - keyFile: a PEM file, without a passphrase.
+    package convenience init(
+        certificateFile: String, keyFile: String, applicationProtocols: [String] = ["http/1.1"]
+    ) throws(IOError) {
+        let operation = "set up TLS for clients"
+        try self.init(applicationProtocols: applicationProtocols)
+        SSL_CTX_set_default_passwd_cb(context, PEM.noPassphrase)
+        guard SSL_CTX_use_certificate_chain_file(context, certificateFile) == 1 else {
+            throw TLSFailure.setup(operation, "\(certificateFile) is not a readable PEM file of certificates")
+        }
+        guard SSL_CTX_use_PrivateKey_file(context, keyFile, SSL_FILETYPE_PEM) == 1 else {
+            throw TLSFailure.setup(operation, "\(keyFile) is not a readable PEM file of the certificate's key")
+        }
+    }
+
+    /// Without a certificate: each connection brings its leaf.
+    package init(applicationProtocols: [String] = ["http/1.1"]) throws(IOError) {
+        let operation = "set up TLS for clients"
+        guard let context = SSL_CTX_new(TLS_server_method()) else { throw TLSFailure.setup(operation, "no memory") }
+        self.context = context
+        protocols = applicationProtocols.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
+        _ = larder_ssl_ctx_require_tls12(context)
+        larder_ssl_ctx_set_modes(context)
+        larder_ssl_ctx_refuse_renegotiation(context)
+        larder_ssl_ctx_keep_no_server_sessions(context)
+        // Which sessions belong together must be said before sessions can be resumed; any constant will do.
+        SSL_CTX_set_session_id_context(context, Array("larder".utf8), 6)
         SSL_CTX_set_alpn_select_cb(context, protocolSelected, Unmanaged.passUnretained(self).toOpaque())
     }
 
@@ -49,6 +73,26 @@ package final class TLSServerContext: @unchecked Sendable {
             throw TLSFailure.setup(operation, "no memory")
         }
         SSL_set_accept_state(ssl)
+        return ssl
+    }
+
+    /// Makes what answers a client as `leaf`'s host. The octets of `early` were read from the socket already.
+    ///
+    /// Sessions belong to the host: what was agreed on as one is never resumed as another.
+    func makeSession(
+        on descriptor: Int32, leaf: LeafCertificate, early: UnsafeRawBufferPointer
+    ) throws(IOError) -> OpaquePointer {
+        let operation = "begin TLS with a client"
+        let ssl = try makeSession(on: descriptor)
+        let name = leaf.sessionName
+        guard SSL_use_certificate(ssl, leaf.certificate.pointer) == 1, SSL_use_PrivateKey(ssl, leaf.key.pointer) == 1,
+            SSL_set_session_id_context(ssl, name, UInt32(name.count)) == 1, let before = BIO_new(BIO_s_mem()),
+            BIO_write(before, early.baseAddress, Int32(early.count)) == early.count
+        else {
+            SSL_free(ssl)
+            throw TLSFailure.setup(operation, "the certificate cannot be used")
+        }
+        SSL_set0_rbio(ssl, before)
         return ssl
     }
 

@@ -22,10 +22,14 @@ final class TLSSession {
     /// A fatal error: nothing may be sent any more (SSL_get_error(3)).
     private var isBroken = false
 
+    /// Whether it still reads what came before the session was made.
+    private var hasEarly: Bool
+
     /// Takes over `ssl`, which is set up with the stream's socket.
-    init(_ ssl: OpaquePointer, of context: AnyObject) {
+    init(_ ssl: OpaquePointer, of context: AnyObject, hasEarly: Bool = false) {
         self.ssl = ssl
         self.context = context
+        self.hasEarly = hasEarly
         SSL_set_read_ahead(ssl, 1)
     }
 
@@ -38,13 +42,28 @@ final class TLSSession {
     func handshake(of stream: ByteStream) throws(IOError) -> Bool {
         ERR_clear_error()
         errno = 0
-        let status = SSL_do_handshake(ssl)
+        var status = SSL_do_handshake(ssl)
+        if hasEarly, BIO_ctrl_pending(SSL_get_rbio(ssl)) == 0 {
+            // Before the source is another one: the error is found out by asking it.
+            let isStarved = status != 1 && SSL_get_error(ssl, status) == SSL_ERROR_WANT_READ
+            readFromSocket()
+            if isStarved { status = SSL_do_handshake(ssl) }
+        }
         if status == 1 {
+            guard !hasEarly else { throw TLSFailure.setup("agree on TLS", "more came than a client may send") }
             isStarved = false
             return true
         }
         try takeNote(of: status, "agree on TLS", stream, reading: false)
         return false
+    }
+
+    /// Goes on with the socket, behind what was read from it before.
+    private func readFromSocket() {
+        hasEarly = false
+        let socket = SSL_get_wbio(ssl)
+        BIO_up_ref(socket)
+        SSL_set0_rbio(ssl, socket)
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer, of stream: ByteStream) throws(IOError) -> Int? {

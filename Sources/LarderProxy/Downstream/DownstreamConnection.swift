@@ -10,7 +10,7 @@ import LarderIO
 final class DownstreamConnection {
     let context: LoopContext
     let stream: ByteStream
-    let client: Router.Client
+    private(set) var client: Router.Client
     /// The place it has among the connections.
     let admission: Admission.Place
     /// Whether it is there for Larder's own pages alone, as there is no room for anything else.
@@ -23,7 +23,7 @@ final class DownstreamConnection {
     private var parser: RequestHeadParser
     private var ownExchange: Exchange?
     /// What has to be the same for an answer of the loop's front to be this client's; nil when there is none for it.
-    let kind: ClientKind?
+    private(set) var kind: ClientKind?
     /// Whether the connection waits for a request and nothing else.
     private(set) var isWaiting = false
     /// Whether it received anything since it was last asked.
@@ -74,6 +74,17 @@ final class DownstreamConnection {
         await linger()
         stream.close()
         return true
+    }
+
+    /// The lane of all requests, once the connection carries those for one https origin.
+    private(set) var lane: Lane?
+
+    /// From here on the connection carries requests for one https origin.
+    func enter(_ authority: Authority, lane: Lane?) {
+        client.inside = authority
+        self.lane = lane
+        kind = nil
+        stream.onInputWhileWaiting = nil
     }
 
     /// Ends an idle connection at once; a busy one ends after its exchange.

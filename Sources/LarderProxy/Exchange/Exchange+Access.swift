@@ -11,7 +11,7 @@ extension Exchange {
         let peer = stream.peerAddress
         let client = peer.isIPv6 ? "\"[\(peer.host)]\"" : peer.host
         let host = head.fields[first: .host].map { ";host=\"\($0)\"" } ?? ""
-        return "for=\(client);proto=http\(host)"
+        return "for=\(client);proto=\(stream.isSecure ? "https" : "http")\(host)"
     }
 
     /// Where this client stands.

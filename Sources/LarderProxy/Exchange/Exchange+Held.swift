@@ -20,9 +20,11 @@ extension Exchange {
     private func outlook(
         _ service: RoutedService, _ way: Way, _ configuration: EffectiveConfiguration
     ) -> LiveOutlook {
-        LiveOutlook(
+        var outlook = LiveOutlook(
             proxy: context.proxy, proxyConfiguration: context.configuration, service: service,
             configuration: configuration, uri: uri, way: way, spelling: spelling, head: head, reach: reach)
+        outlook.isOffline = isLaneOffline
+        return outlook
     }
 
     func isJoinable(_ retrieval: Retrieval) -> Bool {
@@ -60,7 +62,7 @@ extension Exchange {
         _ reason: ForwardReason, _ service: RoutedService, _ way: Way, _ configuration: EffectiveConfiguration
     ) throws {
         // Mostly nothing is known that could keep it.
-        guard context.proxy.origins.hasTrouble || context.proxy.offlineMode(service, configuration) == .on else {
+        guard context.proxy.origins.hasTrouble || offlineMode(service, configuration) == .on else {
             return
         }
         let outlook = outlook(service, way, configuration)

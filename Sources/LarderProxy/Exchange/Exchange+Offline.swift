@@ -2,6 +2,7 @@
 
 import Larder
 import LarderHTTP
+import LarderIO
 import LarderRules
 import LarderUpstream
 
@@ -13,7 +14,7 @@ extension Exchange {
             to: uri, service: service, partition: retrieval.resource.partition, limit: 5)
         let mapping = GatewayMapping(
             table: context.configuration.router.table, service: service, way: way, target: uri,
-            authority: head.fields[first: .host] ?? connection.client.localHost)
+            authority: head.fields[first: .host] ?? connection.client.localHost, isSecure: stream.isSecure)
         return .offline(uri: uri, stored: stored.map { way.isGateway ? mapping.mapped(reference: $0) ?? $0 : $0 })
     }
 }

@@ -2,6 +2,7 @@
 
 import Larder
 import LarderHTTP
+import LarderIO
 import LarderRules
 
 extension Exchange {
@@ -188,7 +189,7 @@ extension Exchange {
         guard GatewayMapping.concerns(fields) else { return fields }
         return GatewayMapping(
             table: context.configuration.router.table, service: service, way: way, target: uri,
-            authority: head.fields[first: .host] ?? connection.client.localHost
+            authority: head.fields[first: .host] ?? connection.client.localHost, isSecure: stream.isSecure
         ).mapped(fields)
     }
 }

@@ -54,6 +54,10 @@ final class Exchange {
     /// Whether the client may still be sending when the connection closes.
     var mustLinger = false
     var record = ExchangeRecord()
+    /// Whose request it is, where that is told apart.
+    var lane: Lane?
+    /// Octets that went through the tunnel that the exchange became.
+    var passed = 0
     private var isEnded = false
 
     /// What is waited for while the client is watched.
@@ -139,6 +143,8 @@ final class Exchange {
         repeatable = nil
         isEnded = false
         record = ExchangeRecord(startedAt: context.loop.time.monotonic())
+        lane = connection.lane
+        if traits.has(.proxyAuthorization) { findLane() }
     }
 
     private func answer() async throws {
@@ -166,7 +172,7 @@ final class Exchange {
             if connection.isForOwnPages { isPersistent = false }
             head.target = RequestTarget.originForm(of: head.target)
             try await answerOwn()
-        case .tunnel(let authority): try await tunnel(to: authority)
+        case .tunnel(let authority): try await connect(to: authority)
         case .capabilities: try await answerCapabilities()
         case .refused(let problem): throw problem
         }
@@ -248,6 +254,7 @@ final class Exchange {
         context.counters.count(record.kind, latency: record.duration)
         context.counters.countReasons(of: record)
         context.counters.add(.sent, Int(record.contentSent))
+        if let lane { lane.count(record, head.method, uri.isEmpty ? "" : uri.authority, at: context.now()) }
         if context.configuration.settings.log.access { context.proxy.accessLog.write(record, head: head, uri: uri) }
     }
 }

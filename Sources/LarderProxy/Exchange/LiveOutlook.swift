@@ -26,11 +26,14 @@ package struct LiveOutlook: OriginOutlook {
     var memory: ResourceMemory?
     /// A load that it would not join.
     var passedOver: Flight?
+    /// Whether the request's lane does with what is stored.
+    var isOffline = false
     /// Whether a probe that is due is sent by whoever asks.
     var takesProbe = true
 
     package var standing: OriginStanding {
-        switch proxy.offlineMode(service, configuration) {
+        if isOffline { return .offline }
+        return switch proxy.offlineMode(service, configuration) {
         case .off: .asked
         case .on: .offline
         case .auto: proxy.isOutOfReach(uri, service) ? .outOfReach : .asked

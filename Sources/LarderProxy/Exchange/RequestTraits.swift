@@ -19,6 +19,7 @@ struct RequestTraits {
         static let connection = Presence(rawValue: 1 << 6)
         /// Fields that browsers add about the page that caused a request.
         static let page = Presence(rawValue: 1 << 7)
+        static let proxyAuthorization = Presence(rawValue: 1 << 8)
     }
 
     var method = MethodClass.get
@@ -45,6 +46,7 @@ struct RequestTraits {
             case .cookie: presence.insert(.cookie)
             case .connection: presence.insert(.connection)
             case .secFetchSite, .origin, .serviceWorker: presence.insert(.page)
+            case .proxyAuthorization: presence.insert(.proxyAuthorization)
             case .upgrade: hasUpgrade = true
             case .expect: hasExpect = true
             default: break

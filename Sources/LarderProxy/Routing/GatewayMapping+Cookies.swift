@@ -5,7 +5,7 @@ import LarderHTTP
 /// Cookies of origins for clients of the gateway, read as clients read them (RFC 6265 §5.2) and written anew.
 extension GatewayMapping {
     /// A cookie for the gateway: bound to the host that set it (the gateway), to the gateway's path that stands for the
-    /// cookie's own, and sent without TLS, as the client's connection has none. Nil for a cookie that would be bound to
+    /// cookie's own, and sent without TLS where the client's connection has none. Nil for a cookie that would be bound to
     /// something else, and for one that no client would have taken from the origin.
     func mapped(cookie: String) -> String? {
         let parts = cookie.split(separator: ";", omittingEmptySubsequences: false).map(GatewayMapping.trimmed)
@@ -22,8 +22,8 @@ extension GatewayMapping {
             case "domain":
                 guard value.isEmpty || isOfTarget(domain: value) else { return nil }
             // The last two are taken with the first only.
-            case "secure", "partitioned": if isPrefixed { kept.append(String(attribute)) }
-            case "samesite" where value.lowercased() == "none" && !isPrefixed: continue
+            case "secure", "partitioned": if isPrefixed || isSecure { kept.append(String(attribute)) }
+            case "samesite" where value.lowercased() == "none" && !isPrefixed && !isSecure: continue
             default: kept.append(String(attribute))
             }
         }

@@ -14,6 +14,8 @@ struct GatewayMapping {
     let target: TargetURI
     /// What the client called Larder: the `Host` field of its request.
     let authority: String
+    /// Whether the client speaks to Larder over TLS.
+    var isSecure = false
 
     /// Whether a response with these fields says anything about URLs, hosts or a whole origin.
     static func concerns(_ fields: Fields) -> Bool {
@@ -111,13 +113,14 @@ struct GatewayMapping {
     }
 
     private func gatewayURL(of uri: TargetURI) -> String? {
+        let scheme = isSecure ? "https" : "http"
         if way == .hostName, !uri.hasSameOrigin(as: target) {
             // Another host has another name, below the same suffix and at the same port.
             guard let label = HostLabel(uri)?.label else { return nil }
             let rest = authority.drop { $0 != "." }
-            return "http://\(label)\(rest)\(uri.pathAndQuery)"
+            return "\(scheme)://\(label)\(rest)\(uri.pathAndQuery)"
         }
-        return pathOnGateway(of: uri).map { "http://\(authority)\($0)" }
+        return pathOnGateway(of: uri).map { "\(scheme)://\(authority)\($0)" }
     }
 
     /// The path and query under which the gateway serves `uri`, or nil.

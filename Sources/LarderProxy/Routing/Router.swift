@@ -59,6 +59,8 @@ package final class Router: Sendable {
         /// The address the client connected to, as a normalised host, and its port.
         package var localHost: String
         package var localPort: UInt16
+        /// The https origin that all requests of the connection are for, once Larder has opened it.
+        package var inside: Authority?
 
         package init(isLoopback: Bool, isAdminOnly: Bool = false, localHost: String, localPort: UInt16) {
             self.isAdminOnly = isAdminOnly
@@ -116,6 +118,13 @@ package final class Router: Sendable {
     ) -> Route {
         uri.clear()
         spelling.removeAll(keepingCapacity: true)
+        if let authority = client.inside {
+            do {
+                return try inside(authority, head, &uri, &spelling)
+            } catch {
+                return .refused(.badRequest("The request's target cannot be used: \(error)."))
+            }
+        }
         if client.isAdminOnly {
             return head.target.first == UInt8(ascii: "/") ? .larder : .refused(.adminOnly)
         }
@@ -298,7 +307,7 @@ package final class Router: Sendable {
 
     /// Notes how the client wrote path and query, `rest`, if that differs from the normal form in nothing but
     /// percent-encoding: then it is forwarded as it came (RFC 9110 §7.7). Anything else is forwarded in normal form.
-    private static func note(
+    static func note(
         _ rest: UnsafeRawBufferPointer, below base: TargetURI? = nil, of uri: TargetURI, in spelling: inout [UInt8]
     ) {
         guard rest.first == UInt8(ascii: "/"), rest.contains(UInt8(ascii: "%")),

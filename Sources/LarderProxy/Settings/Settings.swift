@@ -19,6 +19,8 @@ package struct Settings: Sendable {
     package var log = Log()
     package var upstream = Upstream()
     package var tunnels = Tunnels()
+    package var intercept = Intercept()
+    package var tls = TLS()
     package var access = Access()
     package var gateway = Gateway()
     package var forward = Forward()
@@ -150,6 +152,25 @@ package struct Settings: Sendable {
         package var ports = [PortRange(443)]
         /// Whether CONNECT leads to this machine.
         package var loopback = true
+    }
+
+    /// Whose https Larder answers in the origin's place, so that it can be cached.
+    package struct Intercept: Sendable {
+        package var hosts: [HostPattern] = []
+        /// Hosts that are never opened.
+        package var except: [HostPattern] = []
+        /// Whether the hosts of https services are opened, once there is a local authority.
+        package var services = false
+        /// How long a client that does not trust the local authority is left alone; 0 never does.
+        package var retreat = Duration.seconds(3_600)
+    }
+
+    /// Where clients are accepted over TLS.
+    package struct TLS: Sendable {
+        package var listen: [ListenAddress] = []
+        /// PEM files: the certificate with those of its issuers behind it, and its key.
+        package var certificate: String?
+        package var key: String?
     }
 
     package struct Access: Sendable {

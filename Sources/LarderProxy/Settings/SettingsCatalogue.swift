@@ -55,6 +55,19 @@ package enum SettingsCatalogue {
             port 0 lets the system choose.
             """),
         Setting(
+            "tls.listen", \.tls.listen, .listenAddresses(count: 0...64), needsRestart: true,
+            "The addresses and ports on which clients are accepted over TLS (1.2 and 1.3), for whatever `listen` is for."
+        ),
+        Setting(
+            "tls.certificate", \.tls.certificate, .path, initially: "none",
+            """
+            A PEM file with the certificate that clients of `tls.listen` are shown, and those of its issuers behind it. It \
+            is read again on reload.
+            """),
+        Setting(
+            "tls.key", \.tls.key, .path, initially: "none",
+            "The PEM file with the key of `tls.certificate`, without a passphrase."),
+        Setting(
             "threads", \.threads, .integer(1...1_024), initially: "one per core", needsRestart: true,
             "The number of event loops, each on a thread of its own."),
         Setting(
@@ -255,6 +268,24 @@ package enum SettingsCatalogue {
         Setting(
             "tunnels.loopback", \.tunnels.loopback, .flag,
             "Whether CONNECT leads to this machine, by whatever name, on any port."),
+        Setting(
+            "intercept.hosts", \.intercept.hosts, .list(of: .host),
+            """
+            The hosts and addresses whose https is cached: Larder answers CONNECT in their place, with certificates of a \
+            local CA that it makes for it (docs/https.md). Everything else passes unseen.
+            """),
+        Setting(
+            "intercept.except", \.intercept.except, .list(of: .host),
+            "Hosts whose https is never looked into, whatever else says that it is."),
+        Setting(
+            "intercept.services", \.intercept.services, .flag,
+            "Whether the https hosts of services are opened as those of `intercept.hosts`, once there is a local CA."),
+        Setting(
+            "intercept.retreat", \.intercept.retreat, .duration(.zero...Duration.seconds(7 * 86_400)),
+            """
+            How long https passes unseen from a client to a host, after the client has shown that it does not trust the \
+            local CA. `0` lets it fail each time.
+            """),
     ]
 
     private static let access: [Setting<Settings>] = [

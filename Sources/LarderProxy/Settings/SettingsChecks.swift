@@ -40,6 +40,16 @@ enum SettingsChecks {
                 "cache.hideSurrogateKey", found: "no `cache.surrogateKey`", expected: "the field that is to be hidden",
                 advice: "name it in `cache.surrogateKey`, or leave this out", &reader)
         }
+        if !settings.tls.listen.isEmpty, settings.tls.certificate == nil || settings.tls.key == nil {
+            refuse(
+                settings.tls.certificate == nil ? "tls.certificate" : "tls.key", found: "nothing",
+                expected: "the file for `tls.listen`", advice: "name it, or leave `tls.listen` out", &reader)
+        }
+        if !settings.upstream.systemTrust, settings.upstream.caFile == nil {
+            refuse(
+                "upstream.systemTrust", found: "`false` and no `upstream.caFile`", expected: "somebody to trust",
+                advice: "name the authorities in `upstream.caFile`, or leave this out", &reader)
+        }
         if settings.limits.targetLength > settings.limits.headSize {
             refuse(
                 "limits.targetLength", found: "\(settings.limits.targetLength)",
@@ -50,6 +60,11 @@ enum SettingsChecks {
             refuse(
                 "listen", found: "\(SettingsProblem.quoted("\(repeated)")) twice", expected: "each address once",
                 advice: "remove one of them", &reader)
+        } else if let repeated = firstRepeated((settings.listen + settings.tls.listen).filter { $0.port != 0 }) {
+            refuse(
+                "tls.listen", found: "\(SettingsProblem.quoted("\(repeated)")) again",
+                expected: "addresses that are neither in `listen` nor repeated",
+                advice: "an address is for clients with TLS or for those without", &reader)
         } else if let repeated = firstRepeated((settings.listen + settings.admin.listen).filter { $0.port != 0 }) {
             refuse(
                 "admin.listen", found: "\(SettingsProblem.quoted("\(repeated)")) again",

@@ -63,6 +63,7 @@ extension Exchange {
         swap(&sent, &relay.clientEarly)
         relay.upstreamEarly = early
         await relay.run(on: context.loop)
+        passed = relay.passed
         upstream.close()
         stream.close()
     }
@@ -78,6 +79,8 @@ final class TunnelRelay {
     private static let bufferSize = 64 << 10
     var clientEarly: [UInt8] = []
     var upstreamEarly: [UInt8] = []
+    /// Octets that went through, both ways.
+    private(set) var passed = 0
     private var running = 2
     private var whenDone: UnsafeContinuation<Void, Never>?
 
@@ -111,6 +114,7 @@ final class TunnelRelay {
         do {
             let buffer = try buffers.take(atLeast: TunnelRelay.bufferSize)
             defer { buffers.giveBack(buffer) }
+            passed += early.count
             if !early.isEmpty { try await target.write(early) }
             while true {
                 // Movement in either direction keeps both alive.
@@ -119,6 +123,7 @@ final class TunnelRelay {
                 let count = try await source.read(into: buffer)
                 guard count > 0 else { break }
                 counters.add(.tunnelled, count)
+                passed += count
                 try await target.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             }
             target.shutdownWrite()

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// The command of a lane, which gets the terminal and the signals as if it had been started by itself.
+enum LaneProcess {
+    /// The process that signals are passed on to.
+    // nonisolated(unsafe): set once, before the handlers that read it are; this program has one thread by then.
+    private nonisolated(unsafe) static var child: pid_t = 0
+
+    /// Runs a command to its end and answers its exit status as a shell would say it.
+    static func run(_ command: [String], with variables: [ProxyVariables.Value]) -> Int32 {
+        // What the terminal sends goes to the command, which this process outlives.
+        let ignored = [SIGINT, SIGQUIT]
+        for number in ignored { signal(number, SIG_IGN) }
+        switch SpawnedCommand.start(command, variables, defaults: ignored) {
+        case .failure(let failure):
+            Terminal.writeError("larder: cannot run \(command[0]): \(String(cString: strerror(failure.code)))")
+            return failure.code == ENOENT ? 127 : 126
+        case .success(let process):
+            child = process
+            for number in [SIGTERM, SIGHUP] { signal(number) { _ = kill(LaneProcess.child, $0) } }
+            return SpawnedCommand.wait(for: process)
+        }
+    }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Glibc
+
+/// Starts programs that are looked for in `PATH`, and waits for them.
+enum SpawnedCommand {
+    /// Starts a command.
+    ///
+    /// - Parameters:
+    ///   - variables: set in its environment besides, or in place of, this one's.
+    ///   - isSilent: whether what it prints goes nowhere; errors are shown.
+    ///   - defaults: signals that it gets as if nobody had changed what they do.
+    /// - Returns: the process, or the error's number.
+    static func start(
+        _ command: [String], _ variables: [ProxyVariables.Value] = [], isSilent: Bool = false, defaults: [Int32] = []
+    ) -> Result<pid_t, Failure> {
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        for number in defaults { sigaddset(&signals, number) }
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        if isSilent { posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0) }
+        var environment = ProcessInfo.processInfo.environment
+        for variable in variables { environment[variable.name] = variable.value }
+        let arguments = pointers(command)
+        let pairs = pointers(environment.map { "\($0.key)=\($0.value)" })
+        defer {
+            for pointer in arguments + pairs { free(pointer) }
+        }
+        var child: pid_t = 0
+        let code = posix_spawnp(&child, command[0], &actions, &attributes, arguments, pairs)
+        return code == 0 ? .success(child) : .failure(Failure(code: code))
+    }
+
+    struct Failure: Error { let code: Int32 }
+
+    /// Waits for the end of a process, and answers its exit status as a shell would say it.
+    static func wait(for child: pid_t) -> Int32 {
+        var status: Int32 = 0
+        while waitpid(child, &status, 0) < 0, errno == EINTR {}
+        let number = status & 0x7F
+        return number != 0 ? 128 + number : (status >> 8) & 0xFF
+    }
+
+    /// Copies in the form of C, ended by nil.
+    private static func pointers(_ texts: [String]) -> [UnsafeMutablePointer<CChar>?] {
+        texts.map { strdup($0) } + [nil]
+    }
+}

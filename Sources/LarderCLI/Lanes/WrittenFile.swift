@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// Writes a whole file, over what was there.
+enum WrittenFile {
+    static func write(_ octets: [UInt8], to path: String, mode: mode_t = 0o644) throws(BoundedFile.Failure) {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
+        guard descriptor >= 0 else { throw BoundedFile.Failure(code: errno) }
+        defer { close(descriptor) }
+        var written = 0
+        while written < octets.count {
+            let count = octets[written...].withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0 {
+                if errno == EINTR { continue }
+                throw BoundedFile.Failure(code: errno)
+            }
+            written += count
+        }
+    }
+
+    /// Makes a directory of this user's alone, under a name that nobody could foresee.
+    static func makeDirectory(_ prefix: String, environment: [String: String]) throws(BoundedFile.Failure) -> String {
+        let parent = environment["TMPDIR"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "/tmp"
+        var template = Array("\(parent)/\(prefix)-XXXXXX".utf8CString)
+        let made = template.withUnsafeMutableBufferPointer { buffer in
+            buffer.baseAddress.flatMap { mkdtemp($0) }.map { String(cString: $0) }
+        }
+        guard let made else { throw BoundedFile.Failure(code: errno) }
+        return made
+    }
+}

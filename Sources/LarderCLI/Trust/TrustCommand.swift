@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import Glibc
+import Larder
+import LarderHTTP
+
+/// `larder trust`
+struct Trust: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Have programs on this machine trust the daemon's local CA.",
+        discussion: """
+            The daemon's CA is made if there is none. Its certificate is put where programs look for authorities: the \
+            system's store, and the databases of Chromium and Firefox where `certutil` is there. For what cannot be \
+            reached, the line is printed that does it.
+
+            Whoever trusts the CA lets Larder answer for the hosts of `intercept.hosts`. The key stays with the daemon.
+            """)
+
+    @Flag(name: .customLong("print"), help: "Print the certificate in PEM and do nothing else.")
+    var prints = false
+
+    @Flag(help: "Make the CA last for another year, and trust its new certificate; the old one counts until it ends.")
+    var renew = false
+
+    @Flag(name: .shortAndLong, help: "Do not ask.")
+    var yes = false
+
+    @Option(help: "The daemon's Unix socket (default: this user's daemon, else the system's).")
+    var socket: String?
+
+    func run() throws {
+        let client = try ClientOptions.of(socket: socket).adminClient()
+        if prints {
+            return Terminal.write(String(decoding: try client.send(.get, "/-/ca.pem", accept: "*/*"), as: UTF8.self))
+        }
+        let authority = try LocalCA(client, method: .post, renew: renew)
+        let environment = ProcessInfo.processInfo.environment
+        let isTerminal = isatty(0) == 1
+        Terminal.write(authority.introduction)
+        let stores = TrustStore.found(
+            home: environment["HOME"], hasCertutil: TrustSteps.has("certutil", in: environment["PATH"] ?? ""))
+        if !stores.isEmpty, !yes {
+            guard isTerminal else {
+                throw CommandFailure(
+                    "nobody is there to say yes", advice: "look at the fingerprint, then run `larder trust --yes`")
+            }
+            Terminal.write("Trust it in\n" + stores.map { "  \($0.name)\n" }.joined() + "now? [y/N] ")
+            guard ["y", "yes"].contains((readLine() ?? "").lowercased()) else {
+                Terminal.write("Nothing was changed.\n")
+                throw ExitCode.failure
+            }
+        }
+        let file: String
+        do {
+            file = try WrittenFile.makeDirectory("larder-trust", environment: environment) + "/larder-ca.pem"
+            try WrittenFile.write(Array(authority.pem.utf8), to: file)
+        } catch {
+            throw CommandFailure("cannot write the certificate to a file: \(error)")
+        }
+        defer {
+            unlink(file)
+            rmdir(String(file.dropLast("/larder-ca.pem".utf8.count)))
+        }
+        var isComplete = true
+        for store in stores {
+            do throws(TrustSteps.Failure) {
+                try TrustSteps(mayAsk: isTerminal).perform(store.installing(file, as: authority.fileName))
+                Terminal.write("ok    \(store.name)\n")
+            } catch {
+                isComplete = false
+                Terminal.write(
+                    "FAIL  \(store.name)\n      by hand: larder trust --print > larder-ca.pem; "
+                        + error.line.replacing(file, with: "larder-ca.pem") + "\n")
+            }
+        }
+        Terminal.write(LocalCA.byHand)
+        if !isComplete { throw ExitCode.failure }
+    }
+}
+
+/// `larder untrust`
+struct Untrust: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Undo `larder trust`, and remove the daemon's local CA with its key.",
+        discussion: """
+            The CA's certificate is taken out of the system's store and the databases of browsers, and the daemon forgets \
+            CA and key: https passes unseen from then on. Hosts in `intercept.hosts` get a new CA at the next start; \
+            remove them as well.
+            """)
+
+    @Option(help: "The daemon's Unix socket (default: this user's daemon, else the system's).")
+    var socket: String?
+
+    func run() throws {
+        let client = try ClientOptions.of(socket: socket).adminClient()
+        let authority = try LocalCA(client, method: .get, renew: false)
+        let environment = ProcessInfo.processInfo.environment
+        let stores = TrustStore.found(
+            home: environment["HOME"], hasCertutil: TrustSteps.has("certutil", in: environment["PATH"] ?? ""))
+        var isComplete = true
+        for store in stores {
+            let steps = store.removing(authority.fileName)
+            if steps.isEmpty { continue }
+            do throws(TrustSteps.Failure) {
+                try TrustSteps(mayAsk: isatty(0) == 1).perform(steps)
+                Terminal.write("ok    \(store.name)\n")
+            } catch {
+                if case .nss = store.kind { continue }  // It was not there.
+                isComplete = false
+                Terminal.write("FAIL  \(store.name)\n      by hand: \(error.line)\n")
+            }
+        }
+        _ = try client.send(.delete, "/-/ca")
+        Terminal.write("The daemon has forgotten its CA and removed the key.\n")
+        if !isComplete { throw ExitCode.failure }
+    }
+}
+
+/// The daemon's CA as the commands see it.
+struct LocalCA {
+    let name, fingerprint, notAfter, pem: String
+
+    /// - Parameter method: POST makes a CA if there is none.
+    init(_ client: AdminClient, method: LarderHTTP.Method, renew: Bool) throws {
+        let target = AdminClient.target("/-/ca", renew ? [("renew", "true")] : [])
+        let answer = try JSONValue(parsing: try client.send(method, target))["authority"]
+        guard let fingerprint = answer?["fingerprint"]?.string else {
+            throw CommandFailure("the daemon has no local CA", advice: "`larder trust` has one made")
+        }
+        self.fingerprint = fingerprint
+        name = answer?["name"]?.string ?? "?"
+        notAfter = answer?["notAfter"]?.string ?? "?"
+        pem = String(decoding: try client.send(.get, "/-/ca.pem", accept: "*/*"), as: UTF8.self)
+    }
+
+    /// What its files and entries are called: no two daemons' are the same.
+    var fileName: String { "larder-" + fingerprint.split(separator: ":").prefix(8).joined().lowercased() }
+
+    var introduction: String {
+        """
+        \(Outline.printable(name))
+          SHA-256   \(Outline.printable(fingerprint))
+          until     \(Outline.printable(notAfter))
+
+        Programs that trust it accept Larder's answers for the https hosts of `intercept.hosts`, and for no others as \
+        long as only
+        the daemon has the key, which stays in its state directory. `larder untrust` takes all of it back.
+
+
+        """
+    }
+
+    /// For what looks for authorities elsewhere.
+    static let byHand = """
+
+        Some programs have authorities of their own. With `larder trust --print > larder-ca.pem`:
+          Python      export REQUESTS_CA_BUNDLE=/etc/ssl/certs/ca-certificates.crt
+          Node        export NODE_EXTRA_CA_CERTS=$PWD/larder-ca.pem
+          Java        keytool -importcert -cacerts -storepass changeit -alias larder -file larder-ca.pem
+          Git         git config --global http.sslCAInfo /etc/ssl/certs/ca-certificates.crt
+          Flatpak     its programs use the system's store through p11-kit-server
+          containers  mount larder-ca.pem, and put it into the image's own store
+
+
+        """
+}
+
+extension ClientOptions {
+    /// For commands whose answers have one form.
+    static func of(socket: String?) -> ClientOptions {
+        var options = ClientOptions()
+        options.socket = socket
+        options.json = false
+        return options
+    }
+}

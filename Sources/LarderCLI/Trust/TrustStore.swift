@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Glibc
+
+/// A place where programs look for the authorities they trust, and how one is put there and taken away.
+struct TrustStore: Equatable {
+    enum Kind: Equatable {
+        /// A directory of certificates, and the command that makes bundles of them.
+        case system(directory: String, command: [String])
+        /// A database of NSS: Chromium, Firefox.
+        case nss(directory: String)
+    }
+
+    let kind: Kind
+
+    /// The places of this machine and this user that are there.
+    ///
+    /// - Parameters:
+    ///   - root: what stands for `/`.
+    ///   - home: the user's home directory.
+    static func found(root: String = "", home: String?, hasCertutil: Bool) -> [TrustStore] {
+        var stores: [TrustStore] = []
+        let systems = [
+            ("/usr/local/share/ca-certificates", ["update-ca-certificates"]),
+            ("/etc/pki/ca-trust/source/anchors", ["update-ca-trust", "extract"]),
+            ("/etc/ca-certificates/trust-source/anchors", ["trust", "extract-compat"]),
+        ]
+        if let system = systems.first(where: { isDirectory(root + $0.0) }) {
+            stores.append(TrustStore(kind: .system(directory: root + system.0, command: system.1)))
+        }
+        guard hasCertutil, let home else { return stores }
+        var databases = [home + "/.pki/nssdb"]
+        for profiles in [home + "/.mozilla/firefox", home + "/snap/firefox/common/.mozilla/firefox"] {
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: profiles)) ?? []
+            databases += names.sorted().map { "\(profiles)/\($0)" }
+        }
+        for directory in databases where access(directory + "/cert9.db", F_OK) == 0 {
+            stores.append(TrustStore(kind: .nss(directory: directory)))
+        }
+        return stores
+    }
+
+    /// For people.
+    var name: String {
+        switch kind {
+        case .system(let directory, _): "the system's store (\(directory))"
+        case .nss(let directory): "the browser's database in \(directory)"
+        }
+    }
+
+    /// What is to be done, in order; the first that fails ends it.
+    enum Step: Equatable {
+        case copy(from: String, to: String)
+        case remove(String)
+        case run([String])
+    }
+
+    /// The steps that put the certificate in `file` there under a name of its own.
+    func installing(_ file: String, as name: String) -> [Step] {
+        switch kind {
+        case .system(let directory, let command):
+            [.copy(from: file, to: "\(directory)/\(name).crt"), .run(command)]
+        case .nss(let directory):
+            // Trusted for servers, and for nothing else.
+            [.run(["certutil", "-A", "-d", "sql:\(directory)", "-t", "C,,", "-n", name, "-i", file])]
+        }
+    }
+
+    func removing(_ name: String) -> [Step] {
+        switch kind {
+        case .system(let directory, let command):
+            let file = "\(directory)/\(name).crt"
+            guard access(file, F_OK) == 0 else { return [] }
+            return [.remove(file), .run(command)]
+        case .nss(let directory):
+            return [.run(["certutil", "-D", "-d", "sql:\(directory)", "-n", name])]
+        }
+    }
+
+    private static func isDirectory(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    }
+}
+
+/// Carries out the steps of trust stores, as root where it must.
+struct TrustSteps {
+    /// Whether commands may ask for a password by sudo.
+    var mayAsk: Bool
+
+    /// Why a step could not be done, with the line that does it by hand.
+    struct Failure: Error {
+        let line: String
+    }
+
+    func perform(_ steps: [TrustStore.Step]) throws(Failure) {
+        for step in steps where !perform(step) { throw Failure(line: TrustSteps.line(step)) }
+    }
+
+    /// The step as a line for a shell.
+    static func line(_ step: TrustStore.Step) -> String {
+        switch step {
+        case .copy(let from, let to): "sudo cp \(quoted(from)) \(quoted(to))"
+        case .remove(let file): "sudo rm \(quoted(file))"
+        case .run(let command):
+            (command[0] == "certutil" ? "" : "sudo ") + command.map(quoted).joined(separator: " ")
+        }
+    }
+
+    private func perform(_ step: TrustStore.Step) -> Bool {
+        switch step {
+        case .copy(let from, let to):
+            guard let content = try? BoundedFile.read(from, limit: 64 << 10) else { return false }
+            if (try? WrittenFile.write(content, to: to)) != nil { return chmod(to, 0o644) == 0 }
+            return asRoot(["install", "-m", "0644", from, to])
+        case .remove(let file): return unlink(file) == 0 || asRoot(["rm", "-f", file])
+        case .run(let command):
+            if command[0] == "certutil" || geteuid() == 0 { return TrustSteps.run(command) }
+            return asRoot(command)
+        }
+    }
+
+    private func asRoot(_ command: [String]) -> Bool {
+        geteuid() != 0 && mayAsk && TrustSteps.run(["sudo", "--"] + command)
+    }
+
+    /// Runs a command with this one's streams for questions and errors; what it prints otherwise is not shown.
+    static func run(_ command: [String]) -> Bool {
+        guard case .success(let process) = SpawnedCommand.start(command, isSilent: true) else { return false }
+        return SpawnedCommand.wait(for: process) == 0
+    }
+
+    /// Whether a program of that name is in `PATH`.
+    static func has(_ program: String, in path: String) -> Bool {
+        path.split(separator: ":").contains { access("\($0)/\(program)", X_OK) == 0 }
+    }
+
+    private static func quoted(_ text: String) -> String {
+        let plain = text.utf8.allSatisfy { octet in
+            (0x30...0x39).contains(octet) || (0x41...0x5A).contains(octet) || (0x61...0x7A).contains(octet)
+                || "/.-_:,=+".utf8.contains(octet)
+        }
+        return plain && !text.isEmpty ? text : "'" + text.replacing("'", with: "'\\''") + "'"
+    }
+}

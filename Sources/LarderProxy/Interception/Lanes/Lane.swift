@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+import LarderIO
+import LarderRules
+
+/// What one command and its children ask for, told apart from everybody else by the user in the URL of their proxy.
+///
+/// Trust in the local CA ends with the command, so https is opened for all hosts without anything being installed.
+package final class Lane: Sendable {
+    package struct Options: Sendable {
+        /// For people.
+        package var name = ""
+        /// Whether https is opened for all hosts.
+        package var opensAll = true
+        /// Whether what is stored has to do, whatever its age.
+        package var isOffline = false
+
+        package init() {}
+    }
+
+    /// What the lane is called where others may look.
+    package let id: String
+    /// What clients prove with that they are in the lane. Never shown again.
+    package let token: String
+    package let options: Options
+    package let began: Timestamp
+    private let state: Lock<LaneCounts>
+
+    init(_ options: Options, at now: Timestamp) {
+        self.options = options
+        began = now
+        id = Lane.random(octets: 5)
+        token = Lane.random(octets: 20)
+        state = Lock(LaneCounts(last: now))
+    }
+
+    package var counts: LaneCounts { state.withLock { $0 } }
+
+    /// What the user of a proxy's URL begins with that names a lane.
+    package static let userPrefix = "lane-"
+
+    func count(_ record: ExchangeRecord, _ method: Method, _ host: String, at now: Timestamp) {
+        state.withLock { $0.count(record, method, host, at: now) }
+    }
+
+    func tunnelBegan(_ authority: Authority, _ reason: TunnelReason, client: String, at now: Timestamp) {
+        state.withLock { $0.tunnels.began(authority, reason, client: client, at: now) }
+    }
+
+    func tunnelEnded(_ authority: Authority, _ reason: TunnelReason, octets: Int) {
+        state.withLock { $0.tunnels.ended(authority, reason, octets: octets) }
+    }
+
+    private static func random(octets: Int) -> String {
+        var generator = SystemRandomNumberGenerator()
+        let digits = Array("0123456789abcdefghijklmnopqrstuvwxyz".utf8)
+        let made = (0..<(octets * 8 / 5)).map { _ in digits[Int.random(in: 0..<digits.count, using: &generator)] }
+        return String(decoding: made, as: UTF8.self)
+    }
+}
+
+/// What became of a lane's requests. Bounded, whatever they name.
+package struct LaneCounts: Sendable {
+    /// Why responses were not kept, and how often, with an example of it.
+    package struct Uncacheable: Sendable {
+        package fileprivate(set) var requests: UInt64 = 0
+        package let example: String
+    }
+
+    private static let reasonLimit = 64
+
+    package private(set) var kinds: [LoopCounters.Kind: UInt64] = [:]
+    /// Octets of content that clients got, and those of them that no origin had to send.
+    package private(set) var sent: UInt64 = 0
+    package private(set) var saved: UInt64 = 0
+    package private(set) var uncacheable: [String: Uncacheable] = [:]
+    package internal(set) var tunnels = TunnelTable()
+    package private(set) var last: Timestamp
+    private var missNanoseconds: Int64 = 0
+    private var hitNanoseconds: Int64 = 0
+
+    fileprivate init(last: Timestamp) { self.last = last }
+
+    package func value(_ kind: LoopCounters.Kind) -> UInt64 { kinds[kind] ?? 0 }
+
+    /// Requests for which what was stored did not do.
+    package var missed: UInt64 {
+        value(.miss) + value(.validated) + value(.collapsed) + value(.pass) + value(.error)
+            + tunnels.totals.values.reduce(0) { $0 + $1.requests }
+    }
+
+    package var hits: UInt64 { value(.hit) + value(.stale) }
+    package var requests: UInt64 { hits + missed + value(.aborted) }
+
+    /// What hits would have taken longer if each had taken as long as a miss did on average.
+    package var timeSaved: Duration {
+        let misses = value(.miss) + value(.pass) + value(.validated)
+        guard misses > 0, hits > 0 else { return .zero }
+        let perMiss = Double(missNanoseconds) / Double(misses)
+        return .nanoseconds(Int64(max(0, perMiss * Double(hits) - Double(hitNanoseconds))))
+    }
+
+    fileprivate mutating func count(
+        _ record: ExchangeRecord, _ method: Method, _ host: String, at now: Timestamp
+    ) {
+        last = now
+        // What asks for tunnels, and what became one, is counted by host.
+        guard record.kind != .own, record.kind != .tunnel else { return }
+        kinds[record.kind, default: 0] += 1
+        sent += UInt64(max(0, record.contentSent))
+        switch record.kind {
+        case .hit, .stale:
+            hitNanoseconds += record.duration
+            saved += UInt64(max(0, record.contentSent))
+        case .miss, .validated, .pass: missNanoseconds += record.duration
+        default: break
+        }
+        guard let reason = record.unstoredWords(method) else { return }
+        if uncacheable[reason] == nil {
+            guard uncacheable.count < LaneCounts.reasonLimit else { return }
+            uncacheable[reason] = Uncacheable(example: host)
+        }
+        uncacheable[reason]?.requests += 1
+    }
+}
+
+extension ExchangeRecord {
+    /// Why the response could not have come from the cache, and cannot the next time; nil if it can.
+    fileprivate func unstoredWords(_ method: Method) -> String? {
+        switch kind {
+        case .pass: return cacheStatus?.detail ?? "method \(method.token)"
+        case .miss, .validated: return cacheStatus?.detail
+        case .hit, .stale, .collapsed, .error, .tunnel, .aborted, .own: return nil
+        }
+    }
+}

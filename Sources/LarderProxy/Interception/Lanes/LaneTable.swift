@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+import LarderIO
+
+/// The lanes there are. Bounded: the one that was used least recently makes room.
+package final class LaneTable: Sendable {
+    static let limit = 256
+    private let lanes = Lock<[String: Lane]>([:])
+
+    package init() {}
+
+    /// Opens a lane. Its token goes to whoever asked, and to nobody else.
+    package func open(_ options: Lane.Options, at now: Timestamp) -> Lane {
+        let lane = Lane(options, at: now)
+        lanes.withLock { lanes in
+            lanes[lane.token] = lane
+            guard lanes.count > LaneTable.limit,
+                let oldest = lanes.min(by: { $0.value.counts.last < $1.value.counts.last })
+            else { return }
+            lanes[oldest.key] = nil
+        }
+        return lane
+    }
+
+    /// The lane of that name, for whoever may look.
+    package func lane(_ id: String) -> Lane? { lanes.withLock { $0.values.first { $0.id == id } } }
+
+    package func close(_ id: String) -> Lane? {
+        lanes.withLock { lanes in
+            guard let entry = lanes.first(where: { $0.value.id == id }) else { return nil }
+            return lanes.removeValue(forKey: entry.key)
+        }
+    }
+
+    /// Those that began first come first.
+    package var all: [Lane] {
+        lanes.withLock { Array($0.values) }.sorted { ($0.began, $0.id) < ($1.began, $1.id) }
+    }
+
+    /// The lane that a request names: by `Proxy-Authorization: Basic` with `lane-TOKEN` for its user.
+    func lane(of fields: Fields) -> Lane? {
+        guard let value = fields[first: .proxyAuthorization], value.utf8.count < 512 else { return nil }
+        let scheme = "basic "
+        guard value.lowercased().hasPrefix(scheme),
+            let octets = Base64Text.decoded(value.dropFirst(scheme.utf8.count).drop { $0 == " " })
+        else { return nil }
+        let user = octets.prefix { $0 != UInt8(ascii: ":") }
+        guard user.starts(with: Lane.userPrefix.utf8) else { return nil }
+        let token = String(decoding: user.dropFirst(Lane.userPrefix.utf8.count), as: UTF8.self)
+        return lanes.withLock { $0[token] }
+    }
+}
+
+/// Base64 as in credentials (RFC 4648 §4), whole groups only.
+enum Base64Text {
+    static func decoded(_ text: some StringProtocol) -> [UInt8]? {
+        let octets = Array(text.utf8)
+        guard !octets.isEmpty, octets.count % 4 == 0 else { return nil }
+        var output: [UInt8] = []
+        output.reserveCapacity(octets.count / 4 * 3)
+        let padding = octets.suffix(2).count { $0 == UInt8(ascii: "=") }
+        var group: UInt32 = 0
+        for (index, octet) in octets.enumerated() {
+            let isPadding = index >= octets.count - padding
+            guard let bits = isPadding ? (octet == UInt8(ascii: "=") ? 0 : nil) : value(of: octet) else { return nil }
+            group = group << 6 | bits
+            guard index % 4 == 3 else { continue }
+            output.append(UInt8(truncatingIfNeeded: group >> 16))
+            output.append(UInt8(truncatingIfNeeded: group >> 8))
+            output.append(UInt8(truncatingIfNeeded: group))
+            group = 0
+        }
+        return Array(output.dropLast(padding))
+    }
+
+    private static func value(of octet: UInt8) -> UInt32? {
+        switch octet {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(octet - UInt8(ascii: "A"))
+        case UInt8(ascii: "a")...UInt8(ascii: "z"): UInt32(octet - UInt8(ascii: "a")) + 26
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(octet - UInt8(ascii: "0")) + 52
+        case UInt8(ascii: "+"): 62
+        case UInt8(ascii: "/"): 63
+        default: nil
+        }
+    }
+}

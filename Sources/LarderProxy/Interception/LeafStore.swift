@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderIO
+
+/// The certificates that the local authority has made for hosts, kept in memory up to a number of them.
+///
+/// They are made on a thread of their own, once for however many wait.
+package final class LeafStore: Sendable {
+    private struct Kept {
+        let leaf: LeafCertificate
+        var lastUse: UInt64
+    }
+
+    private struct State {
+        var leaves: [String: Kept] = [:]
+        /// Who waits for a host's certificate that is being made.
+        var waiting: [String: [UnsafeContinuation<Void, Never>]] = [:]
+        var uses: UInt64 = 0
+        var made = 0
+        /// Counts how often everything was let go of.
+        var generation = 0
+    }
+
+    private let state = Lock(State())
+    private let pool = Lock<WorkerPool?>(nil)
+    private let limit: Int
+
+    /// A certificate is made anew when less than this is left of it, in seconds.
+    static let margin: Int64 = 86_400
+
+    package init(limit: Int = 1024) { self.limit = limit }
+
+    deinit { pool.withLock { $0 }?.dismiss() }
+
+    /// How many were made so far.
+    package var made: Int { state.withLock { $0.made } }
+    var count: Int { state.withLock { $0.leaves.count } }
+
+    /// The certificate for `host`.
+    ///
+    /// - Parameter now: seconds since 1970.
+    /// - Throws: when it cannot be made, or too many wait.
+    package func leaf(for host: String, by authority: LocalAuthority, now: Int64) async throws -> LeafCertificate {
+        if let leaf = kept(host, by: authority, now: now) { return leaf }
+        let isFirst = state.withLock { state in
+            guard state.waiting[host] == nil else { return false }
+            state.waiting[host] = []
+            return true
+        }
+        guard isFirst else {
+            await made(host)
+            guard let leaf = kept(host, by: authority, now: now) else {
+                throw IOError(.overloaded, operation: "make a certificate for \(host)")
+            }
+            return leaf
+        }
+        let generation = state.withLock { $0.generation }
+        let outcome: Result<LeafCertificate, any Error>
+        do {
+            outcome = .success(try await minters().run { try authority.leaf(for: host, now: now) })
+        } catch {
+            outcome = .failure(error)
+        }
+        let waiting = state.withLock { state in
+            if case .success(let leaf) = outcome, state.generation == generation { keep(leaf, in: &state) }
+            return state.waiting.removeValue(forKey: host) ?? []
+        }
+        for waiter in waiting { waiter.resume() }
+        return try outcome.get()
+    }
+
+    /// Lets go of everything: another authority signs from now on.
+    func removeAll() {
+        state.withLock { state in
+            state.leaves = [:]
+            state.generation += 1
+        }
+    }
+
+    private func kept(_ host: String, by authority: LocalAuthority, now: Int64) -> LeafCertificate? {
+        state.withLock { state in
+            guard let kept = state.leaves[host] else { return nil }
+            guard kept.leaf.notAfter - now >= min(LeafStore.margin, authority.notAfter - now - 1) else { return nil }
+            state.uses += 1
+            state.leaves[host]?.lastUse = state.uses
+            return kept.leaf
+        }
+    }
+
+    private func keep(_ leaf: LeafCertificate, in state: inout State) {
+        state.uses += 1
+        state.made += 1
+        state.leaves[leaf.host] = Kept(leaf: leaf, lastUse: state.uses)
+        guard state.leaves.count > limit, let oldest = state.leaves.min(by: { $0.value.lastUse < $1.value.lastUse })
+        else { return }
+        state.leaves[oldest.key] = nil
+    }
+
+    /// Waits until the certificate that is being made is there, or is not.
+    private func made(_ host: String) async {
+        await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+            let mustWait = state.withLock { state in
+                guard state.waiting[host] != nil else { return false }
+                state.waiting[host]?.append(continuation)
+                return true
+            }
+            if !mustWait { continuation.resume() }
+        }
+    }
+
+    private func minters() -> WorkerPool {
+        pool.withLock { pool in
+            if let pool { return pool }
+            let made = WorkerPool(name: "larder-mint", threads: 1, queueLimit: 256)
+            pool = made
+            return made
+        }
+    }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why a client's https passed through Larder unseen.
+package enum TunnelReason: String, CaseIterable, Sendable {
+    /// Its host is not among those that are opened.
+    case notListed
+    /// `intercept.except` names it.
+    case excluded
+    /// The client does not trust the local authority.
+    case refused
+    /// No TLS, TLS for another name, or none of the protocols that Larder speaks.
+    case otherProtocol
+    /// The origin asks its clients for certificates, which Larder has none of.
+    case clientCertificate
+    /// No certificate for the host could be made.
+    case noCertificate
+    /// The client reached Larder itself over TLS, and there is one layer of it at most.
+    case overTLS
+
+    /// For people, as in "tunnelled: …".
+    package var words: String {
+        switch self {
+        case .notListed: "the host is not in `intercept.hosts`"
+        case .excluded: "the host is in `intercept.except`"
+        case .refused: "the client does not trust the local CA"
+        case .otherProtocol: "what the client speaks is no https, or for another name"
+        case .clientCertificate: "the origin asks for a client certificate"
+        case .noCertificate: "no certificate could be made for the host"
+        case .overTLS: "the client reached Larder over TLS, inside of which there is no other"
+        }
+    }
+}
