@@ -132,7 +132,8 @@ let package = Package(
         .target(
             name: "LarderScenarios",
             dependencies: [
-                "LarderTesting", "LarderPeers", "LarderAdmin", "LarderProxy", "LarderStores", "LarderUpstream", "Larder",
+                "LarderTesting", "LarderPeers", "LarderAdmin", "LarderProxy", "LarderStores", "LarderUpstream",
+                "Larder",
                 "LarderHTTP", "LarderRules", "LarderIO",
                 .product(name: "Logging", package: "swift-log"),
             ],

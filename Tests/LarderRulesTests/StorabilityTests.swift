@@ -94,7 +94,7 @@ struct StorabilityTests {
         Case(
             "Authorization and must-revalidate",
             Input(request: authorized, response: .ok("Cache-Control: must-revalidate")),
-            .store(.heuristicallyCacheable, .durable)),
+            .doNotStore(.cacheable)),
         Case(
             "Authorization and s-maxage", Input(request: authorized, response: .ok("Cache-Control: s-maxage=1")),
             .store(.explicit(.sMaxage), .durable)),
@@ -229,6 +229,7 @@ struct StorabilityTests {
                 .init(.notPrivate, passed: false, field: .cacheControl),
                 .init(.authorization, passed: false, field: .authorization),
                 .init(.vary, passed: false, field: .vary),
+                .init(.cacheable, passed: false, field: .authorization),
             ])
     }
 }

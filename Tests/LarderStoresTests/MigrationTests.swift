@@ -75,7 +75,7 @@ struct MigrationTests {
         await store.close()
     }
 
-    @Test func `the database of another program is set aside`() async throws {
+    @Test func `the database of another program is left alone`() async throws {
         let directory = TemporaryDirectory()
         let log = EventLog()
         directory.write([], to: "larder.db")
@@ -83,9 +83,10 @@ struct MigrationTests {
             let connection = try Connection(path: directory.path + "/larder.db", isWriter: true)
             try connection.execute("CREATE TABLE entity (id INTEGER PRIMARY KEY)")
         }
-        let store = try openStore(directory, log: log)
-        #expect(log.events.contains { if case .setAside = $0 { true } else { false } })
-        await store.close()
+        #expect(throws: StoreError.self) { try openStore(directory, log: log) }
+        #expect(log.events.isEmpty)
+        let connection = try Connection(path: directory.path + "/larder.db", isWriter: false)
+        #expect(try connection.integer("SELECT count(*) FROM entity") == 0)
     }
 
     @Test func `every step was written for the one before it`() throws {

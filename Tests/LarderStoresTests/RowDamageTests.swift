@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
 import LarderHTTP
 import Testing
 
@@ -74,7 +75,7 @@ struct RowDamageTests {
         }
         #expect(left >= Self.count, label)
         #expect(store.statistics.state == .open, label)
-        #expect(store.statistics.bytesOnDisk < 64 << 20, label)
+        #expect(store.statistics.bytesOnDisk < 128 << 20, label)
     }
 
     @Test(arguments: columns.map { "\($0.table).\($0.column)" })
@@ -82,7 +83,10 @@ struct RowDamageTests {
         let parts = place.split(separator: ".").map(String.init)
         let (table, column) = (parts[0], parts[1])
         let template = try await filled()
-        for value in Self.values {
+        // Each value in every fourth column, each column with a quarter of the values; all of both take minutes.
+        let offset = Self.columns.firstIndex { $0 == (table, column) } ?? 0
+        let isFull = ProcessInfo.processInfo.environment["LARDER_FULL"] != nil
+        for (number, value) in Self.values.enumerated() where isFull || (number + offset) % 4 == 0 {
             for isOpen in Self.whileOpen.contains(value) ? [false, true] : [false] {
                 let directory = template.copied()
                 let log = EventLog()

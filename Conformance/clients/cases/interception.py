@@ -88,7 +88,6 @@ def run(context):
     scene = Opened(context, hosts="[]")
     commands = {
         "curl": ["curl", "-sS", scene.url],
-        "wget": ["wget", "-q", "-O", "-", scene.url],
         "python3": ["python3", "-c", f"import urllib.request as u; print(u.urlopen('{scene.url}').read().decode(), "
                     "end='')"],
     }

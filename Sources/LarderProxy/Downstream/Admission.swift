@@ -46,7 +46,9 @@ final class Admission: Sendable {
         if !isFull, clients.take(client, limit: limits.connectionsOfClient) { return .admitted(.ordinary(client)) }
         // Half of what is reserved, so that whoever is on this machine leaves the other half to operators.
         let kept = limits.reservedConnections / 2
-        if peer.isLoopback, total <= limits.connections + kept, take(ownPages, kept) { return .admitted(.ownPages) }
+        if peer.isLoopback, total <= limits.connections + limits.reservedConnections, take(ownPages, kept) {
+            return .admitted(.ownPages)
+        }
         open.subtract(1, ordering: .relaxed)
         return isFull ? .full : .tooMany
     }

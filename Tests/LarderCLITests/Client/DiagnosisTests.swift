@@ -43,7 +43,7 @@ struct DiagnosisTests {
         #expect(found.isWell)
         #expect(
             found.checks.map(\.name) == [
-                "daemon", "store", "service", "configuration", "permission", "origin", "storage", "answer",
+                "daemon", "store", "tunnels", "service", "configuration", "permission", "origin", "storage", "answer",
             ])
         #expect(found.text(.plain).hasPrefix("ok    daemon         1, serving on 127.0.0.1:1\nok    store"))
         #expect(found.json(of: "https://a/b")["isWell"]?.bool == true)

@@ -77,7 +77,7 @@ struct MalformedConfigurationTests {
             label: "a key in snake case", yaml: "services:\n  a:\n    base_url: http://a/\n", line: 3, column: 5,
             setting: "services.a", found: "the unknown key `base_url`",
             expected:
-                "one of baseURL, mount, privacy, identity, ignoreQuery, allowHosts, parent, tls, offline, standardTransformers, routes, configure",
+                "one of baseURL, mount, privacy, identity, ignoreQuery, allowHosts, browsers, parent, tls, offline, standardTransformers, routes, configure",
             suggestion: "baseURL"),
         Mistake(
             label: "a key at the wrong level", yaml: "inlineLimit: 1 KiB\n", line: 1, column: 1, setting: "",
@@ -435,8 +435,8 @@ struct MalformedConfigurationTests {
     ]
 
     private static let topLevelKeys =
-        "one of listen, threads, admin, cache, timeouts, limits, log, upstream, tunnels, offline, access, gateway, forward, "
-        + "forwarded, variables, services"
+        "one of listen, tls, threads, admin, cache, timeouts, limits, log, upstream, tunnels, intercept, offline, access, "
+        + "gateway, forward, forwarded, variables, services"
     private static let aTimeout = "a duration from 10 ms to 1 day with its unit, as `30 s` or `10 min`"
     private static let anAddress = "an IP address and a port, as `127.0.0.1:3128`, `[::1]:3128` or `localhost:3128`"
     private static let aBaseURL = "an absolute http or https URL, as `https://api.example.com/v1/`"

@@ -180,7 +180,7 @@ struct OriginTransportTests {
 
     @Test func `an origin that falls silent fails too`() async throws {
         try await ScriptedOrigin.run { origin in
-            let transport = direct { $0.silenceTimeout = .seconds(3) }
+            let transport = direct { $0.silenceTimeout = .seconds(8) }
             let request = try request(origin.url("/"))
             let task = Task { try await transport.send(request, progress: TransferProgress()) }
             let arrived = try await origin.request()
