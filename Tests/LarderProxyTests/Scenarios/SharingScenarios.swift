@@ -19,9 +19,6 @@ struct SharingScenarios {
 
     static let replies = [
         Reply(name: "explicit", lines: ["Cache-Control: max-age=60", "Set-Cookie: id=1"], own: ["Set-Cookie"]),
-        Reply(name: "heuristic", lines: [lastModified, "Set-Cookie: id=1"], own: ["Set-Cookie"]),
-        Reply(name: "nothing said", lines: ["Set-Cookie: id=1"], own: ["Set-Cookie"]),
-        Reply(name: "public", lines: ["Cache-Control: public", "Set-Cookie: id=1"], own: ["Set-Cookie"]),
         Reply(
             name: "302", status: 302, lines: ["Location: /b", "Cache-Control: max-age=60", "Set-Cookie: id=1"],
             own: ["Set-Cookie"]),
