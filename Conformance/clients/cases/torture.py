@@ -179,7 +179,7 @@ def starting(context):
             injected += has_failed
             if not has_failed:
                 break
-    expect(injected > 5, f"only {injected} calls failed")
+    expect(injected > 10, f"only {injected} calls failed")
     return f"{injected} calls failed"
 
 
