@@ -30,6 +30,8 @@ package struct StoreSettings: Sendable {
     package var mappedBytes: Int64
     /// The time, for expiry and for naming what is set aside.
     package var now: @Sendable () -> Timestamp
+    /// How long after it has found nothing more to do the writer looks after its directory and its database again.
+    var idleInterval = Duration.seconds(5)
     /// The most pages the database may have; a way for tests to fill the disk.
     var pageLimit: Int64?
 

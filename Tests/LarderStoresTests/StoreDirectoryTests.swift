@@ -131,7 +131,7 @@ struct StoreDirectoryTests {
 
     @Test func `a lock file that is deleted lets nobody else in, and comes back`() async throws {
         let directory = TemporaryDirectory()
-        let store = try openStore(directory)
+        let store = try openStore(directory) { $0.idleInterval = .milliseconds(1) }
         directory.delete("larder.lock")
         let error = #expect(throws: StoreError.self) { try openStore(directory) }
         #expect(error?.code == .inUse)
@@ -154,26 +154,28 @@ struct StoreDirectoryTests {
 
     @Test func `a directory that was deleted and locked by somebody else meanwhile is not used`() async throws {
         let directory = TemporaryDirectory()
+        let (parent, others) = (directory.path + "/parent", directory.path + "/others")
+        for path in [parent, parent + "/store", others, others + "/store"] { mkdir(path, 0o700) }
         let log = EventLog()
-        let store = try openStore(directory, log: log)
-        removeTree(directory.path)
-        mkdir(directory.path, 0o700)
-        let other = try openStore(directory)
-        other.put(key("a"), content("a", 100))
-        await other.flush()
+        let settings = StoreSettings(path: parent + "/store", diskLimit: 256 << 20, now: { .init(seconds: 0) })
+        let store = try SQLiteStore.open(settings) { log.record($0) }
+        // A store makes its directory again, but not the one above: nothing comes between these two steps.
+        let lock = try DirectoryLock(Directory(others + "/store"))
+        #expect(rename(parent, directory.path + "/gone") == 0)
+        #expect(rename(others, parent) == 0)
         store.put(key("a"), content("b", 100))
         await store.flush()
         await log.first { if case .degraded(let reason) = $0 { reason.contains("in use") } else { false } }
-        #expect(await other.contents(key("a")) == [content("a", 100)])
+        #expect(!directory.files.contains { $0.hasPrefix("parent/store/") })
         await store.close()
-        await other.close()
+        lock.release()
     }
 
     // MARK: Files that are kept
 
     @Test func `a file that is kept is made once, and comes back`() async throws {
         let directory = TemporaryDirectory()
-        let first = try openStore(directory)
+        let first = try openStore(directory) { $0.idleInterval = .milliseconds(1) }
         #expect(try first.keepFile("secret", count: 3) { [1, 2, 3] } == [1, 2, 3])
         #expect(directory.mode(of: "secret") == 0o600)
         directory.delete("secret")

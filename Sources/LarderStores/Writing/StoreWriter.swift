@@ -23,7 +23,6 @@ final class StoreWriter {
     /// Marks that were taken from the index and could not be written yet.
     private var marks: ArraySlice<UInt64> = []
 
-    private static let idleInterval: Int64 = 5_000_000_000
     private static let marksInterval: Int64 = 30_000_000_000
     private static let marksLimit = 4096
     private static let marksSlice = 512
@@ -68,7 +67,7 @@ final class StoreWriter {
             case .wipe(let removal): wipe(removal)
             case .idle:
                 let mayGoOn = core.retryAt == nil ? maintain() : tryAgain()
-                idleDeadline = mayGoOn ? 0 : monotonicNow() + Self.idleInterval
+                idleDeadline = mayGoOn ? 0 : monotonicNow() + core.settings.idleInterval.wholeNanoseconds
             case .close:
                 close()
                 return
