@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import CLibevent
 import Glibc
 
 /// The addresses of this machine's interfaces, as the kernel has them at the moment.
