@@ -32,6 +32,7 @@ extension StatusReport {
                 "open": .integer(openConnections), "tunnels": .integer(openTunnels),
                 "accepted": .integer(sum(.connectionsAccepted)), "refused": .integer(sum(.connectionsRefused)),
                 "refusedByClient": .integer(sum(.connectionsRefusedByClient)),
+                "requestsRefusedByClient": .integer(sum(.requestsRefusedByClient)),
                 "malformed": .integer(sum(.malformedRequests)),
             ],
             "latencyMilliseconds": [

@@ -46,6 +46,10 @@ extension StatusReport {
             "larder_connections_refused_by_client",
             "Of those, connections of clients that had as many as `limits.clientConnections` allows.",
             sum(.connectionsRefusedByClient))
+        text.counter(
+            "larder_requests_refused_by_client",
+            "Requests of clients that had as many under way as `limits.clientRequests` allows.",
+            sum(.requestsRefusedByClient))
         text.counter("larder_malformed_requests", "Requests that were not HTTP/1.1.", sum(.malformedRequests))
         text.gauge("larder_tunnels_open", "Tunnels.", openTunnels)
         interception.write(&text)

@@ -61,7 +61,7 @@ enum PageFields {
     ]
 
     /// Has a browser give a document no origin (CSP Level 3 §6.3.2; HTML §7.1.5): its scripts run, and read nothing of the
-    /// others that have the same address, nor their cookies and storage. Programs and scripts take no notice.
+    /// others that have the same address, nor their cookies and storage.
     static func appendSandbox(to out: inout [UInt8]) {
         out.append(sandbox)
     }

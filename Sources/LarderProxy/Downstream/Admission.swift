@@ -29,6 +29,8 @@ final class Admission: Sendable {
     private let open = Atomic<Int>(0)
     private let ownPages = Atomic<Int>(0)
     private let clients = ClientCounts()
+    /// Requests that wait for origins, and tunnels, of clients of the network.
+    let originRequests = ClientCounts()
 
     /// Connections of all kinds.
     var count: Int { open.load(ordering: .relaxed) }
@@ -83,7 +85,7 @@ struct ClientAddress: Hashable {
     }
 }
 
-/// How many connections each client has. This machine, from which most come in most places, is counted without a lock.
+/// How many connections, or requests, each client has. This machine, from which most come in most places, is counted without a lock.
 final class ClientCounts: Sendable {
     private let ofThisMachine = Atomic<Int>(0)
     private let others = (0..<16).map { _ in Lock<[ClientAddress: Int]>([:]) }

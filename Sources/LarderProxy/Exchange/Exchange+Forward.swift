@@ -18,6 +18,7 @@ extension Exchange {
         if let answer = configuration.decorators?.answer { return try await respond(answer, by: service) }
         if let problem = answerLastHop() { throw problem }
         if reason == .method { try checkPassing(reason, service, way, configuration) }
+        try takeOriginPlace()
         let abort = UpstreamAbort()
         defer { stopWatching() }
         try watchClient(whileAwaiting: .origin(abort))

@@ -27,7 +27,7 @@ extension Exchange {
         PreparedHead.appendStatusLine(status, to: &out)
         PreparedHead.append(fields, to: &out)
         PreparedHead.appendVia(fields, via: ProxyConfiguration.via, to: &out)
-        if record.way.sharesOrigin { PageFields.appendSandbox(to: &out) }
+        if record.way.sharesOrigin, traits.has(.browser) { PageFields.appendSandbox(to: &out) }
         record.status = status
     }
 

@@ -98,8 +98,10 @@ extension Exchange {
             if plan.refreshes { refresh(variant, in: snapshot, retrieval) }
             return try await serve(variant, StoredUse(selection, detail: reason), retrieval)
         case .validate(let selection, let reason):
+            try takeOriginPlace()
             return try await fetch(&retrieval, reason: reason, validating: snapshot.variants[selection.index])
         case .forward(let reason, let fallback):
+            try takeOriginPlace()
             return try await fetch(
                 &retrieval, reason: reason, validating: nil, fallback: fallback.map { snapshot.variants[$0.index] },
                 completing: plan.parts.map { snapshot.variants[$0] })

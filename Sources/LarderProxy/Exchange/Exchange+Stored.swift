@@ -37,7 +37,7 @@ extension Exchange {
         record.status = variant.served.status
         out.removeAll(keepingCapacity: true)
         out.append(contentsOf: variant.head)
-        if retrieval.way.sharesOrigin { PageFields.appendSandbox(to: &out) }
+        if retrieval.way.sharesOrigin, traits.has(.browser) { PageFields.appendSandbox(to: &out) }
         delivery = record.status.hasNoContent ? .none : .length
         momentStart = out.count
         use.append(to: &out)
@@ -189,7 +189,8 @@ extension Exchange {
         guard GatewayMapping.concerns(fields) else { return fields }
         return GatewayMapping(
             table: context.configuration.router.table, service: service, way: way, target: uri,
-            authority: head.fields[first: .host] ?? connection.client.localHost, isSecure: stream.isSecure
+            authority: head.fields[first: .host] ?? connection.client.localHost, isSecure: stream.isSecure,
+            isForBrowser: traits.has(.browser)
         ).mapped(fields)
     }
 }

@@ -56,6 +56,8 @@ final class Exchange {
     var record = ExchangeRecord()
     /// Whose request it is, where that is told apart.
     var lane: Lane?
+    /// Whether it has one of the places for requests to origins (`takeOriginPlace`).
+    var hasOriginPlace = false
     /// Octets that went through the tunnel that the exchange became.
     var passed = 0
     private var isEnded = false
@@ -250,6 +252,7 @@ final class Exchange {
     private func end() {
         guard !isEnded else { return }
         isEnded = true
+        releaseOriginPlace()
         record.duration = context.loop.time.monotonic() - record.startedAt
         context.counters.count(record.kind, latency: record.duration)
         context.counters.countReasons(of: record)

@@ -121,6 +121,15 @@ extension Problem {
         return problem
     }()
 
+    static let clientRequestLimit: Problem = {
+        var problem = Problem(
+            status: 429, title: "Too many requests", proxyError: .connectionLimitReached,
+            detail: "As many requests from this address wait for origins as `limits.clientRequests` allows.",
+            advice: "Send fewer at once, or raise the limit.")
+        problem.fields[.retryAfter] = "1"
+        return problem
+    }()
+
     static let clientNotAllowed = Problem(
         status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
         detail: "Larder does not serve clients at this address.",

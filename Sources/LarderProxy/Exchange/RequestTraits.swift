@@ -20,6 +20,8 @@ struct RequestTraits {
         /// Fields that browsers add about the page that caused a request.
         static let page = Presence(rawValue: 1 << 7)
         static let proxyAuthorization = Presence(rawValue: 1 << 8)
+        /// What every browser sends in one form or another: its name, or that it would show a document.
+        static let browser = Presence(rawValue: 1 << 9)
     }
 
     var method = MethodClass.get
@@ -36,7 +38,7 @@ struct RequestTraits {
         version = head.version
         var hasUpgrade = false
         var hasExpect = false
-        head.fields.forEachLine { name, _, _ in
+        head.fields.forEachLine { name, _, value in
             switch name {
             case .via: presence.insert(.via)
             case .range: presence.insert(.range)
@@ -45,7 +47,10 @@ struct RequestTraits {
             case .authorization: presence.insert(.authorization)
             case .cookie: presence.insert(.cookie)
             case .connection: presence.insert(.connection)
-            case .secFetchSite, .origin, .serviceWorker: presence.insert(.page)
+            case .secFetchSite, .origin, .serviceWorker: presence.formUnion([.page, .browser])
+            case .referer: presence.insert(.browser)
+            case .userAgent where value.starts(with: Self.browserName): presence.insert(.browser)
+            case .accept where Self.namesDocuments(value): presence.insert(.browser)
             case .proxyAuthorization: presence.insert(.proxyAuthorization)
             case .upgrade: hasUpgrade = true
             case .expect: hasExpect = true
@@ -61,6 +66,16 @@ struct RequestTraits {
                 && Self.hasWebSocket(head.fields)
         }
         if hasExpect, head.version == .http11 { expectsContinue = RequestExpectation(head) == .continue }
+    }
+
+    /// How all of them have begun their name since Netscape.
+    private static let browserName = Array("Mozilla/".utf8)
+
+    /// Whether an `Accept` field names HTML or XML, as browsers do for what they are to show (Fetch §2.2.7).
+    private static func namesDocuments(_ value: UnsafeRawBufferPointer) -> Bool {
+        guard value.contains(UInt8(ascii: "l")) else { return false }
+        let text = String(decoding: value, as: UTF8.self).lowercased()
+        return text.contains("text/html") || text.contains("xml")
     }
 
     /// The protocol that may be switched to, in the spelling that goes inbound (RFC 6455 §4.1, which takes a GET for it).

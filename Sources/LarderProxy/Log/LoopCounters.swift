@@ -23,6 +23,8 @@ package final class LoopCounters: Sendable {
         case connectionsAccepted, connectionsClosed, connectionsRefused
         /// Of those refused, those of clients that had as many as one may have.
         case connectionsRefusedByClient
+        /// Requests refused because their client had as many under way as one may have.
+        case requestsRefusedByClient
         /// Requests sent upstream.
         case upstreamRequests, upstreamErrors
         /// Requests that were not sent because their origin is left alone.

@@ -16,17 +16,19 @@ struct GatewayMapping {
     let authority: String
     /// Whether the client speaks to Larder over TLS.
     var isSecure = false
+    /// Whether the client may be a browser, which takes the gateway's address for one origin.
+    var isForBrowser = true
 
     /// Whether a response with these fields says anything about URLs, hosts or a whole origin.
     static func concerns(_ fields: Fields) -> Bool {
         !FieldSet(of: fields).isDisjoint(with: Variant.mappedOnGateway)
     }
 
-    /// `fields` with `Location`, `Content-Location`, `Link` and cookies as the gateway's client must see them, and without
-    /// fields that would bind its browser to more than the response.
+    /// `fields` with `Location`, `Content-Location`, `Link` and cookies as the gateway's client must see them, and for
+    /// browsers without fields that would bind them to more than the response.
     func mapped(_ fields: Fields) -> Fields {
         var result = fields
-        for name in Variant.aboutOrigin { result.remove(name) }
+        if isForBrowser { for name in Variant.aboutOrigin { result.remove(name) } }
         for name in [FieldName.location, .contentLocation] {
             guard let value = fields[first: name] else { continue }
             result[name] = mapped(reference: value)

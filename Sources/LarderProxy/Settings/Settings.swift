@@ -95,6 +95,9 @@ package struct Settings: Sendable {
         package var connections = 10_000
         /// Of these, open at once from one client's address; nil for half of them, or 100 if that is more.
         package var clientConnections: Int?
+        /// Requests that wait for origins, and tunnels, at once from one client's address on the network; nil for half of
+        /// `upstreamConnections`, or 16 if that is more.
+        package var clientRequests: Int?
         /// Connections beyond `connections` for operators and supervisors.
         package var reservedConnections = 32
         /// Octets of a message head: start line and header section.
@@ -114,6 +117,8 @@ package struct Settings: Sendable {
 
         /// How many connections one client may have.
         var connectionsOfClient: Int { min(clientConnections ?? max(100, connections / 2), connections) }
+        /// How many requests to origins one client of the network may have under way.
+        var requestsOfClient: Int { clientRequests ?? max(16, upstreamConnections / 2) }
     }
 
     package struct Log: Sendable {

@@ -187,6 +187,11 @@ package enum SettingsCatalogue {
             "Connections open at once from one address, which is for IPv6 the 64 bits that name the network, and this "
                 + "machine as a whole. Further ones are answered 429 and closed."),
         Setting(
+            "limits.clientRequests", \.limits.clientRequests, .integer(1...1_000_000),
+            initially: "half of `limits.upstreamConnections`, at least 16",
+            "Requests that wait for origins, and tunnels, at once from one address of the network. Further ones are "
+                + "answered 429; what is answered from the cache does not count, nor do clients on this machine."),
+        Setting(
             "limits.reservedConnections", \.limits.reservedConnections, .integer(0...10_000),
             "Connections beyond `limits.connections` that are kept for the Unix socket and `admin.listen`, and half of "
                 + "them for `/-/…` asked for from this machine."),

@@ -16,6 +16,7 @@ extension Exchange {
         else {
             throw Problem.offline(.connect, to: "\(authority)")
         }
+        try takeOriginPlace()
         guard context.proxy.admitTunnel(limit: context.configuration.settings.limits.tunnels) else {
             throw Problem.tunnelLimit
         }

@@ -113,6 +113,7 @@ struct SettingsCatalogueTests {
         limits:
           connections: 1
           clientConnections: 2
+          clientRequests: 2
           reservedConnections: 3
           headSize: 32 KiB
           fieldLines: 20

@@ -123,6 +123,47 @@ struct NetworkScenarios {
         }
     }
 
+    @Test func `one client of the network leaves the others their part of an origin`() async throws {
+        try await Scenario.run({ settings, origin in
+            allowing(&settings)
+            settings.add("own", at: origin.url("/"))
+            settings.limits.clientRequests = 2
+        }) { (scene) async throws in
+            func begin(_ path: String, from peer: SocketAddress, method: String = "GET") async throws -> Wire {
+                let client = try await scene.client(from: peer)
+                try await client.send(
+                    "\(method) \(scene.url(path)) HTTP/1.1", "Host: \(scene.origin.authority)", "Content-Length: 0")
+                return client
+            }
+            let other = try #require(SocketAddress("192.0.2.8:40000"))
+            let warming = try await begin("/warm", from: Self.peer)
+            try await scene.origin.request().reply(Self.fresh, content: "warm")
+            #expect(try await warming.response().text == "warm")
+            // Loads and writes alike.
+            let waiting = [
+                try await begin("/1", from: Self.peer), try await begin("/2", from: Self.peer, method: "POST"),
+            ]
+            let requests = [try await scene.origin.request(), try await scene.origin.request()]
+            let refused = try await get(scene, "/3")
+            #expect(refused.status == 429)
+            #expect(refused["Retry-After"] == "1")
+            #expect(refused.text.contains("limits.clientRequests"))
+            #expect(try await get(scene, "/warm").text == "warm")
+            // Nobody else notices.
+            let others = [try await begin("/4", from: other), try await begin("/5", from: .loopback(port: 1))]
+            for client in others {
+                try await scene.origin.request().reply(Self.fresh, content: "mine")
+                #expect(try await client.response().text == "mine")
+            }
+            for request in requests { try await request.reply(Self.fresh, content: "late") }
+            for client in waiting { #expect(try await client.response().text == "late") }
+            let again = try await begin("/3", from: Self.peer)
+            try await scene.origin.request().reply(Self.fresh, content: "three")
+            #expect(try await again.response().text == "three")
+            #expect(scene.count(.requestsRefusedByClient) == 1)
+        }
+    }
+
     @Test func `a name that leads inside is not followed for the network, service or not`() async throws {
         // The hosts file gives the machine's own name a loopback or private address; here it is a name of ours.
         try await Scenario.run({ settings, origin in

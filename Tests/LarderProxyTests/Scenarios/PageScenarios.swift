@@ -191,10 +191,12 @@ struct PageScenarios {
                     #expect(policies.count == (target == "/api/moved" ? 2 : 1))
                 }
             }
-            let unchanged = try await send(scene, "/api/a", "If-None-Match: \"1\"")
+            let unchanged = try await send(scene, "/api/a", "Sec-Fetch-Site: none", "If-None-Match: \"1\"")
             #expect(unchanged.status == 304)
             #expect(unchanged["Content-Security-Policy"]?.hasPrefix("sandbox ") == true)
             for _ in 0..<4 {
+                let program = try await send(scene, "/api/moved", "User-Agent: curl/8", "Accept: */*")
+                #expect(program.head[all: "Content-Security-Policy"] == ["img-src *"])
                 let named = try await send(scene, "/a", host: "api.localhost:\(scene.port)", "Sec-Fetch-Site: none")
                 #expect(named["Content-Security-Policy"] == nil)
                 #expect(try await scene.get("/v1/a")["Content-Security-Policy"] == nil)
@@ -202,7 +204,7 @@ struct PageScenarios {
         }
     }
 
-    @Test func `what would bind the browser to Larder's address is not passed on, from anywhere`() async throws {
+    @Test func `what would bind the browser to Larder's address is not passed on, whatever the browser`() async throws {
         try await service { (scene) async throws in
             scene.origin.answer { _ in
                 .ok(
@@ -211,16 +213,22 @@ struct PageScenarios {
                     "Use-As-Dictionary: match=\"/*\"", "No-Vary-Search: params", "Strict-Transport-Security: max-age=9",
                     content: "x")
             }
+            let names = [
+                "Service-Worker-Allowed", "Clear-Site-Data", "Set-Cookie2", "Use-As-Dictionary", "No-Vary-Search",
+                "Strict-Transport-Security",
+            ]
             for _ in 0..<4 {
                 for (target, host) in [("/api/a", nil), ("/a", "api.localhost:\(scene.port)")] {
-                    let answer = try await send(scene, target, host: host)
-                    #expect(answer.text == "x")
-                    for name in [
-                        "Service-Worker-Allowed", "Clear-Site-Data", "Set-Cookie2", "Use-As-Dictionary",
-                        "No-Vary-Search", "Strict-Transport-Security",
+                    for line in [
+                        "Sec-Fetch-Site: same-origin", "User-Agent: Mozilla/5.0 (X11)", "Accept: text/html,*/*;q=0.8",
+                        "Referer: http://localhost/",
                     ] {
-                        #expect(answer[name] == nil, "\(target): \(name)")
+                        let answer = try await send(scene, target, host: host, line)
+                        #expect(answer.text == "x")
+                        for name in names { #expect(answer[name] == nil, "\(target) \(line): \(name)") }
                     }
+                    let program = try await send(scene, target, host: host, "User-Agent: curl/8", "Accept: */*")
+                    for name in names { #expect(program[name] != nil, "\(target): \(name)") }
                 }
             }
             // A forward proxy's clients know the origin by its own name.
