@@ -52,6 +52,8 @@ final class TLSSession {
         if status == 1 {
             guard !hasEarly else { throw TLSFailure.setup("agree on TLS", "more came than a client may send") }
             isStarved = false
+            // The input was the handshake's; the first write waits for none.
+            writeNeedsInput = false
             return true
         }
         try takeNote(of: status, "agree on TLS", stream, reading: false)

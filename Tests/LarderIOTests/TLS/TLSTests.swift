@@ -179,6 +179,27 @@ struct TLSTests {
         }
     }
 
+    @Test func `a client that waits for input may write, though the handshake waited for some`() async throws {
+        let side = try Self.contexts()
+        let answer = try await onLoop { loop in
+            let client = try Self.connection(on: loop) { server in
+                guard (try? await server.startTLS(server: side.server)) != nil else { return }
+                while let some = try? await server.readSome(), !some.isEmpty { try? await server.write(some) }
+            }
+            defer { client.close() }
+            client.setDeadline(after: .seconds(20))
+            try await client.startTLS(client: side.client, serverName: "origin.example")
+            var answer: [UInt8]?
+            loop.spawnHere { answer = try? await client.readExactly(4) }
+            // Until the reader has found that nothing is there, the session's tickets included.
+            while client.isReadable { await loop.yield() }
+            try await client.write(Array("said".utf8))
+            while answer == nil, client.isOpen { await loop.yield() }
+            return answer?.text
+        }
+        #expect(answer == "said")
+    }
+
     @Test func `a host's session is resumed`() async throws {
         let side = try Self.contexts()
         let resumed = try await onLoop { loop in
