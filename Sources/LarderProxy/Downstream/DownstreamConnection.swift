@@ -93,9 +93,11 @@ final class DownstreamConnection {
     }
 
     /// Ends the connection at once, and whatever its exchange waits for.
+    ///
+    /// An orderly end would say that an answer without a length is whole, over TLS with its own word for it.
     func abort() {
         let leave = stream.onPeerClosed
-        stream.close()
+        if isIdle { stream.close() } else { stream.reset() }
         leave?()
     }
 
