@@ -27,6 +27,8 @@ extension FlightRunner {
             }
         }
         guard let answer else { return nil }
+        // What is one client's alone is kept for nobody; whoever asked gets it all the same.
+        if !answer.stored.fields.contains(.setCookie) { cookies = response.head.fields[all: .setCookie] }
         memory.retire(flight, as: .notModified)
         flight.conclude(.settled(answer))
         return answer

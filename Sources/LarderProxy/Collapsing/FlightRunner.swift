@@ -21,6 +21,8 @@ final class FlightRunner {
     let mark: UInt64
     /// The first client, as long as its task runs this and it has not left.
     var leader: (exchange: Exchange, reader: Int)?
+    /// What a 304 set for the client that was asked for alone.
+    var cookies: [String] = []
     private let abort = UpstreamAbort()
 
     init(launch: FlightLaunch, flight: Flight) {

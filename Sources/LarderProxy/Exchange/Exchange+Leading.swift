@@ -33,6 +33,7 @@ extension Exchange {
             switch outcome {
             case .settled(let variant):
                 runner.end()
+                keepCookies(runner.cookies, retrieval)
                 answer = .settled(variant)
             case .received(let response, let arrival, let treatment):
                 answer = try runner.takeAtOnce(response, arrival, treatment)
@@ -52,5 +53,12 @@ extension Exchange {
         if let answer { return try await give(answer, content, isLeader: true, status, fallback, &retrieval) }
         let announced = try await self.answer(of: flight, for: reader)
         return try await give(announced, content, isLeader: true, status, fallback, &retrieval)
+    }
+
+    private func keepCookies(_ values: [String], _ retrieval: Retrieval) {
+        guard !values.isEmpty else { return }
+        var fields = Fields()
+        for value in values { fields.append(.setCookie, value) }
+        ownCookies = (retrieval.way.isGateway ? mapped(fields, retrieval) : fields)[all: .setCookie]
     }
 }

@@ -23,6 +23,7 @@ extension Exchange {
         out.removeAll(keepingCapacity: true)
         var fields = fields
         if let hidden = context.configuration.hiddenField { fields.remove(hidden) }
+        for cookie in ownCookies { fields.append(.setCookie, cookie) }
         page.apply(to: &fields)
         PreparedHead.appendStatusLine(status, to: &out)
         PreparedHead.append(fields, to: &out)

@@ -23,7 +23,7 @@ extension Exchange {
         record.cacheStatus = use.status
         if traits.presence.isDisjoint(with: [.conditional, .range]), traits.method == .get,
             case .memory(let chunks, let length) = variant.content, !variant.stored.isPartial,
-            !(variant.namesLocations && retrieval.way.isGateway), page == .none
+            !(variant.namesLocations && retrieval.way.isGateway), page == .none, ownCookies.isEmpty
         {
             return try await serveWhole(variant, chunks, length, use, retrieval)
         }

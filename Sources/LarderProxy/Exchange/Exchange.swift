@@ -45,6 +45,8 @@ final class Exchange {
     let interims: InterimSender
     /// Where in `out` begins what depends on the moment: age and lifetime of what is stored.
     var momentStart = 0
+    /// What the origin set for this client with a 304, whose other fields are everybody's.
+    var ownCookies: [String] = []
     /// How the content is delimited for this client.
     var delivery = Delivery.none
     /// Whether the final response's head has gone out: from then on an error can only break the connection.
@@ -134,6 +136,7 @@ final class Exchange {
         uri.clear()
         spelling.removeAll(keepingCapacity: true)
         out.removeAll(keepingCapacity: true)
+        ownCookies = []
         delivery = .none
         hasResponded = false
         isPersistent = traits.isPersistent

@@ -71,6 +71,24 @@ struct PrivacyScenarios {
         }
     }
 
+    @Test func `a cookie that comes with a 304 is its own client's, and nobody else's`() async throws {
+        try await Scenario.run { (scene) async throws in
+            scene.origin.answer { request in
+                request["If-None-Match"] == nil
+                    ? .ok("Cache-Control: max-age=10", "ETag: \"1\"", content: "x")
+                    : "HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\nSet-Cookie: id=1\r\nSet-Cookie: b=2\r\n\r\n"
+            }
+            _ = try await scene.get("/a")
+            scene.advance(.seconds(20))
+            let validated = try await scene.get("/a")
+            #expect(validated.text == "x")
+            #expect(validated.head[all: "Set-Cookie"] == ["id=1", "b=2"])
+            let hit = try await scene.get("/a")
+            #expect(hit["Cache-Status"]?.contains("hit") == true)
+            #expect(hit["Set-Cookie"] == nil)
+        }
+    }
+
     @Test func `a service that is shared again does not show what partitions hold`() async throws {
         try await Scenario.run {
             $0.add("api", at: $1.url("/")) { $0.privacy = .partitioned }
