@@ -113,8 +113,8 @@ package final class Daemon: Sendable {
         private(set) var tls: TLSClientContext
         /// What `tls` was made of.
         private var trust: Trust
-        /// How TLS is spoken with the origins of services that say so, by what that was made of.
-        private var serviceTLS: [ServiceTrust: UpstreamTLS] = [:]
+        /// How TLS is spoken with the origins of services that say so, and what that was made of.
+        private var serviceTLS: [ServiceTLS: (made: ServiceTrust, tls: UpstreamTLS)] = [:]
         /// How TLS is spoken with clients of `tls.listen`.
         private(set) var clientTLS: TLSServerContext?
         /// Services by name with their numbers, so that a reload keeps what they have in memory.
@@ -127,16 +127,25 @@ package final class Daemon: Sendable {
         struct Trust: Hashable {
             let caFile: String?
             let systemTrust: Bool
+            let authorities: FileState
 
             init(_ upstream: Settings.Upstream) {
                 caFile = upstream.caFile
                 systemTrust = upstream.systemTrust
+                authorities = FileState(upstream.caFile)
             }
         }
 
         struct ServiceTrust: Hashable {
             let trust: Trust
             let own: ServiceTLS
+            let files: [FileState]
+
+            init(_ trust: Trust, _ own: ServiceTLS) {
+                self.trust = trust
+                self.own = own
+                files = [own.caFile, own.certificate, own.key].map { FileState($0) }
+            }
         }
 
         init(_ settings: Settings) throws {
@@ -157,7 +166,8 @@ package final class Daemon: Sendable {
             CoreDumps.refuse()
         }
 
-        /// Makes what connections need, unless it is there; files are read anew where something else was changed.
+        /// Makes what connections need, unless it is there. Where the content of a file has changed it is made again:
+        /// connections that are under way end by the old one.
         mutating func prepareTLS(_ settings: Settings) throws {
             let wanted = Trust(settings.upstream)
             var tls = tls
@@ -165,25 +175,25 @@ package final class Daemon: Sendable {
                 tls = try TLSClientContext(
                     trustsSystem: wanted.systemTrust, authorityFiles: [wanted.caFile].compactMap(\.self))
             }
-            var made: [ServiceTrust: UpstreamTLS] = [:]
-            for service in settings.services where service.tls != ServiceTLS() {
-                let key = ServiceTrust(trust: wanted, own: service.tls)
-                if let known = serviceTLS[key] ?? made[key] {
-                    made[key] = known
+            var made: [ServiceTLS: (made: ServiceTrust, tls: UpstreamTLS)] = [:]
+            for service in settings.services where service.tls != ServiceTLS() && made[service.tls] == nil {
+                let state = ServiceTrust(wanted, service.tls)
+                if let known = serviceTLS[service.tls], known.made == state {
+                    made[service.tls] = known
                     continue
                 }
                 let context = try TLSClientContext(
                     trustsSystem: wanted.systemTrust,
                     authorityFiles: [wanted.caFile, service.tls.caFile].compactMap(\.self),
                     certificateFile: service.tls.certificate, keyFile: service.tls.key)
-                made[key] = UpstreamTLS(context, serverName: service.tls.serverName)
+                made[service.tls] = (state, UpstreamTLS(context, serverName: service.tls.serverName))
             }
             (self.tls, trust, serviceTLS) = (tls, wanted, made)
         }
 
         /// How TLS is spoken with the origin of a service; nil for as with all others.
         func tls(of service: ServiceSettings) -> UpstreamTLS? {
-            serviceTLS[ServiceTrust(trust: trust, own: service.tls)]
+            serviceTLS[service.tls]?.tls
         }
 
         /// The service of that name and base URL.
