@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import LarderIO
+import LarderTesting
+import Testing
+
+@testable import LarderProxy
+
+/// Clients that reach Larder itself over TLS.
+@Suite("TLS listeners", .timeLimit(.minutes(10)))
+struct TLSListenerScenarios {
+    /// Certificate and key in files, which the test may replace.
+    private final class Files {
+        let directory = FreshDirectory()
+        let authority = TestAuthority()
+        var certificate: String { directory.path + "/server.pem" }
+        var key: String { directory.path + "/server.key" }
+
+        init() throws { try renew() }
+
+        func renew() throws {
+            let identity = authority.identity("DNS:localhost,IP:127.0.0.1")
+            try write(identity.certificate, to: certificate)
+            try write(identity.privateKey, to: key)
+        }
+
+        private func write(_ text: String, to path: String) throws {
+            let file = try #require(fopen(path, "w"))
+            fputs(text, file)
+            fclose(file)
+        }
+    }
+
+    private static func run(
+        _ configure: @escaping (inout Settings) -> Void = { _ in }, _ body: (Scenario, Files) async throws -> Void
+    ) async throws {
+        let files = try Files()
+        try await Scenario.run { settings, _ in
+            settings.tls.listen = [.loopback4(0)]
+            settings.tls.certificate = files.certificate
+            settings.tls.key = files.key
+            configure(&settings)
+        } _: { scenario in
+            scenario.origin.answer(InterceptionScenarios.fresh)
+            try await body(scenario, files)
+        }
+    }
+
+    private static func client(_ scenario: Scenario, _ files: Files) async throws -> Wire {
+        let trust = try TLSClientContext(trustsSystem: false, authorities: files.authority.pem)
+        let address = try #require(scenario.proxy.tlsAddresses.first)
+        return try await scenario.connect(to: address, "the client over TLS") { stream in
+            try await stream.startTLS(client: trust, serverName: "127.0.0.1")
+        }
+    }
+
+    @Test func `all ways in are there over TLS`() async throws {
+        try await Self.run { scenario, files in
+            let client = try await Self.client(scenario, files)
+            for _ in 0..<2 {
+                try await client.get(scenario.url("/a"))
+                #expect(try await client.response().text == "/a")
+            }
+            #expect(scenario.origin.count(of: "/a") == 1)
+            try await client.send("GET /-/ready HTTP/1.1", "Host: localhost")
+            #expect(try await client.response().text == "ready\n")
+            try await client.send("GET /http/\(scenario.origin.authority)/a HTTP/1.1", "Host: localhost")
+            #expect(try await client.response().text == "/a")
+            try await client.send("CONNECT \(scenario.origin.authority) HTTP/1.1", "Host: \(scenario.origin.authority)")
+            #expect(try await client.head().status == 200)
+            try await client.send("GET /inside HTTP/1.1", "Host: \(scenario.origin.authority)")
+            #expect(try await client.response().text == "/inside")
+        }
+    }
+
+    @Test func `URLs of the gateway say https to clients over TLS`() async throws {
+        try await Self.run { scenario, files in
+            let origin = scenario.origin.authority
+            scenario.origin.answer { _ in
+                "HTTP/1.1 302 Found\r\nLocation: http://\(origin)/b\r\nSet-Cookie: a=b; Secure\r\nContent-Length: 0\r\n\r\n"
+            }
+            let client = try await Self.client(scenario, files)
+            try await client.send("GET /http/\(origin)/a HTTP/1.1", "Host: localhost:1")
+            let answer = try await client.response()
+            #expect(answer["location"] == "https://localhost:1/http/\(origin)/b")
+            #expect(answer["set-cookie"]?.hasSuffix("; Secure") == true)
+        }
+    }
+
+    @Test func `a host that is opened passes unseen where the client reached Larder over TLS`() async throws {
+        try await Self.run {
+            $0.intercept.hosts = [HostPattern(host: "127.0.0.1")]
+        } _: { scenario, files in
+            let client = try await Self.client(scenario, files)
+            try await client.send("CONNECT \(scenario.origin.authority) HTTP/1.1", "Host: \(scenario.origin.authority)")
+            #expect(try await client.head().status == 200)
+            try await client.send("GET /inside HTTP/1.1", "Host: \(scenario.origin.authority)")
+            #expect(try await client.response().text == "/inside")
+            #expect(scenario.proxy.interception.tunnels.map(\.reason) == [.overTLS])
+        }
+    }
+
+    @Test func `a renewed certificate counts after a reload, and connections go on`() async throws {
+        try await Self.run { scenario, files in
+            let before = try await Self.client(scenario, files)
+            try files.renew()
+            try scenario.reload { _ in }
+            await scenario.proxy.settle()
+            let after = try await Self.client(scenario, files)
+            for client in [before, after] {
+                try await client.get(scenario.url("/a"))
+                #expect(try await client.response().text == "/a")
+            }
+            // What cannot be used is refused, and changes nothing.
+            unlink(files.key)
+            #expect(throws: IOError.self) { try scenario.reload { _ in } }
+            try await Self.client(scenario, files).get(scenario.url("/a"))
+        }
+    }
+
+    @Test func `who speaks no TLS, or does not finish, is let go`() async throws {
+        try await Self.run { scenario, files in
+            let address = try #require(scenario.proxy.tlsAddresses.first)
+            let plain = try await scenario.connect(to: address, "the client without TLS")
+            try await plain.send("GET / HTTP/1.1", "Host: localhost")
+            _ = try await plain.end()
+            let slow = try await scenario.connect(to: address, "the slow client")
+            try await slow.write([22, 3, 1, 2, 0, 1])
+            _ = try await scenario.lettingTimePass(.seconds(1)) { try await slow.end() }
+        }
+    }
+}
