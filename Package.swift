@@ -51,6 +51,9 @@ let package = Package(
             name: "CYAML",
             linkerSettings: [.linkedLibrary("yaml")]),
         .target(
+            name: "CRE2",
+            linkerSettings: [.linkedLibrary("re2")]),
+        .target(
             name: "CJq",
             linkerSettings: [.linkedLibrary("jq")]),
 
@@ -75,7 +78,7 @@ let package = Package(
         .target(
             name: "Larder",
             dependencies: [
-                "LarderHTTP", "LarderRules", "LarderIO", "LarderUpstream",
+                "CRE2", "LarderHTTP", "LarderRules", "LarderIO", "LarderUpstream",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -80,7 +80,7 @@ extension ConfigurationPattern {
 public enum PatternError: Error, Hashable, Sendable {
     /// There is nothing to match.
     case empty
-    /// Longer than so many octets, or larger than so many steps once compiled.
+    /// Longer than so many octets.
     case tooLong(limit: Int)
     /// More wildcards than that.
     case tooManyWildcards(limit: Int)
@@ -98,8 +98,8 @@ public enum PatternError: Error, Hashable, Sendable {
     case invalidPercentEncoding
     /// An octet that no URL holds.
     case refusedCharacter(UInt8)
-    /// A regular expression that is malformed at an offset, and how.
-    case malformedExpression(at: Int, String)
+    /// A regular expression that is malformed or too large, in which part, and how.
+    case malformedExpression(part: String, String)
 }
 
 extension PatternError: CustomStringConvertible {
@@ -116,8 +116,8 @@ extension PatternError: CustomStringConvertible {
         case .dotSegment: "a pattern cannot hold the segments . and .."
         case .invalidPercentEncoding: "a percent sign in the pattern needs two hexadecimal digits behind it"
         case .refusedCharacter(let octet): "no URL holds the octet 0x\(String(octet, radix: 16)) of the pattern"
-        case .malformedExpression(let offset, let problem):
-            "the regular expression is wrong at offset \(offset): \(problem)"
+        case .malformedExpression(let part, let problem):
+            "the regular expression is wrong: \(problem)" + (part.isEmpty ? "" : ", at ‘\(part)’")
         }
     }
 }

@@ -240,7 +240,7 @@ struct MalformedConfigurationTests {
             label: "a regular expression that cannot be read", yaml: block("regex: \"a(b\""), line: 5, column: 16,
             setting: "services.a.configure[0].regex", found: "`a(b`",
             expected: "a regular expression, as `^https://api\\.example\\.com/`",
-            advice: "the regular expression is wrong at offset 3: ) is missing"),
+            advice: "the regular expression is wrong: missing ): a(b, at ‘a(b’"),
         Mistake(
             label: "an expiration of two modes",
             yaml: block("{ expirationTime: { time: 1 s, mode: cap }, override: true }"), line: 5, column: 53,

@@ -198,19 +198,27 @@ struct OtherPatternTests {
     }
 
     @Test(arguments: [
-        ("(", 1), ("a)", 1), ("*a", 0), ("[a", 2), ("[z-a]", 4), ("a{2", 3), ("a{3,2}", 6), ("a**", 2), ("(?=a)", 2),
-        ("\\1", 1), ("\\q", 1), ("\\", 1), ("a{999}", 4),
+        ("(", "("), ("a)", "a)"), ("*a", "*"), ("[a", "[a"), ("[z-a]", "z-a"), ("a{3,2}", "{3,2}"), ("a**", "**"),
+        ("(?=a)", "(?="), ("\\1", "\\1"), ("\\q", "\\q"), ("\\", ""), ("a{9999}", "{9999}"),
+        ("((((a{99}){99}){99}){99})", "{99}"), ("((((){256}){256}){256}){256}", "{256}"),
     ])
-    func `CF-04 a malformed expression is refused with its place`(_ text: String, _ offset: Int) {
-        #expect { try RegexPattern(text) } throws: { error in
-            guard case .malformedExpression(offset, _) = error as? PatternError else { return false }
-            return true
+    func `CF-04 a malformed expression is refused with its place`(_ text: String, _ place: String) {
+        let error = #expect(throws: PatternError.self) { try RegexPattern(text) }
+        guard case .malformedExpression(let part, let problem) = error else {
+            Issue.record("\(text) was not refused for its form")
+            return
         }
+        #expect(part.contains(place) && !problem.isEmpty, "\(text): \(part), \(problem)")
     }
 
-    @Test(arguments: ["((((a{99}){99}){99}){99})", "((((){256}){256}){256}){256}", "((((a{0}){256}){256}){256}){256}"])
-    func `CF-04 an expression that would grow without bounds is refused`(_ text: String) {
-        #expect(throws: PatternError.tooLong(limit: 4_096)) { try RegexPattern(text) }
+    @Test func `CF-04 an expression that is too large is refused`() {
+        #expect(throws: PatternError.tooLong(limit: 1_024)) { try RegexPattern(String(repeating: "a", count: 1_025)) }
+        let ends = "bcdefghijklmnopqrstuvwxyz"
+        #expect {
+            try RegexPattern(ends.map { "[a-\($0)]{1000}" }.joined(separator: "|"))
+        } throws: { error in
+            "\(error)".contains("too large")
+        }
     }
 
     @Test func `CF-04 an expression that ruins backtracking is harmless`() throws {
