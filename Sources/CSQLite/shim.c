@@ -17,6 +17,10 @@ int csqlite_leave_log_on_close(sqlite3 *connection) {
     return sqlite3_db_config(connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
 }
 
+int csqlite_make_room(sqlite3 *connection, int size, int count) {
+    return sqlite3_db_config(connection, SQLITE_DBCONFIG_LOOKASIDE, (void *)0, size, count);
+}
+
 static int keep_count(void *pages, sqlite3 *connection, const char *database, int count) {
     (void)connection;
     (void)database;

@@ -2,26 +2,38 @@
 
 /// What an entity is stored under: whose it is, who may see it, which stage of the pipeline made it, and its URL.
 package struct EntityKey: Hashable, Sendable {
-    package let service: String
-    package let partition: String
-    package let stage: String
-    /// The normalised target URI.
-    package let url: String
-    /// The four parts in this order, in UTF-8, separated by NUL.
+    /// The four parts in the order of `init`, in UTF-8, separated by NUL.
     package let bytes: [UInt8]
     /// The first eight octets of the SHA-256 of `bytes`, big-endian. Two keys may share it; compare `bytes`.
     package let hash: UInt64
 
+    package var service: String { part(0) }
+    package var partition: String { part(1) }
+    package var stage: String { part(2) }
+    /// The normalised target URI.
+    package var url: String { part(3) }
+
+    private func part(_ number: Int) -> String {
+        // Holds: every key has four parts.
+        String(decoding: EntityKey.parts(of: bytes)[number], as: UTF8.self)
+    }
+
+    private static func parts(of bytes: [UInt8]) -> [ArraySlice<UInt8>] {
+        bytes.split(separator: 0, maxSplits: 3, omittingEmptySubsequences: false)
+    }
+
+    package init(service: String, partition: String, stage: String, url: String) {
+        var url = url
+        self = url.withUTF8 {
+            EntityKey(service: service, partition: partition, stage: stage, url: UnsafeRawBufferPointer($0))
+        }
+    }
+
     /// Service, partition and stage are chosen by the configuration and must not contain NUL; the URL may hold
     /// anything, as it comes last.
-    package init(service: String, partition: String, stage: String, url: String) {
-        self.service = service
-        self.partition = partition
-        self.stage = stage
-        self.url = url
+    package init(service: String, partition: String, stage: String, url: UnsafeRawBufferPointer) {
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(
-            service.utf8.count + partition.utf8.count + stage.utf8.count + url.utf8.count + 3)
+        bytes.reserveCapacity(service.utf8.count + partition.utf8.count + stage.utf8.count + url.count + 3)
         func begin(with part: String) {
             // Holds: names of services are checked when they are read, partitions are digests or words of the
             // sources, stages words; `SQLiteCache` keeps nothing under others.
@@ -32,32 +44,23 @@ package struct EntityKey: Hashable, Sendable {
         begin(with: service)
         begin(with: partition)
         begin(with: stage)
-        bytes.append(contentsOf: url.utf8)
-        self.bytes = bytes
-        self.hash = ContentDigest(of: bytes).prefix
+        bytes.append(contentsOf: url)
+        self.init(bytes, hash: ContentDigest(of: bytes).prefix)
     }
 
     /// Takes stored bytes apart; nil if they are not a key.
     package init?(bytes: [UInt8]) {
-        let parts = bytes.split(separator: 0, maxSplits: 3, omittingEmptySubsequences: false)
-        guard parts.count == 4 else { return nil }
-        service = String(decoding: parts[0], as: UTF8.self)
-        partition = String(decoding: parts[1], as: UTF8.self)
-        stage = String(decoding: parts[2], as: UTF8.self)
-        url = String(decoding: parts[3], as: UTF8.self)
+        guard EntityKey.parts(of: bytes).count == 4 else { return nil }
+        self.init(bytes, hash: ContentDigest(of: bytes).prefix)
+    }
+
+    private init(_ bytes: [UInt8], hash: UInt64) {
         self.bytes = bytes
-        hash = ContentDigest(of: bytes).prefix
+        self.hash = hash
     }
 
     /// Makes a key with a chosen hash, so that tests can make two keys meet.
-    init(_ key: EntityKey, hash: UInt64) {
-        service = key.service
-        partition = key.partition
-        stage = key.stage
-        url = key.url
-        bytes = key.bytes
-        self.hash = hash
-    }
+    init(_ key: EntityKey, hash: UInt64) { self.init(key.bytes, hash: hash) }
 
     package static func == (a: EntityKey, b: EntityKey) -> Bool { a.hash == b.hash && a.bytes == b.bytes }
 

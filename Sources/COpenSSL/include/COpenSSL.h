@@ -56,4 +56,7 @@ static inline int larder_refuse_core_dumps(void) { return prctl(PR_SET_DUMPABLE,
 
 /* EVP_EC_gen is a macro over a variadic function. */
 static inline EVP_PKEY *larder_make_p256_key(void) { return EVP_EC_gen("P-256"); }
+
+/* Digests octets with SHA-256 into 32 octets; answers 1. Takes no memory, as EVP_Digest does. */
+int larder_sha256(const void *octets, size_t count, unsigned char *digest);
 #endif

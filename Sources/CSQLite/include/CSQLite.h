@@ -18,6 +18,10 @@ int csqlite_bind_in_place(sqlite3_stmt *statement, int index, const void *octets
    Keeps the connection from checkpointing, and from deleting the log by its name, when it is closed. */
 int csqlite_leave_log_on_close(sqlite3 *connection);
 
+/* Gives the connection `count` pieces of memory of `size` octets each, which it takes before it asks for more. To be
+   called before anything else. */
+int csqlite_make_room(sqlite3 *connection, int size, int count);
+
 /* Keeps the number of pages in the log, as of the last commit of the connection, in `pages`, instead of having a
    commit write back a log that has become long. NULL ends that. */
 void csqlite_count_log(sqlite3 *connection, int *pages);

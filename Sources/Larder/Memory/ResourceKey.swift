@@ -76,6 +76,11 @@ package struct ResourceKey: Sendable {
     /// The URL as it is forwarded, with the mark of the content behind it where that is part of the key.
     package var url: String { String(decoding: bytes[urlStart...], as: UTF8.self) }
 
+    /// Calls `body` with the octets of `url`.
+    package func withURL<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        bytes.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[urlStart...])) }
+    }
+
     /// The URL alone.
     package var plainURL: String { String(decoding: bytes[urlStart..<urlEnd], as: UTF8.self) }
 

@@ -23,7 +23,18 @@ package final class Storing: Sendable {
     var isBehind: Bool { store.pendingBytes > 8 << 20 }
 
     func key(of resource: Resource, _ service: RoutedService, stage: String = Storing.stage) -> EntityKey {
-        EntityKey(service: service.name, partition: resource.partition.name, stage: stage, url: resource.key.url)
+        key(resource.key, resource.partition, service, stage: stage)
+    }
+
+    private func key(
+        _ key: ResourceKey, _ partition: Larder.Partition, _ service: RoutedService, stage: String
+    ) -> EntityKey {
+        key.withURL { EntityKey(service: service.name, partition: partition.name, stage: stage, url: $0) }
+    }
+
+    /// Whether the store may have something of the Resource with this key.
+    func mayContain(_ key: ResourceKey, _ partition: Larder.Partition, _ service: RoutedService) -> Bool {
+        store.mayContain(self.key(key, partition, service, stage: Storing.stage))
     }
 
     // MARK: Reading

@@ -37,9 +37,8 @@ package struct ContentDigest: Hashable, Sendable {
         var words = SIMD4<UInt64>()
         let isDone = bytes.withUnsafeBytes { octets in
             withUnsafeMutableBytes(of: &words) { target in
-                EVP_Digest(
-                    octets.baseAddress, octets.count, target.baseAddress?.assumingMemoryBound(to: UInt8.self), nil,
-                    Self.algorithm.pointer, nil)
+                larder_sha256(
+                    octets.baseAddress, octets.count, target.baseAddress?.assumingMemoryBound(to: UInt8.self))
             }
         }
         // Holds: without SHA-256 there would be no TLS either; it is asked for at the start.
