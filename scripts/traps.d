@@ -8,7 +8,7 @@
 LarderHTTP/ContentChunk.swift 15 6 5 lengths and offsets are those of chunks in memory, compared with their counts before they are used
 LarderHTTP/Fields/CivilDate.swift 44 2 0 years have four digits where they are read, and are those of a Timestamp (1677 to 2262) elsewhere
 LarderHTTP/Fields/DateReader.swift 21 2 6 each step compares the position with the count first; numbers have as many digits as are asked for, at most 4
-LarderHTTP/Fields/Fields.swift 13 5 14 positions are those of lines it has itself, of heads that are bounded in 32 bits
+LarderHTTP/Fields/Fields.swift 13 5 15 positions are those of lines it has itself, of heads that are bounded in 32 bits
 LarderHTTP/Fields/HTTPDate.swift 11 3 1 what is read has four digits for a year; what is written is within 1677 to 2262
 LarderHTTP/Fields/ListGrammar.swift 1 0 3 positions stay below the count, which each loop compares first
 LarderHTTP/Fields/Parameters.swift 4 0 6 positions stay below the count, which each loop compares first
@@ -51,7 +51,7 @@ LarderIO/Sockets/SocketAddress+System.swift 2 2 1 lengths are compared with thos
 LarderIO/Sockets/SocketAddress+Text.swift 2 2 6 texts are at most 62 octets, and the system reads the numbers
 LarderIO/TLS/TLSServerContext.swift 5 6 3 the end of a name is compared with the count of the list
 LarderUpstream/KeepAlive.swift 4 1 0 at most six digits
-LarderUpstream/ReceiveBuffer.swift 2 0 2 counts are those of what was received
+LarderUpstream/ReceiveBuffer.swift 3 0 3 counts are those of what was received
 LarderUpstream/UpstreamResponse.swift 2 2 1 a length was checked to be at most Int.max when the framing was read
 LarderStores/Content/BlockDigests.swift 8 2 1 the number of blocks is that of the digests there are, and the length must fit it
 LarderStores/Content/ContentFiles.swift 3 1 1 counts of files

@@ -161,6 +161,17 @@ struct OriginPoolStateMachine {
         return offer(connection, isFresh: false, now: now, until: until, limits: limits, fitness: fitness)
     }
 
+    /// The same where nobody waits and nothing stands against keeping the connection, as mostly: it is to be watched
+    /// then. False, and nothing has changed, where `released` has to say what follows.
+    mutating func parked(_ connection: Int, now: Int64, until: Int64 = .max, limits: Limits) -> Bool {
+        guard waiters.isEmpty, now >= distrustedUntil, total <= limits.connections,
+            mayKeep(now: now, until: until, limits)
+        else { return false }
+        endLease(connection)
+        keep(connection, now: now, until: until, limits)
+        return true
+    }
+
     /// A connection in use is closed, or belongs to somebody else from now on.
     mutating func ended(_ connection: Int, limits: Limits) -> [Action] {
         endLease(connection)
@@ -251,16 +262,25 @@ struct OriginPoolStateMachine {
             case .forbidden: continue
             }
         }
-        let (limit, overflow) = now.addingReportingOverflow(limits.idleTime)
-        let until = overflow ? until : min(until, limit)
         // Those in line that it may not serve need its place.
         let isWanted = waiters.contains { !$0.hasAttempt }
-        guard !isDraining, !isWanted, idle.count < limits.idle, total < limits.connections, until > now else {
+        guard !isWanted, total < limits.connections, mayKeep(now: now, until: until, limits) else {
             return [.close(connection)] + begin(limits)
         }
-        let (rested, isPastAll) = now.addingReportingOverflow(limits.restTime)
-        idle.append(Idle(connection: connection, from: isPastAll ? now : rested, until: until))
+        keep(connection, now: now, until: until, limits)
         return [.park(connection)]
+    }
+
+    /// Whether another connection may be idle. `until` is when the origin will close it.
+    private func mayKeep(now: Int64, until: Int64, _ limits: Limits) -> Bool {
+        !isDraining && idle.count < limits.idle && limits.idleTime > 0 && until > now
+    }
+
+    private mutating func keep(_ connection: Int, now: Int64, until: Int64, _ limits: Limits) {
+        let (limit, overflow) = now.addingReportingOverflow(limits.idleTime)
+        let (rested, isPastAll) = now.addingReportingOverflow(limits.restTime)
+        idle.append(
+            Idle(connection: connection, from: isPastAll ? now : rested, until: overflow ? until : min(until, limit)))
     }
 
     /// Begins attempts for those in line, as far as there is room.

@@ -18,6 +18,7 @@ final class OriginPool {
     private let loop: EventLoop
     private let dialer: UpstreamDialer
     private(set) var settings: UpstreamSettings
+    private var limits: OriginPoolStateMachine.Limits
     private var machine = OriginPoolStateMachine()
     private var connections: [Int: UpstreamConnection] = [:]
     private var waiting: [Int: Waiting] = [:]
@@ -33,6 +34,7 @@ final class OriginPool {
         self.loop = loop
         self.dialer = dialer
         self.settings = settings
+        limits = settings.poolLimits
     }
 
     var isUnused: Bool { machine.isUnused }
@@ -97,17 +99,19 @@ final class OriginPool {
     // MARK: Connections
 
     func released(_ connection: UpstreamConnection, keepAlive: Duration?) {
-        guard connection.isClean else {
+        guard connection.seemsClean else {
             connection.stream.close()
             return ended(connection)
         }
         connection.stream.setDeadline(after: nil)
         let now = now
-        let until = keepAlive.map { now.addingReportingOverflow($0.wholeNanoseconds) }
-        perform(
-            machine.released(
-                connection.number, now: now, until: until.map { $0.overflow ? .max : $0.partialValue } ?? .max,
-                limits: limits, fitness: fitness))
+        var until = Int64.max
+        if let keepAlive {
+            let (sum, overflow) = now.addingReportingOverflow(keepAlive.wholeNanoseconds)
+            until = overflow ? .max : sum
+        }
+        if machine.parked(connection.number, now: now, until: until, limits: limits) { return watch(connection) }
+        perform(machine.released(connection.number, now: now, until: until, limits: limits, fitness: fitness))
     }
 
     func ended(_ connection: UpstreamConnection) {
@@ -128,10 +132,8 @@ final class OriginPool {
     /// Has an idle connection looked at as soon as something happens on it, which mostly is its end.
     private func watch(_ connection: UpstreamConnection) {
         // What TLS has received for itself is taken in first.
-        guard connection.isClean else { return perform(machine.idleEnded(connection.number)) }
-        let isWatched = connection.stream.watch { [weak self, weak connection] hasInput in
-            if hasInput, let self, let connection { watch(connection) }
-        }
+        guard connection.seemsClean else { return perform(machine.idleEnded(connection.number)) }
+        let isWatched = connection.stream.watch(connection.onIdleInput)
         if !isWatched { perform(machine.idleEnded(connection.number)) }
     }
 
@@ -146,6 +148,7 @@ final class OriginPool {
         // What was made with other trust must not be used again.
         if settings.tls !== self.settings.tls { perform(machine.discardIdle()) }
         self.settings = settings
+        limits = settings.poolLimits
     }
 
     // MARK: Carrying out
@@ -191,6 +194,9 @@ final class OriginPool {
                 let connection = UpstreamConnection(
                     number: nextNumber(), stream: stream, origin: origin, parent: rules.parent, tls: settings.tls,
                     scratch: dialer.scratch, limits: settings.parseLimits)
+                connection.onIdleInput = { [weak self, weak connection] hasInput in
+                    if hasInput, let self, let connection { watch(connection) }
+                }
                 connections[connection.number] = connection
                 perform(
                     machine.connected(connection.number, for: request, now: now, limits: limits, fitness: fitness))
@@ -216,7 +222,6 @@ final class OriginPool {
         return isAllowed ? .fit : .forbidden
     }
 
-    private var limits: OriginPoolStateMachine.Limits { settings.poolLimits }
     private var now: Int64 { loop.time.monotonic() }
 
     private func nextNumber() -> Int {

@@ -4,42 +4,74 @@ import LarderHTTP
 
 /// What a connection has received and nobody has asked for yet, in the order it came. Mostly nothing: it is what
 /// follows a head in the same read, or a chunk that was not taken whole.
-struct ReceiveBuffer {
-    private var rest: ContentChunk?
+///
+/// Content whose length is known may get room for all of it, so that what follows is received where it stays.
+struct ReceiveBuffer: ~Copyable {
+    private var memory: UnsafeMutableRawBufferPointer?
     private var start = 0
+    private var end = 0
 
-    var isEmpty: Bool { rest == nil }
+    init() {}
+
+    deinit { memory?.deallocate() }
+
+    var isEmpty: Bool { start == end }
+
+    var count: Int { end - start }
 
     /// Keeps a copy of `octets`; the buffer is empty before.
-    mutating func keep(_ octets: UnsafeRawBufferPointer) {
+    ///
+    /// - Parameter room: how many octets it is to have room for, if there are any.
+    mutating func keep(_ octets: UnsafeRawBufferPointer, room: Int = 0) {
         // Holds: the connection reads when the buffer is empty, and then keeps what is left over once.
         precondition(isEmpty, "what is kept is consumed before more is read")
         guard octets.count > 0 else { return }
-        rest = ContentChunk(copying: octets)
-        start = 0
+        let fresh = UnsafeMutableRawBufferPointer.allocate(byteCount: max(octets.count, room), alignment: 16)
+        fresh.copyMemory(from: octets)
+        memory = fresh
+        end = octets.count
     }
+
+    /// Where what comes next can be received; nothing where no room was made for it.
+    var room: UnsafeMutableRawBufferPointer {
+        guard let memory else { return UnsafeMutableRawBufferPointer(start: nil, count: 0) }
+        return UnsafeMutableRawBufferPointer(rebasing: memory[end...])
+    }
+
+    /// Octets were received into `room`.
+    mutating func received(_ count: Int) { end += count }
 
     /// Calls `body` with the octets.
     func withBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        guard let rest else { return try body(UnsafeRawBufferPointer(start: nil, count: 0)) }
-        defer { withExtendedLifetime(rest) {} }
-        return try body(UnsafeRawBufferPointer(rebasing: rest.bytes[start...]))
+        guard let memory else { return try body(UnsafeRawBufferPointer(start: nil, count: 0)) }
+        return try body(UnsafeRawBufferPointer(rebasing: memory[start..<end]))
     }
 
     mutating func consume(_ count: Int) {
-        guard let rest else { return }
         start += count
-        if start == rest.count { self.rest = nil }
+        if start == end { reset() }
     }
 
-    /// All of it as a chunk, without a copy where nothing of it was consumed.
+    private mutating func reset() {
+        memory?.deallocate()
+        memory = nil
+        start = 0
+        end = 0
+    }
+
+    /// All of it as a chunk, without a copy where nothing of it was consumed and it takes most of its memory.
     mutating func takeAll() -> ContentChunk? {
-        guard let rest else { return nil }
-        self.rest = nil
-        return start == 0 ? rest : ContentChunk(copying: UnsafeRawBufferPointer(rebasing: rest.bytes[start...]))
+        guard let memory, let base = memory.baseAddress else { return nil }
+        if start == 0, end > memory.count / 2 {
+            let chunk = ContentChunk(adopting: base, count: end)
+            self.memory = nil
+            end = 0
+            return chunk
+        }
+        let chunk = ContentChunk(copying: UnsafeRawBufferPointer(rebasing: memory[start..<end]))
+        reset()
+        return chunk
     }
-
-    var count: Int { rest.map { $0.count - start } ?? 0 }
 }

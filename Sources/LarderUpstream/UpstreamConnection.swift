@@ -19,7 +19,11 @@ final class UpstreamConnection {
     private let scratch: ScratchBuffer
     private let limits: ParseLimits
     private var received = ReceiveBuffer()
+    /// Why a read failed that nobody waited for.
+    private var failure: IOError?
     private var output: [UInt8] = []
+    /// The head read last. Once nobody has it any more, its storage is that of the next.
+    private var head = ResponseHead()
     /// Requests it has carried.
     private(set) var exchanges = 0
     /// Whether anything has come since the last request was begun.
@@ -42,6 +46,18 @@ final class UpstreamConnection {
         forwarder = origin.scheme == .http ? parent : nil
         self.scratch = scratch
         self.limits = limits
+    }
+
+    /// What the pool has called when something happens while the connection is idle; false where it broke.
+    var onIdleInput: (Bool) -> Void = { _ in }
+
+    /// The same as `isClean` as far as the kernel has reported: for a connection that is looked at again before it is
+    /// used.
+    var seemsClean: Bool {
+        if stream.mayHaveInput { return isClean }
+        guard !isSpoiled, stream.isOpen else { return false }
+        if !received.isEmpty { hasSpokenUnasked = true }
+        return received.isEmpty && !stream.isPeerClosed
     }
 
     /// Whether another request may be sent: the peer has neither closed nor said anything unasked. Costs a system
@@ -73,7 +89,7 @@ final class UpstreamConnection {
     }
 
     /// Whether something has come that was not looked at.
-    var hasInput: Bool { !received.isEmpty || stream.hasPendingInput }
+    var hasInput: Bool { !received.isEmpty || failure != nil || stream.hasPendingInput }
 
     /// Something happened that a following request could suffer from.
     func spoil() { isSpoiled = true }
@@ -83,15 +99,19 @@ final class UpstreamConnection {
     func sendHead(_ request: UpstreamRequest) async throws(IOError) {
         exchanges += 1
         hasAnswered = false
+        // Long heads are rare, and idle connections many.
+        if head.fields.octetCount > 4096 { head = ResponseHead() }
         output.removeAll(keepingCapacity: true)
-        var head = request.head
         if let forwarder {
+            var head = request.head
             // `*` stands for a URI without a path (RFC 9112 §3.2.4).
             let path = head.target == [UInt8(ascii: "*")] ? [] : head.target
             head.target = Array("\(request.origin)".utf8) + path
             if let authorization = forwarder.authorization { head.fields[.proxyAuthorization] = authorization }
+            MessageWriter.append(head, framing: request.content.framing, to: &output)
+        } else {
+            MessageWriter.append(request.head, framing: request.content.framing, to: &output)
         }
-        MessageWriter.append(head, framing: request.content.framing, to: &output)
         mayBeMistaken = exchanges > 1 && request.isReplayable
         guard case .octets(let content) = request.content else { return try await stream.write(output) }
         let start = ContentChunk(output)
@@ -124,7 +144,6 @@ final class UpstreamConnection {
     /// - Throws: `IOError`, `.connectionReset` also for the end of the stream; `ParseError` for what is not HTTP.
     func readHead() async throws -> ResponseHead {
         var parser = ResponseHeadParser(limits: limits)
-        var head = ResponseHead()
         // The head so far, when it comes in pieces.
         var partial: [UInt8] = []
         if !received.isEmpty {
@@ -137,18 +156,44 @@ final class UpstreamConnection {
             received = ReceiveBuffer()
         }
         while true {
-            let input = try await receive()
+            let input = try await receive(limit: UpstreamConnection.headReadLimit)
             guard input.count > 0 else { throw IOError(.connectionReset, operation: "read a response head") }
             try checkIsAnswer()
             if partial.isEmpty, case .complete(let consumed) = try parser.parse(input, into: &head) {
-                received.keep(UnsafeRawBufferPointer(rebasing: input[consumed...]))
+                keep(UnsafeRawBufferPointer(rebasing: input[consumed...]))
                 return head
             }
             partial.append(contentsOf: input)
             let result = try partial.withUnsafeBytes { try parser.parse($0, into: &head) }
             if case .complete(let consumed) = result {
-                partial.withUnsafeBytes { received.keep(UnsafeRawBufferPointer(rebasing: $0[consumed...])) }
+                partial.withUnsafeBytes { keep(UnsafeRawBufferPointer(rebasing: $0[consumed...])) }
                 return head
+            }
+        }
+    }
+
+    /// How much is read with a head at most: what follows it is copied from there, or else read to where it stays.
+    private static let headReadLimit = 16 << 10
+    /// Content up to this length gets room in one piece when some of it comes with its head.
+    private static let roomLimit: UInt64 = 256 << 10
+
+    /// Keeps what came behind the head.
+    private func keep(_ rest: UnsafeRawBufferPointer) {
+        guard rest.count > 0 else { return }
+        let length = (try? BodyFraming.contentLength(head.fields)) ?? 0
+        received.keep(rest, room: length <= UpstreamConnection.roomLimit ? Int(length) : 0)
+    }
+
+    /// Takes in what has come of content that there is room for, without waiting. What stands against it is told by the
+    /// next wait.
+    func receiveAtHand(of decoder: borrowing ContentDecoder) {
+        guard failure == nil, case .length = decoder.framing, let remaining = decoder.remainingLength else { return }
+        while received.count < remaining, received.room.count > 0, stream.mayHaveInput {
+            do throws(IOError) {
+                guard let count = try stream.tryRead(into: received.room), count > 0 else { return }
+                received.received(count)
+            } catch {
+                return failure = error
             }
         }
     }
@@ -192,8 +237,9 @@ final class UpstreamConnection {
         return chunk
     }
 
-    private func receive() async throws(IOError) -> UnsafeRawBufferPointer {
-        let input = try await scratch.receive(from: stream)
+    private func receive(limit: Int = ScratchBuffer.size) async throws(IOError) -> UnsafeRawBufferPointer {
+        if let failure { throw failure }
+        let input = try await scratch.receive(from: stream, limit: limit)
         if input.count > 0 { hasAnswered = true }
         return input
     }

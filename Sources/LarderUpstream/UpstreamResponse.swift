@@ -71,6 +71,7 @@ package final class UpstreamResponse {
     /// `contentHere` has it, and `nextChunk` gives it.
     package func isAllHere() throws(UpstreamError) -> Bool {
         guard !isOver else { return true }
+        lease.connection.receiveAtHand(of: decoder)
         do {
             while let chunk = try lease.connection.takeContent(&decoder) { held.append(chunk) }
         } catch {

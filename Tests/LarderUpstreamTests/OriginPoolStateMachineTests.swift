@@ -41,9 +41,15 @@ struct OriginPoolStateMachineTests {
 
         mutating func released(_ connection: Int, now: Int64 = 0, until: Int64 = .max) -> [Action] {
             let this = self
-            return checked(
+            var short = machine
+            let isParked = short.parked(connection, now: now, until: until, limits: limits)
+            let actions = checked(
                 machine.released(
                     connection, now: now, until: until, limits: limits, fitness: { this.fitness($0, $1) }))
+            // The short way leads to the same wherever it is open.
+            #expect(!isParked || actions == [.park(connection)])
+            #expect(!isParked || short.idleCount == machine.idleCount && short.activeCount == machine.activeCount)
+            return actions
         }
 
         mutating func ended(_ connection: Int) -> [Action] { checked(machine.ended(connection, limits: limits)) }
@@ -64,6 +70,18 @@ struct OriginPoolStateMachineTests {
             #expect(machine.checkInvariants(limits))
             return actions
         }
+    }
+
+    @Test func `a connection that nobody waits for is kept without further ado`() {
+        var pool = busy()
+        var isParked = pool.machine.parked(101, now: 0, limits: pool.limits)
+        #expect(isParked)
+        #expect(pool.machine.idleCount == 1 && pool.machine.activeCount == 1)
+        #expect(pool.request(3) == [.lease(101, to: 3)])
+        #expect(pool.request(4) == [.wait(4)])
+        isParked = pool.machine.parked(101, now: 0, limits: pool.limits)
+        #expect(!isParked)
+        #expect(pool.released(101) == [.lease(101, to: 4)])
     }
 
     /// Connections 101 and 102 carry requests 1 and 2: the limit.

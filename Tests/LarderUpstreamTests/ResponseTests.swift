@@ -77,6 +77,29 @@ struct ResponseTests {
         }
     }
 
+    @Test func `content that has come is taken in one piece, without waiting for what has not`() async throws {
+        let content = String(repeating: "0123456789abcdef", count: 2_500)
+        for sent in [content.utf8.count, 30_000] {
+            try await Fixture.run { test in
+                let response = try await test.exchange(try .to("/")) { origin in
+                    _ = try await origin.head()
+                    try await origin.send(
+                        "HTTP/1.1 200 OK\r\nContent-Length: \(content.utf8.count)\r\n\r\n\(content.prefix(sent))")
+                    if sent < content.utf8.count { origin.close() }
+                }
+                let isWhole = sent == content.utf8.count
+                #expect(try response.isAllHere() == isWhole)
+                #expect(response.contentHere.count == 1 && response.contentHere.first?.count == sent)
+                guard isWhole else {
+                    #expect(await code { while try await response.nextChunk() != nil {} } != nil)
+                    return
+                }
+                #expect(try await response.text() == content)
+                #expect(test.statistics?.idle == 1)
+            }
+        }
+    }
+
     @Test func `content without a length ends with the connection`() async throws {
         try await Fixture.run { test in
             let response = try await test.exchange(try .to()) { origin in

@@ -76,6 +76,9 @@ extension ByteStream {
         return false
     }
 
+    /// Whether a read may find something, as far as the kernel has reported. Over TLS it is not known.
+    package var mayHaveInput: Bool { isReadable || tls != nil }
+
     /// Has the next read ask the kernel, whatever it has reported so far: what came in this turn is not reported yet.
     package func lookAgain() { isReadable = true }
 
