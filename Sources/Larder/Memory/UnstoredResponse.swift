@@ -22,12 +22,10 @@ package struct UnstoredResponse: Sendable {
     }
 
     private static func telling(_ fields: Fields) -> Fields {
-        var telling = fields.filter { name, _, value in name.map(isTelling) ?? false && value.count <= valueLimit }
-        fields.forEachLine { name, spelling, value in
-            guard let name, isTelling(name), value.count > valueLimit else { return }
-            telling.appendReceived(spelling: spelling, value: UnsafeRawBufferPointer(rebasing: value[..<valueLimit]))
+        fields.cut { name, _, value in
+            guard let name, names.contains(name) else { return nil }
+            return min(value.count, valueLimit)
         }
-        return telling
     }
 
     /// How each condition for storing it came out; all passed when it was too large.
@@ -35,8 +33,6 @@ package struct UnstoredResponse: Sendable {
 
     /// Octets of a value that are remembered.
     private static var valueLimit: Int { 200 }
-
-    private static func isTelling(_ name: FieldName) -> Bool { names.contains(name) }
 
     private static let names = FieldSet([
         .cacheControl, .cdnCacheControl, .surrogateControl, .pragma, .age, .expires, .vary, .contentRange,

@@ -81,14 +81,14 @@ public struct Fields: Sendable {
 
     /// Calls `body` with the octets of the first value of that name, without copying; nil when absent.
     @inlinable
-    package func withFirst<Result>(_ name: FieldName, _ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
+    public func withFirst<Result>(_ name: FieldName, _ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
         guard let index = firstIndex(of: name) else { return nil }
         return bytes.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[lines[index].value])) }
     }
 
     /// Calls `body` with the octets of each value of that name, in order, without copying.
     @inlinable
-    package func forEach(_ name: FieldName, _ body: (UnsafeRawBufferPointer) -> Void) {
+    public func forEach(_ name: FieldName, _ body: (UnsafeRawBufferPointer) -> Void) {
         bytes.withUnsafeBytes { all in
             for index in lines.indices where matches(index, name) {
                 body(UnsafeRawBufferPointer(rebasing: all[lines[index].value]))
@@ -98,7 +98,7 @@ public struct Fields: Sendable {
 
     /// Calls `body` with each line: the registered name or nil, and the octets of name and value.
     @inlinable
-    package func forEachLine(
+    public func forEachLine(
         _ body: (_ name: FieldName?, _ spelling: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Void
     ) {
         bytes.withUnsafeBytes { all in
@@ -196,19 +196,27 @@ public struct Fields: Sendable {
     package func filter(
         _ isKept: (_ name: FieldName?, _ spelling: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
     ) -> Fields {
+        cut { name, spelling, value in isKept(name, spelling, value) ? value.count : nil }
+    }
+
+    /// The lines for which `kept` is not nil, with that many octets of their values, in storage of their own size.
+    package func cut(
+        _ kept: (_ name: FieldName?, _ spelling: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Int?
+    ) -> Fields {
         var (count, octets) = (0, 0)
         forEachLine { name, spelling, value in
-            guard isKept(name, spelling, value) else { return }
+            guard let length = kept(name, spelling, value) else { return }
             count += 1
-            octets += spelling.count + value.count
+            octets += spelling.count + length
         }
-        var kept = Fields()
-        kept.reserve(lines: count, octets: octets)
+        var result = Fields()
+        result.reserve(lines: count, octets: octets)
         forEachLine { name, spelling, value in
-            guard isKept(name, spelling, value) else { return }
-            kept.appendLine(code: name?.code ?? 0, spelling: spelling, value: value)
+            guard let length = kept(name, spelling, value) else { return }
+            result.appendLine(
+                code: name?.code ?? 0, spelling: spelling, value: UnsafeRawBufferPointer(rebasing: value[..<length]))
         }
-        return kept
+        return result
     }
 
     /// Removes everything and keeps the storage for the next section.

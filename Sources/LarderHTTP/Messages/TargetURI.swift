@@ -97,7 +97,7 @@ public struct TargetURI: Sendable {
 
     /// Calls `body` with all octets, without copying.
     @inlinable
-    package func withBytes<Result, Failure: Error>(
+    public func withBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try storage.withUnsafeBufferPointer { all throws(Failure) in try body(UnsafeRawBufferPointer(all)) }
@@ -105,7 +105,7 @@ public struct TargetURI: Sendable {
 
     /// Calls `body` with the octets of one part, such as `pathAndQueryRange`, without copying.
     @inlinable
-    package func withBytes<Result, Failure: Error>(
+    public func withBytes<Result, Failure: Error>(
         of range: Range<Int>, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try storage.withUnsafeBufferPointer { all throws(Failure) in

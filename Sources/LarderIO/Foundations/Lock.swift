@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-package import Glibc
+public import Glibc
 
 /// State behind a mutex, for what several threads share and hold only for a moment.
 ///
 /// Over `pthread_mutex_t` rather than the standard library's `Mutex`, whose futex the thread sanitizer does
 /// not see on Linux. Not recursive. What `body` returns must not be a reference into the state. Copies share both:
 /// mutex and state are one allocation.
+///
+/// Public like everything here that is to be compiled into other modules: what is only `package` is called across
+/// them, and a generic function that is called finds out at run time what its types are.
 // @unchecked: the state is reached only in `withLock`, with the mutex beside it held.
-package struct Lock<State>: @unchecked Sendable {
+public struct Lock<State>: @unchecked Sendable {
     @usableFromInline
     final class Storage: ManagedBuffer<pthread_mutex_t, State> {
         @inlinable
@@ -22,8 +25,9 @@ package struct Lock<State>: @unchecked Sendable {
     @usableFromInline
     let storage: ManagedBuffer<pthread_mutex_t, State>
 
+    /// Makes a lock over a state.
     @inlinable
-    package init(_ state: sending State) {
+    public init(_ state: sending State) {
         storage = Storage.create(minimumCapacity: 1) { _ in pthread_mutex_t() }
         let status = storage.withUnsafeMutablePointerToHeader { pthread_mutex_init($0, nil) }
         // Holds: a mutex with default attributes takes nothing that could be missing (pthread_mutex_init(3)).
@@ -37,7 +41,7 @@ package struct Lock<State>: @unchecked Sendable {
     ///
     /// It rethrows instead of naming the error: the compiler does not specialise generic functions with typed errors.
     @inlinable
-    package func withLock<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
+    public func withLock<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
         try storage.withUnsafeMutablePointers { mutex, state in
             pthread_mutex_lock(mutex)
             defer { pthread_mutex_unlock(mutex) }

@@ -1,31 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
+public import Synchronization
 
 /// A map that only grows and is read without a lock: for what is computed once for each of a few keys and looked up by
 /// every request.
 ///
 /// Entries lie in chains whose links are set once, so who reads a chain sees it as it is or as it was a moment ago.
-package final class OnceMap<Key: Hashable & Sendable, Value: AnyObject & Sendable>: Sendable {
-    private final class Link: Sendable {
-        let next = AtomicLazyReference<Entry>()
+public final class OnceMap<Key: Hashable & Sendable, Value: AnyObject & Sendable>: Sendable {
+    @usableFromInline
+    final class Link: Sendable {
+        @usableFromInline let next = AtomicLazyReference<Entry>()
     }
 
-    private final class Entry: Sendable {
-        let key: Key
-        let value: Value
-        let link = Link()
+    @usableFromInline
+    final class Entry: Sendable {
+        @usableFromInline let key: Key
+        @usableFromInline let value: Value
+        @usableFromInline let link = Link()
 
+        @usableFromInline
         init(_ key: Key, _ value: Value) { (self.key, self.value) = (key, value) }
     }
 
-    private let chains: [Link]
+    @usableFromInline let chains: [Link]
 
-    package init() { chains = (0..<16).map { _ in Link() } }
+    /// Makes an empty map.
+    public init() { chains = (0..<16).map { _ in Link() } }
 
     /// The value of `key`, computed by `make` if there is none. Of several that are computed at once, the one that comes
     /// first stays and is everybody's.
-    package func value(for key: Key, make: () throws -> Value) rethrows -> Value {
+    @inlinable
+    public func value(for key: Key, make: () throws -> Value) rethrows -> Value {
         var link = chains[key.hashValue & 15]
         while let entry = link.next.load() {
             if entry.key == key { return entry.value }
