@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 package import LarderHTTP
 import LarderIO
+import Synchronization
 
 /// One piece of configuration: what it applies to and what it changes.
 package struct ConfigurationEntry: Sendable {
     package let description: String
     /// nil for every method.
     package let methods: Set<Method>?
-    package let matches: @Sendable (ResourceURL) -> Bool
+    /// nil for every URL.
+    package let matches: (@Sendable (ResourceURL) -> Bool)?
     package let apply: @Sendable (inout Configuration) -> Void
 
     package init(
         description: String, methods: Set<Method>? = nil,
-        matches: @escaping @Sendable (ResourceURL) -> Bool = { _ in true },
+        matches: (@Sendable (ResourceURL) -> Bool)? = nil,
         apply: @escaping @Sendable (inout Configuration) -> Void
     ) {
         self.description = description
@@ -24,6 +26,9 @@ package struct ConfigurationEntry: Sendable {
     /// The methods every entry applies to unless it says otherwise. Others are configured like GET, except by
     /// entries that name them.
     private static let known: Set<Method> = [.options, .get, .head, .post, .put, .patch, .delete]
+
+    /// Whether it applies whatever is asked for.
+    fileprivate var isUnconditional: Bool { methods == nil && matches == nil }
 
     fileprivate func applies(to method: Method) -> Bool {
         guard let methods else { return true }
@@ -59,6 +64,9 @@ package final class ConfigurationSet: Sendable {
     /// What the entries begin with.
     package let defaults: Configuration
     private let computed = OnceMap<Selection, FrozenConfiguration>()
+    /// The configuration of every URL and method, where all entries apply to all of them.
+    private let uniform = AtomicLazyReference<FrozenConfiguration>()
+    private let isUniform: Bool
 
     /// Some of the entries, a bit for each.
     private struct Selection: Hashable, Sendable {
@@ -83,25 +91,30 @@ package final class ConfigurationSet: Sendable {
         self.version = version
         self.entries = entries
         self.defaults = defaults
+        isUniform = entries.allSatisfy(\.isUnconditional)
     }
 
     /// The configuration for a resource and a method.
     package func configuration(for url: ResourceURL, method: Method) -> FrozenConfiguration {
         // An invalid URL is never asked for, so nothing is run for it.
         guard url.isValid else { return FrozenConfiguration(Configuration(), version: version, entries: []) }
+        if isUniform { return uniform.load() ?? uniform.storeIfNil(compute { _ in true }) }
         var applying = Selection()
-        for number in entries.indices where entries[number].applies(to: method) && entries[number].matches(url) {
-            applying.insert(number)
+        for number in entries.indices where entries[number].applies(to: method) {
+            if entries[number].matches?(url) ?? true { applying.insert(number) }
         }
-        return computed.value(for: applying) {
-            var configuration = defaults
-            var descriptions: [String] = []
-            for (number, entry) in entries.enumerated() where applying.contains(number) {
-                entry.apply(&configuration)
-                descriptions.append(entry.description)
-            }
-            return FrozenConfiguration(configuration, version: version, entries: descriptions)
+        return computed.value(for: applying) { compute(applying.contains) }
+    }
+
+    /// What the entries that apply come to.
+    private func compute(_ isApplying: (Int) -> Bool) -> FrozenConfiguration {
+        var configuration = defaults
+        var descriptions: [String] = []
+        for (number, entry) in entries.enumerated() where isApplying(number) {
+            entry.apply(&configuration)
+            descriptions.append(entry.description)
         }
+        return FrozenConfiguration(configuration, version: version, entries: descriptions)
     }
 
     func adding(_ entry: ConfigurationEntry) -> ConfigurationSet {

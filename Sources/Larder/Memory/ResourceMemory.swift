@@ -47,7 +47,7 @@ package final class ResourceMemory: Sendable {
     }
 
     struct State {
-        var snapshot = Snapshot() { didSet { oldValue.end() } }
+        var snapshot: Snapshot { didSet { oldValue.end() } }
         var flights: [Flight] = []
         /// Those who wait for a read of the store, while one is under way.
         var readers: [UnsafeContinuation<Void, Never>]?
@@ -84,10 +84,12 @@ package final class ResourceMemory: Sendable {
     private let reach: Reach?
     private let invalidations: Invalidations?
 
-    package init(reach: Reach? = nil) {
+    /// - Parameter isStoreRead: whether the store is known to have nothing.
+    package init(reach: Reach? = nil, isStoreRead: Bool = false) {
         self.reach = reach
         invalidations = reach?.invalidations
-        state = Lock(State(checked: reach?.invalidations.latest ?? 0))
+        state = Lock(
+            State(snapshot: Snapshot(isStoreRead: isStoreRead), checked: reach?.invalidations.latest ?? 0))
     }
 
     /// Octets that the variants take.

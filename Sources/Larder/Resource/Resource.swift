@@ -76,9 +76,9 @@ public final class Resource: Sendable {
 
     package init(
         service: Service, url: ResourceURL, partition: Partition, key: ResourceKey = ResourceKey(),
-        reach: ResourceMemory.Reach? = nil
+        reach: ResourceMemory.Reach? = nil, isStoreRead: Bool = false
     ) {
-        memory = ResourceMemory(reach: reach)
+        memory = ResourceMemory(reach: reach, isStoreRead: isStoreRead)
         self.key = key
         self.service = service
         self.url = url

@@ -15,7 +15,7 @@ enum ExplainedConfiguration {
         let url = ResourceURL(situation.uri)
         var configuration = set.defaults
         return set.entries.filter {
-            ($0.methods?.contains(method) ?? true) && $0.matches(url)
+            ($0.methods?.contains(method) ?? true) && ($0.matches?(url) ?? true)
         }
         .map { entry in
             let before = facts(of: configuration)
