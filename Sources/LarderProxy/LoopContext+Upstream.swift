@@ -12,8 +12,8 @@ extension LoopContext {
     ///
     /// - Throws: `UpstreamError`, with `hold` set when nothing was sent; else what `UpstreamPool.send` throws.
     func send(_ request: UpstreamRequest) async throws -> UpstreamResponse {
-        let settings = configuration.upstreamSettings
-        let (origins, limits, time) = (proxy.origins, settings.breaker, loop.time)
+        let limits = configuration.upstreamSettings.breaker
+        let (origins, time) = (proxy.origins, loop.time)
         let ticket: OriginWatch.Ticket
         do throws(UpstreamError) {
             ticket = try origins.admit(request, limits: limits, now: time.monotonic())
@@ -24,7 +24,9 @@ extension LoopContext {
         counters.add(.upstreamRequests)
         do {
             let response = try await upstream.send(request)
-            let pause = RetryAfter.pause(response.head, now: now()).map { min($0, settings.retryAfterLimit) }
+            let pause = RetryAfter.pause(response.head, now: now()).map {
+                min($0, configuration.upstreamSettings.retryAfterLimit)
+            }
             origins.answered(
                 request, status: response.head.status, pause: pause == .zero ? nil : pause, ticket: ticket,
                 limits: limits, now: time.monotonic())

@@ -41,6 +41,8 @@ final class LoopContext {
     private var turnedAway = 0
     private static let turnedAwayLimit = 64
     private var date: (second: Int64, text: String) = (.min, "")
+    /// What `Via` said last, and to which origin.
+    private var lastVia: (uri: TargetURI, value: String)?
 
     init(loop: EventLoop, proxy: Proxy, configuration: ProxyConfiguration, counters: LoopCounters) {
         self.loop = loop
@@ -101,6 +103,14 @@ final class LoopContext {
         let now = now()
         if date.second != now.seconds { date = (now.seconds, HTTPDate.string(now)) }
         return date.text
+    }
+
+    /// `Via` in a request to the origin of `uri`: mostly that of the request before.
+    func via(to uri: TargetURI) -> String {
+        if let lastVia, lastVia.uri.hasSameOrigin(as: uri) { return lastVia.value }
+        let value = configuration.via(to: uri)
+        lastVia = (uri.compact, value)
+        return value
     }
 
     /// Starts a task on this loop; it runs up to its first suspension before this returns.
@@ -264,6 +274,7 @@ final class LoopContext {
 
     func apply(_ configuration: ProxyConfiguration) {
         self.configuration = configuration
+        lastVia = nil
         front.removeAll()
         upstream.apply(configuration.upstreamSettings)
     }

@@ -41,7 +41,7 @@ extension Proxy {
         return try await anyContext().run { context in
             var head = RequestHead(method: request.method, target: request.url.pathAndQuery, fields: request.fields)
             head.fields[.host] = request.url.authority
-            head.fields.append(.via, context.configuration.via(to: request.url))
+            head.fields.append(.via, context.via(to: request.url))
             var inbound = UpstreamRequest(
                 origin: Origin(request.url), head: head, parent: service.parent(request.url))
             if let body = request.body {

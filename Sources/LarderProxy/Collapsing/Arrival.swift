@@ -23,39 +23,39 @@ final class Arrival {
     /// Whether it is a part that may be kept: one that came with all the fields a whole response has. Those are left
     /// out of what answers `If-Range` (RFC 9110 §15.3.7).
     let isPart: Bool
-    private let launch: FlightLaunch
+    private let load: Load
     /// How the conditions for keeping it came out, where it is not kept.
     private let findings: Storability.Findings
 
     /// Whether it may be kept where it was asked for, as far as that is not the response's to say.
     private let belongsHere: Bool
 
-    convenience init(_ response: UpstreamResponse, _ times: Times, for launch: FlightLaunch, belongsHere: Bool) {
+    convenience init(_ response: UpstreamResponse, _ times: Times, for load: Load, belongsHere: Bool) {
         var head = response.head
         HopByHop.strip(&head.fields, for: .forwardResponse)
-        if !head.fields.contains(.date) { head.fields[.date] = launch.context.dateText() }
-        self.init(head, length: response.contentLength, times, for: launch, belongsHere: belongsHere)
+        if !head.fields.contains(.date) { head.fields[.date] = load.context.dateText() }
+        self.init(head, length: response.contentLength, times, for: load, belongsHere: belongsHere)
     }
 
     private init(
-        _ head: ResponseHead, length: Int64?, _ times: Times, for launch: FlightLaunch, belongsHere: Bool
+        _ head: ResponseHead, length: Int64?, _ times: Times, for load: Load, belongsHere: Bool
     ) {
         self.belongsHere = belongsHere
         self.head = head
         self.times = times
-        self.launch = launch
+        self.load = load
         self.length = length
         let trial = Storability.Trial(
-            request: launch.clientHead, target: launch.uri, response: head, policy: launch.policy,
+            request: load.clientHead, target: load.uri, response: head, policy: load.policy,
             responseTime: times.response)
         var durability: StorabilityDecision.Durability?
-        if case .store(_, let lasting) = trial.decision, belongsHere, launch.configuration.caches,
-            launch.context.mayKeep(length)
+        if case .store(_, let lasting) = trial.decision, belongsHere, load.configuration.caches,
+            load.context.mayKeep(length)
         {
             durability = lasting
         }
         findings = durability == nil ? trial.findings : .allPassed
-        isPart = durability != nil && head.status == 206 && !launch.clientHead.fields.contains(.ifRange)
+        isPart = durability != nil && head.status == 206 && !load.clientHead.fields.contains(.ifRange)
         self.durability = head.status == 206 ? nil : durability
     }
 
@@ -65,15 +65,15 @@ final class Arrival {
     func counting(as status: Status) -> Arrival {
         if head.status == status || !head.status.isError { return self }
         return Arrival(
-            ResponseHead(status: status, fields: head.fields), length: length, times, for: launch,
+            ResponseHead(status: status, fields: head.fields), length: length, times, for: load,
             belongsHere: belongsHere)
     }
 
     /// The response as it is kept.
     func storedResponse() -> StoredResponse {
         StoredResponse(
-            head, to: launch.clientHead, requestTime: times.request, responseTime: times.response,
-            contentLength: length, policy: launch.policy)
+            head, to: load.clientHead, requestTime: times.request, responseTime: times.response,
+            contentLength: length, policy: load.policy)
     }
 
     /// Why it is not kept, for who asks later.

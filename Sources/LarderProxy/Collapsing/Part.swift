@@ -35,24 +35,24 @@ struct Part {
 
     /// What to keep of `content`, which is all of the part, and of `held`; nil to keep `held` as it is.
     func landing(
-        _ stored: StoredResponse, _ content: [ContentChunk], beside held: Variant?, for launch: FlightLaunch
+        _ stored: StoredResponse, _ content: [ContentChunk], beside held: Variant?, for load: Load
     ) async -> Landing? {
         let length = content.reduce(0) { $0 + Int64($1.count) }
         let alone = Landing(
-            stored: self.stored(launch.policy, length: length), content: content, isWorthWriting: true)
+            stored: self.stored(load.policy, length: length), content: content, isWorthWriting: true)
         guard let held else { return alone }
         guard held.stored.isPartial else { return nil }
         // A whole takes the place of any part.
         guard alone.stored.isPartial else { return alone }
         let decision = PartialContent.combine(
             held.stored, with: head, to: request, contentLength: length, requestTime: times.request,
-            responseTime: times.response, policy: launch.policy)
+            responseTime: times.response, policy: load.policy)
         guard case .combined(let combined) = decision, case .range(let range, _) = ContentRange(head.fields) else {
             return held.stored.extent == .asReceived || alone.stored.extent != .asReceived ? alone : nil
         }
         let octets = combined.contentLength ?? 0
         if case .parts(let parts, _) = combined.extent, parts.count > PartialContent.partLimit { return nil }
-        guard octets <= Int64(launch.context.memoryObjectLimit) else { return nil }
+        guard octets <= Int64(load.context.memoryObjectLimit) else { return nil }
         guard let spliced = await splice(held, combined, content, at: range) else { return alone }
         return Landing(
             stored: combined, content: spliced,

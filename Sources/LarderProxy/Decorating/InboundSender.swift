@@ -17,7 +17,7 @@ final class InboundSender {
     private let service: RoutedService
     /// What the requests are about.
     private let uri: TargetURI
-    private let decorators: Decorators?
+    private let decorators: Decorators
     /// Whether the response was got with another credential than the request set out with.
     private(set) var hasRenewed = false
     /// How often the request was made, without those for a new credential.
@@ -25,7 +25,6 @@ final class InboundSender {
 
     /// What was done, in the words of `Cache-Status`; nil for nothing.
     var remark: String? {
-        guard let decorators, decorators.changesRequests else { return nil }
         var words: [String] = []
         if decorators.delay != nil { words.append("delayed") }
         if hasRenewed { words.append("refreshed") }
@@ -36,11 +35,13 @@ final class InboundSender {
     /// Content up to this size is read before a response is given up for another, so that its connection is free.
     static let discardLimit = 64 << 10
 
-    init(context: LoopContext, service: RoutedService, uri: TargetURI, configuration: EffectiveConfiguration) {
+    /// Nil where requests are sent as they are: by the loop itself.
+    init?(context: LoopContext, service: RoutedService, uri: TargetURI, configuration: EffectiveConfiguration) {
+        guard let decorators = configuration.decorators, decorators.changesRequests else { return nil }
         self.context = context
         self.service = service
         self.uri = uri
-        decorators = configuration.decorators
+        self.decorators = decorators
     }
 
     /// Whether what came belongs to another partition than the request did (T-03).
@@ -50,7 +51,6 @@ final class InboundSender {
     func send(
         _ request: UpstreamRequest, repeating content: RepeatableContent? = nil
     ) async throws -> UpstreamResponse {
-        guard let decorators, decorators.changesRequests else { return try await context.send(request) }
         if let delay = decorators.delay { try await wait(delay, request) }
         if decorators.retry != nil { service.retryBudget.earn() }
         var request = request

@@ -64,7 +64,7 @@ struct TokenRefresher {
         let content = rule.content(values)
         if let content { fields[.contentType] = content.type }
         for edit in rule.headers { fields[edit.name] = edit.value?.reveal(values) }
-        fields.append(.via, context.configuration.via(to: uri))
+        fields.append(.via, context.via(to: uri))
         var inbound = UpstreamRequest(
             origin: Origin(uri), head: RequestHead(method: rule.method, target: uri.pathAndQuery, fields: fields),
             parent: service.parent(uri))

@@ -8,10 +8,8 @@ import LarderIO
 /// A load that ends before its first interval is over tells nothing; one that lasts tells what has changed, and at the
 /// end 1, which its Resource sees to. While nobody listens there is no timer and a load costs a place in a list.
 final class LoadTicker {
-    private struct Load {
-        let flight: Flight
-        let memory: ResourceMemory
-        let interval: Duration
+    private struct Entry {
+        let load: Load
         let beganAt: Int64
         /// Made when it is looked at first.
         var told: Told?
@@ -23,16 +21,18 @@ final class LoadTicker {
         var dueAt: Int64
         var fraction = 0.0
 
-        init(_ load: Load) {
-            interval = max(LoadTicker.interval, load.interval).wholeNanoseconds
-            dueAt = load.beganAt + interval
-            _ = estimate.update(TransferProgress.Counters(), at: Double(load.beganAt) / 1e9)
+        init(_ entry: Entry) {
+            let wanted = entry.load.configuration.frozen.configuration.progressReportingInterval
+            interval = max(LoadTicker.interval, wanted).wholeNanoseconds
+            dueAt = entry.beganAt + interval
+            _ = estimate.update(TransferProgress.Counters(), at: Double(entry.beganAt) / 1e9)
         }
     }
 
     private let loop: EventLoop
     private let feed: ChangeFeed
-    private var loads: [ObjectIdentifier: Load] = [:]
+    /// In no order: a load knows its place.
+    private var entries: [Entry] = []
     private var timer: Timer?
 
     /// How often it is looked, and so the shortest interval.
@@ -48,22 +48,27 @@ final class LoadTicker {
     }
 
     /// A load begins; `end` must follow.
-    ///
-    /// - Parameter interval: how often its progress is to be told, at most.
-    func begin(_ flight: Flight, of memory: ResourceMemory, every interval: Duration) {
-        loads[ObjectIdentifier(flight)] = Load(
-            flight: flight, memory: memory, interval: interval, beganAt: loop.monotonicHere())
+    func begin(_ load: Load) {
+        load.place = entries.count
+        entries.append(Entry(load: load, beganAt: loop.monotonicHere()))
         wake()
     }
 
-    func end(_ flight: Flight) { loads[ObjectIdentifier(flight)] = nil }
+    func end(_ load: Load) {
+        guard let place = load.place else { return }
+        load.place = nil
+        let last = entries.removeLast()
+        guard last.load !== load else { return }
+        entries[place] = last
+        last.load.place = place
+    }
 
     /// Has all loads cancelled that are under way.
-    func cancelAll() { loads.values.forEach { $0.flight.cancel() } }
+    func cancelAll() { entries.forEach { $0.load.flight.cancel() } }
 
     /// Begins to look, if there is anything to look at and anybody to tell.
     func wake() {
-        guard timer == nil, !loads.isEmpty, feed.isHeard else { return }
+        guard timer == nil, !entries.isEmpty, feed.isHeard else { return }
         timer = loop.timerHere(after: LoadTicker.interval) { [weak self] in
             guard let self else { return }
             timer = nil
@@ -75,7 +80,7 @@ final class LoadTicker {
     private func tick() {
         guard feed.isHeard else { return }
         let now = loop.time.monotonic()
-        var due = loads.values.map { ($0, told: $0.told ?? Told($0)) }.filter { $0.told.dueAt <= now }
+        var due = entries.map { ($0.load, told: $0.told ?? Told($0)) }.filter { $0.told.dueAt <= now }
         if due.count > LoadTicker.limit {
             due.sort { $0.told.dueAt < $1.told.dueAt }
             due.removeLast(due.count - LoadTicker.limit)
@@ -86,9 +91,9 @@ final class LoadTicker {
             told.dueAt = now + told.interval
             if fraction - told.fraction >= LoadTicker.threshold {
                 told.fraction = fraction
-                load.memory.tellProgress(of: load.flight, fraction)
+                load.resource.memory.tellProgress(of: load.flight, fraction)
             }
-            loads[ObjectIdentifier(load.flight)]?.told = told
+            if let place = load.place { entries[place].told = told }
         }
     }
 }

@@ -35,17 +35,15 @@ extension Exchange {
             }
             return true
         }
-        let launch = FlightLaunch(
-            exchange: self, retrieval, validating: variant, completing: parts, isBackground: false)
+        let load = Load(exchange: self, retrieval, validating: variant, completing: parts, isBackground: false)
         let passedOver = retrieval.passedOver
         let joining = memory.join(
-            since: launch.isJoinable ? retrieval.snapshot : nil,
-            where: { $0.isJoinable && launch.isJoinable && $0 !== passedOver }, orStart: { launch.makeFlight() })
+            since: load.isJoinable ? retrieval.snapshot : nil,
+            where: { $0.isJoinable && load.isJoinable && $0 !== passedOver }, orStart: { load.flight })
         switch joining {
         case .overtaken: return false
-        case .started(let flight):
-            let runner = FlightRunner(launch: launch, flight: flight)
-            return try await lead(runner, status, variant ?? fallback, &retrieval)
+        case .started:
+            return try await lead(load, status, variant ?? fallback, &retrieval)
         case .joined(let flight):
             return try await follow(flight, status.collapsed(true), variant ?? fallback, &retrieval)
         }

@@ -26,8 +26,11 @@ extension Exchange {
         let repeatable = try await contentToKeep(configuration)
         let response: UpstreamResponse
         do {
-            response = try await sender.send(
-                upstreamRequest(service, way, configuration, repeatable, abort), repeating: repeatable)
+            let request = upstreamRequest(service, way, configuration, repeatable, abort)
+            response =
+                if let sender { try await sender.send(request, repeating: repeatable) } else {
+                    try await context.send(request)
+                }
         } catch {
             await settleUnfinishedWrite(error, configuration, service)
             await stopContent()
@@ -44,7 +47,7 @@ extension Exchange {
         HopByHop.strip(&received.fields, for: .forwardResponse)
         if !received.fields.contains(.date) { received.fields[.date] = context.dateText() }
         var status = CacheStatus(.forward(reason)).answered(received.status)
-        status.detail = sender.remark
+        status.detail = sender?.remark
         switch try await answerOfPipeline(to: response, received, service, configuration, promotion) {
         case .made(let made): try await send(made, trailers: response.trailers, service, way, status)
         case .asItCame(let early):
@@ -70,7 +73,7 @@ extension Exchange {
         _ repeatable: RepeatableContent?, _ abort: UpstreamAbort
     ) -> UpstreamRequest {
         var forwarded = ForwardedRequest(
-            uri: uri, way: way, via: context.configuration.via(to: uri),
+            uri: uri, way: way, via: context.via(to: uri),
             configuration: configuration, spelling: spelling, forwarded: forwardedElement
         ).head(for: head)
         if traits.wantsUpgrade {

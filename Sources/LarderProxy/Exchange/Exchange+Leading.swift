@@ -10,49 +10,49 @@ extension Exchange {
     /// longer goes on in a task of its own, and this client reads along like any other: its slowness, or that it leaves,
     /// is no concern of theirs.
     func lead(
-        _ runner: FlightRunner, _ status: CacheStatus, _ fallback: Variant?, _ retrieval: inout Retrieval
+        _ load: Load, _ status: CacheStatus, _ fallback: Variant?, _ retrieval: inout Retrieval
     ) async throws -> Bool {
-        let flight = runner.flight
+        let flight = load.flight
         let reader = flight.read(isFirst: true)
         defer {
             stopWatching()
             flight.leave(reader)
         }
         do {
-            try watchClient(whileAwaiting: .led(runner, reader: reader))
+            try watchClient(whileAwaiting: .led(load, reader: reader))
         } catch {
-            runner.start()
+            load.start()
             throw error
         }
-        runner.leader = (self, reader)
-        runner.begin()
+        load.leader = (self, reader)
+        load.begin()
         var answer: Flight.Answer?
-        var content = ResponseContent(of: flight, for: reader)
+        var content: ResponseContent?
         do {
-            let outcome = try await runner.ask()
+            let outcome = try await load.ask()
             switch outcome {
             case .settled(let variant):
-                runner.end()
-                keepCookies(runner.cookies, retrieval)
+                load.end()
+                keepCookies(load.cookies, retrieval)
                 answer = .settled(variant)
             case .received(let response, let arrival, let treatment):
-                answer = try runner.takeAtOnce(response, arrival, treatment)
+                answer = try load.takeAtOnce(response, arrival, treatment)
                 if answer == nil {
-                    runner.goOn(with: outcome)
+                    load.goOn(with: outcome)
                 } else {
                     content = ResponseContent(
                         response.contentHere, trailers: response.trailers, of: flight, for: reader)
                 }
             }
         } catch {
-            runner.fail(error)
+            load.fail(error)
             answer = .failed(error)
         }
-        guard runner.leader != nil else { throw ClientGone() }
-        runner.leader = nil
-        if let answer { return try await give(answer, content, isLeader: true, status, fallback, &retrieval) }
-        let announced = try await self.answer(of: flight, for: reader)
-        return try await give(announced, content, isLeader: true, status, fallback, &retrieval)
+        guard load.leader != nil else { throw ClientGone() }
+        load.leader = nil
+        let told = if let answer { answer } else { try await self.answer(of: flight, for: reader) }
+        return try await give(
+            told, content ?? ResponseContent(of: flight, for: reader), isLeader: true, status, fallback, &retrieval)
     }
 
     private func keepCookies(_ values: [String], _ retrieval: Retrieval) {

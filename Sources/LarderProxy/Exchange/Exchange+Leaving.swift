@@ -13,7 +13,7 @@ enum Awaited {
     /// A load that others started.
     case flight(Flight, reader: Int)
     /// A load that this exchange's task runs.
-    case led(FlightRunner, reader: Int)
+    case led(Load, reader: Int)
 }
 
 extension Exchange {
@@ -56,10 +56,10 @@ extension Exchange {
         case .nothing: break
         case .origin(let abort): abort.abort()
         case .flight(let flight, let reader): flight.interrupt(reader)
-        case .led(let runner, let reader):
-            runner.leader = nil
-            runner.flight.interrupt(reader)
-            runner.flight.leave(reader)
+        case .led(let load, let reader):
+            load.leader = nil
+            load.flight.interrupt(reader)
+            load.flight.leave(reader)
             endEarly()
         }
     }

@@ -33,7 +33,12 @@ extension Exchange {
         let registry = context.registry
         let resource =
             registry.resource(for: key)
-            ?? registry.resource(for: key) { key in service.makeResource(key: key, partition: partition, url: uri) }
+            ?? registry.resource(for: key) { key in
+                // Asked here, where no other Resource of this key can come to be.
+                let mayBeStored = context.storing?.mayContain(key, partition, service) ?? true
+                return service.makeResource(
+                    key: key, partition: partition, url: uri, isStoreRead: !mayBeStored)
+            }
         // The version first: of a configuration that changes meanwhile it is the old one, and so never taken for the new.
         let version = service.configurationVersion
         var retrieval = Retrieval(
@@ -75,7 +80,7 @@ extension Exchange {
             if !snapshot.variants.isEmpty { chargeRegistry(for: retrieval.resource) }
             isNew = true
         }
-        if snapshot.fingerprint != retrieval.configuration.fingerprint,
+        if !snapshot.variants.isEmpty, snapshot.fingerprint != retrieval.configuration.fingerprint,
             let variant = outdated(in: snapshot, retrieval)
         {
             return try await remake(variant, retrieval)
@@ -115,13 +120,13 @@ extension Exchange {
     /// Starts a validation in the background, unless one is under way or has just ended.
     func refresh(_ variant: Variant, in snapshot: ResourceMemory.Snapshot, _ retrieval: Retrieval) {
         guard retrieval.service.successor(in: context.configuration.router.table) == nil else { return }
-        let launch = FlightLaunch(exchange: self, retrieval, validating: variant, isBackground: true)
+        let load = Load(exchange: self, retrieval, validating: variant, isBackground: true)
         let joining = retrieval.resource.memory.join(
-            since: snapshot, where: { $0.isValidation }, orStart: { launch.makeFlight() })
+            since: snapshot, where: { $0.isValidation }, orStart: { load.flight })
         switch joining {
         case .overtaken: return
         case .joined(let flight): flight.leave(flight.read())
-        case .started(let flight): launch.run(flight)
+        case .started: load.start()
         }
     }
 

@@ -31,6 +31,8 @@ final class Exchange {
     /// How the page that caused the request, if one did, changes its response.
     var page = PageAccess.none
     private var knownHost = KnownHost()
+    /// The head sent inbound last. Once nobody has it any more, its storage is that of the next.
+    var forwarded = RequestHead.none
 
     /// The head as it was received, where an answer to it is worth keeping; else empty.
     var received: [UInt8] = []
@@ -126,6 +128,12 @@ final class Exchange {
         record.kind = .error
         try? await respond(.slowHead)
         end()
+    }
+
+    /// The head sent inbound last, to be written anew.
+    func takeForwarded() -> RequestHead {
+        defer { forwarded = .none }
+        return forwarded
     }
 
     // MARK: Steps

@@ -17,9 +17,26 @@ struct ForwardedRequest {
 
     /// `head` as the upstream gets it, its target in origin-form.
     func head(for head: RequestHead) -> RequestHead {
-        var target = spelling
-        if target.isEmpty { target = uri.withBytes(of: uri.pathAndQueryRange) { Array($0) } }
-        var fields = Fields()
+        var forwarded = RequestHead.none
+        write(head, to: &forwarded)
+        return forwarded
+    }
+
+    /// The same, in the storage of an earlier head, if nobody has that any more.
+    func write(_ head: RequestHead, to result: inout RequestHead) {
+        result.method = head.method
+        result.version = .http11
+        result.target.removeAll(keepingCapacity: true)
+        if spelling.isEmpty {
+            uri.withBytes(of: uri.pathAndQueryRange) { result.target.append($0) }
+        } else {
+            result.target.append(contentsOf: spelling)
+        }
+        result.fields.removeAllKeepingCapacity()
+        write(head, to: &result.fields)
+    }
+
+    private func write(_ head: RequestHead, to fields: inout Fields) {
         // Room for a few more, among them what validators and the configuration add.
         fields.reserve(lines: head.fields.count + 6, octets: head.fields.octetCount + uri.count + via.utf8.count + 128)
         fields.append(.host) { octets in uri.withBytes(of: uri.authorityRange) { octets.append($0) } }
@@ -35,6 +52,10 @@ struct ForwardedRequest {
         configuration.mutate(&fields, of: head.method, uri)
         if let forwarded { fields[.forwarded] = forwarded }
         fields.append(.via, via)
-        return RequestHead(method: head.method, target: target, fields: fields)
     }
+}
+
+extension RequestHead {
+    /// One to be written: it takes no memory.
+    static let none = RequestHead(method: .get, target: [])
 }

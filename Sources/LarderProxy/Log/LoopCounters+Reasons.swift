@@ -34,7 +34,8 @@ extension LoopCounters {
         if let problem = record.problem { count(.problem(problem.proxyError)) }
         guard let status = record.cacheStatus else { return }
         if case .forward(let reason, _, _, _) = status.outcome { count(.forwarded(reason)) }
-        if let detail = status.detail, let reason = StaleReason(rawValue: detail) { count(.stale(reason)) }
+        guard record.kind == .stale, let detail = status.detail else { return }
+        if let reason = StaleReason(rawValue: detail) { count(.stale(reason)) }
     }
 }
 

@@ -73,21 +73,21 @@ private struct OperatorLoad {
         let selected = Reuse.select(head, snapshot.candidates, policy: configuration.policy).map {
             snapshot.variants[$0]
         }
-        let launch = FlightLaunch(
+        let load = Load(
             subject, resource: resource, head: head, configuration: configuration, version: version,
             validating: selected.flatMap { $0.stored.facts.hasValidator && !$0.stored.isPartial ? $0 : nil },
             completing: selected, context: context,
             reach: reach)
-        launch.bypassesBackoff = !onlyIfNeeded
-        let isJoinable = launch.isJoinable
+        load.bypassesBackoff = !onlyIfNeeded
+        let isJoinable = load.isJoinable
         let joining = resource.memory.join(
             since: onlyIfNeeded ? snapshot : nil, where: { $0.isJoinable && isJoinable },
-            orStart: { launch.makeFlight() })
+            orStart: { load.flight })
         switch joining {
         case .overtaken: return try await run(onlyIfNeeded: true, despiteFailure: despiteFailure)
         case .joined(let flight): return try await outcome(of: flight)
         case .started(let flight):
-            launch.run(flight)
+            load.start()
             return try await outcome(of: flight)
         }
     }

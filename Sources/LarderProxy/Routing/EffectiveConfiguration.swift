@@ -12,6 +12,8 @@ package final class EffectiveConfiguration: Sendable {
     package let offline: OfflineMode
     /// False when responses are not kept at all.
     package let caches: Bool
+    /// Whether what the origin sent goes to the store.
+    let storesReceived: Bool
     /// What happens around requests; nil when nothing does.
     package let decorators: Decorators?
     /// The longest content that can be part of a key.
@@ -28,6 +30,7 @@ package final class EffectiveConfiguration: Sendable {
         caches = frozen.configuration.caching != .none
         decorators = frozen.configuration.attachment as? Decorators
         keyedContentLimit = configuration.keyedContentLimit
+        storesReceived = configuration.pipeline[.rawData].isCached != false
         fingerprint = frozen.fingerprint == 0 ? 0 : (frozen.fingerprint ^ ProgramIdentity.number) | 1
     }
 

@@ -129,9 +129,11 @@ package final class RoutedService: Sendable {
 
     /// Which addresses a client may be connected to for `uri`.
     func allowedAddresses(for uri: TargetURI, from reach: Reach) -> (SocketAddress) -> Bool {
+        // Functions that capture nothing: making one for each request takes no memory.
+        if reach == .machine { return { Reach.machine.allows($0) } }
         // Of the hosts the configuration lists besides, only the base URL's is named beyond doubt.
-        let isNamed = reach == .network && namesItsPlace && base.map { uri.hasSameOrigin(as: $0) } ?? false
-        return { reach.allows($0, isNamed: isNamed) }
+        let isNamed = namesItsPlace && base.map { uri.hasSameOrigin(as: $0) } ?? false
+        return isNamed ? { Reach.network.allows($0, isNamed: true) } : { Reach.network.allows($0) }
     }
 
     // MARK: Partitions
@@ -170,10 +172,13 @@ package final class RoutedService: Sendable {
     /// Whether a block says that content is part of what some requests ask for.
     var keysByContent: Bool { settings.configure.contains { $0.keyedByContent == true } }
 
-    func makeResource(key: ResourceKey, partition: Larder.Partition, url: TargetURI) -> Resource {
+    /// - Parameter isStoreRead: whether the store is known to have nothing of it.
+    func makeResource(
+        key: ResourceKey, partition: Larder.Partition, url: TargetURI, isStoreRead: Bool = false
+    ) -> Resource {
         Resource(
             service: service, url: ResourceURL(url.compact), partition: partition, key: key.compact,
-            reach: reach(of: key, partition, url))
+            reach: reach(of: key, partition, url), isStoreRead: isStoreRead)
     }
 
     private func reach(

@@ -15,9 +15,6 @@ extension EffectiveConfiguration {
         mayTransform && frozen.configuration.transformedMethods.contains(method)
     }
 
-    /// Whether what the origin sent goes to the store.
-    var storesReceived: Bool { frozen.configuration.pipeline[.rawData].isCached != false }
-
     /// Whether what clients get goes to the store beside it.
     var storesRenditions: Bool {
         let pipeline = frozen.configuration.pipeline

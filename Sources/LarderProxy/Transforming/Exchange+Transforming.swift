@@ -39,15 +39,15 @@ extension Exchange {
         if let failure = memory.snapshot.failure, failure.error is PipelineFailure, context.now() < failure.retryAt {
             throw Problem(upstream: failure.error, place: uri.authority)
         }
-        let launch = FlightLaunch(exchange: self, retrieval, validating: nil, isBackground: false)
-        launch.remaking = variant
+        let load = Load(exchange: self, retrieval, validating: nil, isBackground: false)
+        load.remaking = variant
         let flight: Flight
-        switch memory.join(where: { $0.isRemaking }, orStart: { launch.makeFlight() }) {
+        switch memory.join(where: { $0.isRemaking }, orStart: { load.flight }) {
         case .overtaken: return false
         case .joined(let running): flight = running
         case .started(let own):
             flight = own
-            launch.run(own)
+            load.start()
         }
         let reader = flight.read()
         defer {

@@ -47,21 +47,21 @@ struct MadeResponse {
 
     /// The variant this makes of the response `stored`.
     func variant(
-        of stored: StoredResponse, storedAt: Timestamp, _ launch: FlightLaunch, via: String
+        of stored: StoredResponse, storedAt: Timestamp, _ load: Load, via: String
     ) -> Variant {
         var rendition: Rendition?
         if isTransformed || isPromoted {
             // What may be kept of the fields is what may be kept of the origin's.
             let kept = StoredResponse(
                 status: head.status, fields: head.fields, requestTime: stored.requestTime,
-                responseTime: stored.responseTime, policy: launch.policy)
+                responseTime: stored.responseTime, policy: load.policy)
             rendition = Rendition(
                 status: head.status, fields: kept.fields, originStatus: originStatus, isPromoted: isPromoted)
         }
         return Variant(
-            stored: isTransformed ? stored : stored.complete(length: Int64(length), policy: launch.policy),
+            stored: isTransformed ? stored : stored.complete(length: Int64(length), policy: load.policy),
             content: .memory(chunks, length: length), storedAt: storedAt, via: via,
-            fingerprint: launch.configuration.fingerprint, rendition: rendition)
+            fingerprint: load.configuration.fingerprint, rendition: rendition)
     }
 }
 

@@ -9,26 +9,26 @@ import LarderUpstream
 
 /// Responses that go through the pipeline: collected, transformed once, given to everyone who waits, and kept with
 /// what they were made of.
-extension FlightRunner {
+extension Load {
     /// Whether the pipeline has to do with a response.
     func isTransformed(_ arrival: Arrival) -> Bool {
         switch treatment(of: arrival.head, length: arrival.length) {
         case .none: return false
         case .transformed: return true
         case .tooLarge:
-            context.proxy.logTooLargeToTransform(launch.uri, arrival.length)
+            context.proxy.logTooLargeToTransform(uri, arrival.length)
             return false
         }
     }
 
     private func treatment(of head: ResponseHead, length: Int64?) -> EffectiveConfiguration.Treatment {
-        launch.configuration.treatment(
-            of: head, length: length, in: launch.resource, limit: context.transformedContentLimit)
+        configuration.treatment(
+            of: head, length: length, in: resource, limit: context.transformedContentLimit)
     }
 
     /// Whether a 206 is a part of what the pipeline changes: it needs the whole, and parts are of what it makes.
     func isPartOfTransformed(_ arrival: Arrival) -> Bool {
-        guard arrival.head.status == 206, launch.configuration.mayTransform else { return false }
+        guard arrival.head.status == 206, configuration.mayTransform else { return false }
         return treatment(of: ResponseHead(status: 200, fields: arrival.head.fields), length: nil) == .transformed
     }
 
@@ -47,7 +47,7 @@ extension FlightRunner {
                 try append(chunk, to: content)
                 writer?.append(chunk)
                 guard content.count > context.transformedContentLimit else { continue }
-                context.proxy.logTooLargeToTransform(launch.uri, nil)
+                context.proxy.logTooLargeToTransform(uri, nil)
                 return try await goOn(response, arrival, stored, writer, after: content)
             }
             let made = try await make(of: arrival.head, arrival.times, content)
@@ -91,28 +91,28 @@ extension FlightRunner {
 
     /// Puts what was made into memory, and into the store beside the response it was made of.
     private func land(_ made: MadeResponse, _ stored: StoredResponse, _ writer: EntityWriter?) {
-        let memory = launch.resource.memory
+        let memory = resource.memory
         let policy = policyAtLanding(of: stored)
         if policy == nil || isSuperseded(stored) { writer?.abort() }
         let isStored = writer?.finish() ?? false
         guard let policy else { return }
         let variant = made.variant(
-            of: stored.marked(stored.standing, policy: policy), storedAt: stored.responseTime, launch,
+            of: stored.marked(stored.standing, policy: policy), storedAt: stored.responseTime, self,
             via: ProxyConfiguration.via)
         let storing = context.storing
-        if isStored, launch.configuration.storesRenditions {
-            storing?.keepRendition(of: variant, launch.resource, service: launch.service)
+        if isStored, configuration.storesRenditions {
+            storing?.keepRendition(of: variant, resource, service: service)
         }
         if made.length <= context.memoryObjectLimit {
             guard case .landed(let replaced) = memory.land(variant, epoch: epoch, mark: mark, ending: flight) else {
-                storing?.remove(variant, of: launch.resource, service: launch.service)
+                storing?.remove(variant, of: resource, service: service)
                 return
             }
             judgeAgain(after: policy)
-            storing?.removeReplaced(replaced, by: variant, of: launch.resource, service: launch.service)
-            context.registry.charge(launch.resource, content: memory.cost)
+            storing?.removeReplaced(replaced, by: variant, of: resource, service: service)
+            context.registry.charge(resource, content: memory.cost)
         } else if isSuperseded(stored) {
-            storing?.remove(variant, of: launch.resource, service: launch.service)
+            storing?.remove(variant, of: resource, service: service)
         } else if isStored {
             memory.forgetStoreRead(variance: stored.variance, epoch: epoch)
         }
@@ -125,8 +125,8 @@ extension FlightRunner {
         of head: ResponseHead, _ times: Arrival.Times, _ content: CollectedContent
     ) async throws -> MadeResponse {
         let sealed = SealedContent()
-        let result = await launch.resource.transform(
-            launch.configuration.frozen.configuration, on: context.proxy.transforming.threads,
+        let result = await resource.transform(
+            configuration.frozen.configuration, on: context.proxy.transforming.threads,
             clock: LoopClock(context.loop), sealing: { sealed.seal(&$0) },
             {
                 Entity(
@@ -138,7 +138,7 @@ extension FlightRunner {
 
     /// Puts what is stored through the pipeline again, because the configuration is another now. Nobody is asked.
     func remake(_ variant: Variant) async throws {
-        let memory = launch.resource.memory
+        let memory = resource.memory
         // Others may have done it between the look at what is stored and the start of this.
         guard memory.snapshot.variants.contains(where: { $0 === variant }) else { return settle(by: variant) }
         guard variant.rendition == nil else {
@@ -151,7 +151,7 @@ extension FlightRunner {
         if !variant.stored.isPartial, treatment(of: head, length: length) == .transformed {
             guard let content = try await collect(variant.content) else {
                 memory.removeVariants { $0 === variant }
-                context.storing?.remove(variant, of: launch.resource, service: launch.service)
+                context.storing?.remove(variant, of: resource, service: service)
                 return settle(by: variant)
             }
             let times = Arrival.Times(request: variant.stored.requestTime, response: variant.stored.responseTime)
@@ -163,17 +163,17 @@ extension FlightRunner {
                 return finish(Fields())
             }
             let stored =
-                made.isPromoted ? variant.stored.counting(as: 200, policy: launch.policy) : variant.stored
+                made.isPromoted ? variant.stored.counting(as: 200, policy: policy) : variant.stored
             let remade = made.variant(
-                of: stored, storedAt: variant.storedAt, launch, via: ProxyConfiguration.via)
+                of: stored, storedAt: variant.storedAt, self, via: ProxyConfiguration.via)
             if memory.replace(variant, by: remade) {
-                if launch.configuration.storesRenditions {
-                    context.storing?.keepRendition(of: remade, launch.resource, service: launch.service)
+                if configuration.storesRenditions {
+                    context.storing?.keepRendition(of: remade, resource, service: service)
                 }
-                context.registry.charge(launch.resource, content: memory.cost)
+                context.registry.charge(resource, content: memory.cost)
             }
         } else {
-            _ = memory.replace(variant, by: variant.under(fingerprint: launch.configuration.fingerprint))
+            _ = memory.replace(variant, by: variant.under(fingerprint: configuration.fingerprint))
         }
         settle(by: variant)
     }

@@ -7,13 +7,13 @@ import LarderStores
 import LarderUpstream
 
 /// Loads of which parts are stored, or of which only a part came (RFC 9111 §3.3, §3.4).
-extension FlightRunner {
+extension Load {
     // MARK: Parts that come
 
     /// Lets a 206 through and keeps it as a part, unless more is stored than a part.
     func keepPart(_ response: UpstreamResponse, _ arrival: Arrival) async throws {
-        let part = Part(head: arrival.head, request: launch.clientHead, times: arrival.times)
-        let stored = part.stored(launch.policy, length: arrival.length)
+        let part = Part(head: arrival.head, request: clientHead, times: arrival.times)
+        let stored = part.stored(policy, length: arrival.length)
         let held = variant(like: stored)
         guard held?.stored.isPartial ?? true else { return try await pass(response, arrival) }
         // What is combined is written when it is complete, in memory.
@@ -40,8 +40,8 @@ extension FlightRunner {
     func complete(_ completion: Completion, by response: UpstreamResponse, _ arrival: Arrival) async throws {
         let filled = PartialContent.filled(
             completion.variant.stored, completion.filling, by: arrival.head, contentLength: arrival.length,
-            to: launch.clientHead, requestTime: arrival.times.request, responseTime: arrival.times.response,
-            policy: launch.policy)
+            to: clientHead, requestTime: arrival.times.request, responseTime: arrival.times.response,
+            policy: policy)
         guard let filled, let source = await Completion.Source(completion.variant) else {
             return try await startOver(completion, response, arrival)
         }
@@ -55,8 +55,8 @@ extension FlightRunner {
         if wanted != nil {
             head.fields[.contentRange] = "\(ContentRange.range(span, completeLength: filled.completeLength))"
         }
-        let part = wanted.map { _ in Part(head: head, request: launch.clientHead, times: arrival.times) }
-        let stored = part?.stored(launch.policy, length: span.count) ?? filled.stored
+        let part = wanted.map { _ in Part(head: head, request: clientHead, times: arrival.times) }
+        let stored = part?.stored(policy, length: span.count) ?? filled.stored
         let mayStore = mayStore(arrival, as: completion.filling)
         let keepsInMemory = mayStore && context.keepsInMemory(span.count)
         let writer =
@@ -92,7 +92,7 @@ extension FlightRunner {
         _ completion: Completion, _ response: UpstreamResponse, _ arrival: Arrival
     ) async throws {
         switch arrival.head.status {
-        case 200 where completion.filling.isRange && !launch.clientHead.fields.contains(.ifRange), 206, 304, 416:
+        case 200 where completion.filling.isRange && !clientHead.fields.contains(.ifRange), 206, 304, 416:
             // This is the answer to our question, not to the client's.
             forget(completion.variant)
             response.abort()
@@ -107,10 +107,10 @@ extension FlightRunner {
 
     /// Whether what `arrival` brings may be stored, seen as the answer to the request that was sent.
     private func mayStore(_ arrival: Arrival, as filling: Filling) -> Bool {
-        var request = launch.clientHead
+        var request = clientHead
         request.fields[.range] = filling.range
         let decision = Storability.decide(
-            request: request, target: launch.uri, response: arrival.head, policy: launch.policy,
+            request: request, target: uri, response: arrival.head, policy: policy,
             responseTime: arrival.times.response)
         if case .store = decision { return true }
         return false
@@ -156,7 +156,7 @@ extension FlightRunner {
     func keepCut(_ stored: StoredResponse, _ sink: ContentSink, after error: any Error) {
         let cut =
             (error as? UpstreamError)?.code == .protocolError
-            ? nil : PartialContent.cut(stored, after: sink.total, policy: launch.policy)
+            ? nil : PartialContent.cut(stored, after: sink.total, policy: policy)
         guard let cut, policyAtLanding(of: stored) != nil, !isSuperseded(stored) else {
             sink.writer?.abort()
             return
@@ -176,7 +176,7 @@ extension FlightRunner {
 
     /// Keeps an incomplete response in place of one that has less.
     private func keep(_ cut: StoredResponse, in sink: ContentSink, whereHeld held: Variant?) {
-        let memory = launch.resource.memory
+        let memory = resource.memory
         let isBetter =
             held.map { held in
                 held.stored.isPartial
@@ -187,7 +187,7 @@ extension FlightRunner {
             return
         }
         let isStored = sink.writer?.finishCut(
-            head: StoredResponseCoding.encode(cut, normalises: launch.policy.normalisedVary))
+            head: StoredResponseCoding.encode(cut, normalises: policy.normalisedVary))
         if let content = flight.retainedContent {
             let variant = variant(cut, content)
             if memory.landPart(variant, replacing: held, epoch: epoch, mark: mark) { landed() }
@@ -202,7 +202,7 @@ extension FlightRunner {
 
     /// Makes a part that came whole a variant, together with those that are held of the same representation.
     private func landWhole(_ part: Part, _ stored: StoredResponse, _ sink: ContentSink) async {
-        let memory = launch.resource.memory
+        let memory = resource.memory
         let isWanted = policyAtLanding(of: stored) != nil && !isSuperseded(stored)
         if !isWanted { sink.writer?.abort() }
         let isStored = sink.writer?.finish() ?? false
@@ -215,14 +215,14 @@ extension FlightRunner {
         // What is held may change while its content is read.
         for _ in 0..<4 {
             let held = variant(like: stored)
-            guard let landing = await part.landing(stored, content, beside: held, for: launch) else { return }
+            guard let landing = await part.landing(stored, content, beside: held, for: self) else { return }
             let variant = variant(landing.stored, landing.content)
             guard memory.landPart(variant, replacing: held, epoch: epoch, mark: mark) else { continue }
             landed()
             if sink.writer == nil, landing.isWorthWriting, let storing = context.storing {
                 let writer = storing.begin(
-                    landing.stored, of: launch.resource, service: launch.service, length: variant.content.length,
-                    policy: launch.policy)
+                    landing.stored, of: resource, service: service, length: variant.content.length,
+                    policy: policy)
                 for chunk in landing.content { writer.append(chunk) }
                 writer.finish()
             }
@@ -232,12 +232,12 @@ extension FlightRunner {
 
     /// A configuration that came during the load judges what has landed.
     private func landed() {
-        judgeAgain(after: launch.policy)
-        context.registry.charge(launch.resource, content: launch.resource.memory.cost)
+        judgeAgain(after: policy)
+        context.registry.charge(resource, content: resource.memory.cost)
     }
 
     private func removeFromStore(_ stored: StoredResponse) {
-        context.storing?.remove(stored.variance, of: launch.resource, service: launch.service)
+        context.storing?.remove(stored.variance, of: resource, service: service)
     }
 
     private func variant(_ stored: StoredResponse, _ content: [ContentChunk]) -> Variant {
@@ -249,12 +249,12 @@ extension FlightRunner {
 
     /// What is held for the requests that `stored` is for.
     private func variant(like stored: StoredResponse) -> Variant? {
-        launch.resource.memory.snapshot.variants.first { $0.stored.variance == stored.variance }
+        resource.memory.snapshot.variants.first { $0.stored.variance == stored.variance }
     }
 
     private func forget(_ variant: Variant) {
-        launch.resource.memory.removeVariants { $0 === variant }
-        context.storing?.remove(variant, of: launch.resource, service: launch.service)
+        resource.memory.removeVariants { $0 === variant }
+        context.storing?.remove(variant, of: resource, service: service)
     }
 }
 

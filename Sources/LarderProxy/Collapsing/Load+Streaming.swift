@@ -8,7 +8,7 @@ import LarderStores
 import LarderUpstream
 
 /// Responses that go on as they come, while memory and store take the same chunks.
-extension FlightRunner {
+extension Load {
     /// Lets a response through that is not kept.
     ///
     /// - Parameter early: content that has come already.
@@ -23,7 +23,7 @@ extension FlightRunner {
 
     /// Remembers why a response is not kept.
     func note(_ unstored: UnstoredResponse) {
-        launch.resource.memory.unstored = unstored
+        resource.memory.unstored = unstored
         flight.remarks.unstored = unstored.reason
         context.counters.count(.unstored(unstored.reason))
     }
@@ -68,7 +68,7 @@ extension FlightRunner {
         switch treatment {
         case .passes:
             note(arrival.unstored)
-            launch.resource.memory.retire(flight)
+            resource.memory.retire(flight)
             answer = .response(arrival.head, length: length, stored: nil)
             flight.conclude(answer)
         case .isKept where context.keepsInMemory(Int64(count)) && context.mayKeep(Int64(count)):
@@ -91,9 +91,9 @@ extension FlightRunner {
     }
 
     func beginWriting(_ stored: StoredResponse, length: Int64?) -> EntityWriter? {
-        guard launch.configuration.storesReceived else { return nil }
+        guard configuration.storesReceived else { return nil }
         return context.storing?.begin(
-            stored, of: launch.resource, service: launch.service, length: length, policy: launch.policy)
+            stored, of: resource, service: service, length: length, policy: policy)
     }
 
     /// Moves content from the upstream to where it goes.
@@ -114,7 +114,7 @@ extension FlightRunner {
     ///
     /// - Parameter whole: the content, unless it is too large for memory.
     private func land(_ stored: StoredResponse, _ writer: EntityWriter?, _ whole: [ContentChunk]?) {
-        let memory = launch.resource.memory
+        let memory = resource.memory
         let policy = policyAtLanding(of: stored)
         if policy == nil || isSuperseded(stored) { writer?.abort() }
         let chunks = whole.map { ContentChunk.coalesced($0) }
@@ -122,7 +122,7 @@ extension FlightRunner {
         guard let chunks else {
             // Once more, as it may have happened before the store heard of the entity.
             if isSuperseded(stored) {
-                context.storing?.remove(stored.variance, of: launch.resource, service: launch.service)
+                context.storing?.remove(stored.variance, of: resource, service: service)
             } else if isStored {
                 // Too large for memory: the next request finds it in the store.
                 memory.forgetStoreRead(variance: stored.variance, epoch: epoch)
@@ -130,26 +130,26 @@ extension FlightRunner {
             return memory.retire(flight)
         }
         guard let policy else { return memory.retire(flight) }
-        let judged = policy == launch.policy ? stored : stored.marked(stored.standing, policy: policy)
+        let judged = policy == self.policy ? stored : stored.marked(stored.standing, policy: policy)
         let length = chunks.reduce(0) { $0 + $1.count }
         let variant = Variant(
             stored: judged.complete(length: Int64(length), policy: policy),
             content: .memory(chunks, length: length),
             storedAt: stored.responseTime, via: ProxyConfiguration.via,
-            fingerprint: launch.configuration.fingerprint)
+            fingerprint: configuration.fingerprint)
         if case .landed(let replaced) = memory.land(variant, epoch: epoch, mark: mark, ending: flight) {
             judgeAgain(after: policy)
-            context.storing?.removeReplaced(replaced, by: variant, of: launch.resource, service: launch.service)
-            context.registry.charge(launch.resource, content: memory.cost)
+            context.storing?.removeReplaced(replaced, by: variant, of: resource, service: service)
+            context.registry.charge(resource, content: memory.cost)
         } else {
-            context.storing?.remove(variant, of: launch.resource, service: launch.service)
+            context.storing?.remove(variant, of: resource, service: service)
             memory.retire(flight)
         }
     }
 
     /// Nobody joins any more: who comes now finds what has landed.
     func finish(_ trailers: Fields) {
-        launch.resource.memory.retire(flight)
+        resource.memory.retire(flight)
         flight.finish(trailers: trailers)
     }
 }

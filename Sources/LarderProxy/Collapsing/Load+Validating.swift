@@ -6,18 +6,18 @@ import LarderRules
 import LarderUpstream
 
 /// Loads that ask whether what is stored is still good (RFC 9111 §4.3).
-extension FlightRunner {
+extension Load {
     /// A 304 to our own conditional request freshens what it is about, which is then what the readers are told. Nil
     /// when it is about nothing we have: the request is to be sent again without conditions (B-03).
     func settle(
         _ variant: Variant, by response: UpstreamResponse, _ times: Arrival.Times
     ) async throws -> Variant? {
         while try await response.nextChunk() != nil {}
-        let memory = launch.resource.memory
+        let memory = resource.memory
         let variants = memory.snapshot.variants
         guard let validated = variants.firstIndex(where: { $0 === variant }) else { return nil }
         let match = Validation.match(
-            response.head.fields, request: launch.clientHead.fields, candidates: variants.map(\.stored),
+            response.head.fields, request: clientHead.fields, candidates: variants.map(\.stored),
             validated: validated)
         guard case .update(let indexes, _) = match else { return nil }
         var answer: Variant?
@@ -37,19 +37,19 @@ extension FlightRunner {
     /// The variant with the fields of the 304, in memory and store; nil when it could not be replaced.
     private func freshen(_ variant: Variant, with response: ResponseHead, _ times: Arrival.Times) -> Variant? {
         guard !variant.isOverride else { return nil }
-        let memory = launch.resource.memory
+        let memory = resource.memory
         let decision = Freshening.freshen(
-            variant.stored, with: response, to: launch.clientHead, requestTime: times.request,
-            responseTime: times.response, policy: launch.policy)
+            variant.stored, with: response, to: clientHead, requestTime: times.request,
+            responseTime: times.response, policy: policy)
         switch decision {
         case .updated(let stored):
             let fresh = variant.with(stored, via: ProxyConfiguration.via, freshenedBy: response.fields)
             guard memory.replace(variant, by: fresh) else { return nil }
-            context.storing?.update(fresh, of: launch.resource, service: launch.service, policy: launch.policy)
+            context.storing?.update(fresh, of: resource, service: service, policy: policy)
             return fresh
         case .discard(let stored, _):
             memory.removeVariants { $0 === variant }
-            context.storing?.remove(variant, of: launch.resource, service: launch.service)
+            context.storing?.remove(variant, of: resource, service: service)
             return variant.with(stored, via: ProxyConfiguration.via)
         case .stale, .untouched:
             return nil

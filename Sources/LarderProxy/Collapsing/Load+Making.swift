@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderRules
+
+extension Load {
+    /// The load that a client's request makes necessary.
+    convenience init(
+        exchange: Exchange, _ retrieval: Retrieval, validating variant: Variant?, completing parts: Variant? = nil,
+        isBackground: Bool
+    ) {
+        let configuration = retrieval.configuration
+        var client = exchange.head
+        if isBackground, variant?.stored.isPartial == false {
+            // What is to be replaced is the whole, whatever this client wants of it.
+            client.fields.remove(.range)
+            client.fields.remove(.ifRange)
+        }
+        if let variant, let accepted = variant.stored.acceptEncodingSentFor {
+            // Other codings have other validators.
+            client.fields[.acceptEncoding] = accepted.value.map { String(decoding: $0, as: UTF8.self) }
+        }
+        var head = exchange.takeForwarded()
+        ForwardedRequest(
+            uri: exchange.uri, way: retrieval.way, via: exchange.context.via(to: exchange.uri),
+            configuration: configuration, spelling: exchange.spelling, forwarded: exchange.forwardedElement
+        ).write(client, to: &head)
+        if configuration.mayTransform { Load.removeConditions(from: &head.fields) }
+        // All of the content is here.
+        if retrieval.content != nil { head.fields.remove(.expect) }
+        if let variant, head.method == .get {
+            let ifRange = head.fields.contains(.range) ? head.fields[.ifRange] : nil
+            Validation.makeConditional(&head.fields, for: variant.stored)
+            // If there is something new, the client may not want a part of it.
+            head.fields[.ifRange] = ifRange
+        }
+        exchange.forwarded = head
+        self.init(
+            exchange.context, retrieval.service, retrieval.resource, exchange.uri, configuration,
+            version: retrieval.version, clientHead: client, request: head, content: retrieval.content,
+            validating: variant,
+            // Parts of what the origin sent are no parts of what a pipeline makes of it.
+            completing: configuration.mayTransform ? nil : parts, isBackground: isBackground,
+            isJoinable: exchange.isJoinable(retrieval), from: exchange.reach)
+        bypassesBackoff =
+            !isBackground && exchange.traits.has(.cacheControl)
+            && CacheControl.Request(exchange.head.fields).bypassesBackoff
+    }
+
+    /// The load that an operator asks for.
+    convenience init(
+        _ subject: ResourceSubject, resource: Resource, head: RequestHead, configuration: EffectiveConfiguration,
+        version: UInt64, validating variant: Variant?, completing parts: Variant?, context: LoopContext, reach: Reach
+    ) {
+        var request = ForwardedRequest(
+            uri: subject.uri, way: subject.way, via: context.via(to: subject.uri),
+            configuration: configuration,
+            spelling: subject.spelling
+        ).head(for: head)
+        if configuration.mayTransform { Load.removeConditions(from: &request.fields) }
+        if let variant { Validation.makeConditional(&request.fields, for: variant.stored) }
+        self.init(
+            context, subject.service, resource, subject.uri, configuration, version: version, clientHead: head,
+            request: request,
+            content: nil, validating: variant, completing: parts, isBackground: false,
+            isJoinable: RequestTraits(of: head).presence.isDisjoint(with: [.conditional, .authorization, .range]),
+            from: reach)
+    }
+
+    /// Takes off what clients say about octets that may not be the origin's: it is evaluated against what they get.
+    static func removeConditions(from fields: inout Fields) {
+        for name: FieldName in [.ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange] {
+            fields.remove(name)
+        }
+    }
+}
