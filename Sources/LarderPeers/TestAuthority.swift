@@ -30,15 +30,18 @@ package final class TestAuthority {
     package var pem: String { Self.text { PEM_write_bio_X509($0, certificate) } }
 
     /// Gives a certificate for `names`, as in `DNS:example.org` or `IP:127.0.0.1`.
-    /// - Parameter validity: from and until when, in seconds from now.
-    package func identity(_ names: String..., validity: ClosedRange<Int> = -3600...86400) -> Identity {
+    /// - Parameters:
+    ///   - subject: the common name.
+    ///   - validity: from and until when, in seconds from now.
+    package func identity(
+        _ names: String..., subject: String = "leaf", validity: ClosedRange<Int> = -3600...86400
+    ) -> Identity {
         let key = Self.makeKey()
         defer { EVP_PKEY_free(key) }
         let leaf = Self.makeCertificate(
-            for: "leaf", key: key, validity: validity,
-            extensions: [
-                (NID_subject_alt_name, names.joined(separator: ",")), (NID_basic_constraints, "critical,CA:FALSE"),
-            ], signedBy: self)
+            for: subject, key: key, validity: validity,
+            extensions: (names.isEmpty ? [] : [(NID_subject_alt_name, names.joined(separator: ","))])
+                + [(NID_basic_constraints, "critical,CA:FALSE")], signedBy: self)
         defer { X509_free(leaf) }
         return Identity(
             certificate: Self.text { PEM_write_bio_X509($0, leaf) },

@@ -93,7 +93,8 @@ package final class TLSClientContext: @unchecked Sendable {
             isReady = isReady && X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), address.host) == 1
         } else {
             let name = host.hasSuffix(".") ? String(host.dropLast()) : host
-            SSL_set_hostflags(ssl, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
+            // The common name is none of the names a certificate is for (RFC 9525 §2).
+            SSL_set_hostflags(ssl, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT))
             isReady = isReady && SSL_set1_host(ssl, name) == 1 && larder_ssl_set_server_name(ssl, name) == 1
             if reusesSessions, let session = sessions.withLock({ $0.removeValue(forKey: name) }) {
                 SSL_set_session(ssl, session)

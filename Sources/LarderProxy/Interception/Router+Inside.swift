@@ -28,6 +28,12 @@ extension Router {
                     uri.clear()
                     return .elsewhere(than: authority)
                 }
+                if head.method == .options, !target.dropFirst(uri.scheme.prefixLength).contains(UInt8(ascii: "/")),
+                    !target.contains(UInt8(ascii: "?"))
+                {
+                    // RFC 9112 §3.2.4, as outside.
+                    spelling.append(UInt8(ascii: "*"))
+                }
             case .authority: return .nestedTunnel
             }
             return nil

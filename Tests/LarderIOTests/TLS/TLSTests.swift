@@ -81,6 +81,15 @@ struct TLSTests {
         #expect(error.description.contains("for another host"))
     }
 
+    @Test func `a common name is no name of a certificate`() async throws {
+        let authority = TestAuthority()
+        let identity = authority.identity(subject: "origin.example")
+        let side = Side(
+            server: try TLSServerContext(certificates: identity.certificate, privateKey: identity.privateKey),
+            client: try TLSClientContext(trustsSystem: false, authorities: authority.pem))
+        #expect(try await Self.failure(side, host: "origin.example")?.code == .certificateInvalid)
+    }
+
     @Test func `a certificate from an unknown issuer is refused`() async throws {
         let error = try #require(try await Self.failure(Self.contexts(trusting: false), host: "origin.example"))
         #expect(error.code == .certificateInvalid)
