@@ -90,7 +90,7 @@ final class LoopContext {
     }
 
     /// The kind that clients like `client` have in common; nil when there are too many kinds to know them all.
-    private func kind(of client: Router.Client) -> ClientKind? {
+    func kind(of client: Router.Client) -> ClientKind? {
         if let known = clientKinds[client] { return known }
         guard clientKinds.count < 256 else { return nil }
         let kind = clientKinds.count
@@ -189,9 +189,9 @@ final class LoopContext {
                 stream.close()
                 return self.countClosed(place)
             }
-            let client = self.client(on: stream, isAdminOnly: false).0
+            let (client, kind) = self.client(on: stream, isAdminOnly: false)
             let connection = DownstreamConnection(
-                stream: stream, client: client, place: place, kind: nil, context: self)
+                stream: stream, client: client, place: place, kind: kind, context: self)
             self.connections.insert(connection)
             self.serve(connection)
         }

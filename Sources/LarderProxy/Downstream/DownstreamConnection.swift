@@ -54,8 +54,13 @@ final class DownstreamConnection {
         isOverSocket = stream.peerAddress.isUnix
         buffer = ReadBuffer(pool: context.buffers)
         parser = RequestHeadParser(limits: context.configuration.parseLimits)
+        useFront()
+    }
+
+    private func useFront() {
+        guard kind != nil else { return stream.onInputWhileWaiting = nil }
         // Holds: the stream is the connection's own, and calls nobody when it is closed or gone.
-        if kind != nil { stream.onInputWhileWaiting = { [unowned self] in isWaiting && answerAtOnce() } }
+        stream.onInputWhileWaiting = { [unowned self] in isWaiting && answerAtOnce() }
     }
 
     /// Serves until the connection is closed, or has nothing to do for a while. False if it only rests.
@@ -83,8 +88,9 @@ final class DownstreamConnection {
     func enter(_ authority: Authority, lane: Lane?) {
         client.inside = authority
         self.lane = lane
-        kind = nil
-        stream.onInputWhileWaiting = nil
+        // Who is in a lane is counted one by one.
+        kind = lane == nil ? context.kind(of: client) : nil
+        useFront()
     }
 
     /// Ends an idle connection at once; a busy one ends after its exchange.
@@ -186,8 +192,13 @@ final class DownstreamConnection {
     /// Answers a request that the loop's front knows, without the connection's task. False when the task has to go
     /// on: with what was read, or with the rest of an answer.
     private func answerAtOnce() -> Bool {
-        guard stream.isWritable, !context.isDraining else { return false }
-        return take(context.receive(on: stream, from: kind))
+        while stream.isWritable, !context.isDraining {
+            let reception = context.receive(on: stream, from: kind)
+            guard take(reception) else { return false }
+            // Over TLS more may be here already, of which the kernel says nothing.
+            guard stream.isSecure, case .answered(isLast: false, _) = reception else { return true }
+        }
+        return false
     }
 
     /// Takes note of what became of what was received. False when there is something to do for a task.

@@ -104,6 +104,35 @@ struct InterceptionScenarios {
         }
     }
 
+    @Test func `hits inside are answered at once, each connection's from its own origin`() async throws {
+        try await Self.run { scenario in
+            scenario.origin.answer(Self.fresh)
+            let trust = try Self.trust(scenario)
+            let client = try await scenario.tunnel(trusting: trust)
+            for _ in 0..<6 { #expect(try await Self.get(client, scenario, "/a").text == "/a") }
+            #expect(scenario.count(.answeredAtOnce) > 0)
+            // The same octets over a connection to another place mean something else.
+            let other = try await scenario.tunnel(
+                to: "localhost:\(scenario.origin.port)", serverName: "localhost", trusting: trust)
+            #expect(try await Self.get(other, scenario, "/a").status == 421)
+            let plain = try await scenario.client()
+            try await plain.send("GET /a HTTP/1.1", "Host: \(scenario.origin.authority)")
+            #expect(try await plain.response().text != "/a")
+        }
+    }
+
+    @Test func `a URL without a path asks about the server as a whole`() async throws {
+        try await Self.run { scenario in
+            scenario.origin.answer(Self.fresh)
+            let client = try await scenario.tunnel(trusting: try Self.trust(scenario))
+            let authority = scenario.origin.authority
+            for (target, seen) in [("https://\(authority)", "*"), ("https://\(authority)/", "/"), ("*", "*")] {
+                try await client.send("OPTIONS \(target) HTTP/1.1", "Host: \(authority)")
+                #expect(try await client.response().text == seen)
+            }
+        }
+    }
+
     // MARK: What does not belong inside
 
     @Test(arguments: [
