@@ -69,7 +69,8 @@ let package = Package(
         .executableTarget(
             name: "LarderFuzz",
             dependencies: [
-                "LarderHTTP", "LarderRules", "Larder", "LarderStores", "LarderProxy", "LarderConfiguration", "CSQLite",
+                "LarderHTTP", "LarderRules", "LarderIO", "Larder", "LarderStores", "LarderProxy", "LarderConfiguration",
+                "CSQLite",
             ],
             swiftSettings: settings),
     ],

@@ -49,7 +49,7 @@ LarderIO/Names/HostsFile.swift 2 0 2 what is read is bounded; positions are thos
 LarderIO/Names/Lookup.swift 4 2 0 at most 64 records of those that libevent counted
 LarderIO/Sockets/SocketAddress+System.swift 2 2 1 lengths are compared with those of the structures first
 LarderIO/Sockets/SocketAddress+Text.swift 2 2 6 texts are at most 62 octets, and the system reads the numbers
-LarderIO/TLS/TLSServerContext.swift 5 6 3 the end of a name is compared with the count of the list
+LarderIO/TLS/TLSServerContext.swift 6 7 3 the end of a name is compared with the count of the list
 LarderUpstream/KeepAlive.swift 4 1 0 at most six digits
 LarderUpstream/ReceiveBuffer.swift 3 0 3 counts are those of what was received
 LarderUpstream/UpstreamResponse.swift 2 2 1 a length was checked to be at most Int.max when the framing was read

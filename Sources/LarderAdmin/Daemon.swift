@@ -162,7 +162,9 @@ package final class Daemon: Sendable {
                 clientTLS = nil
                 return
             }
-            clientTLS = try TLSServerContext(certificateFile: certificate, keyFile: key)
+            clientTLS = try TLSServerContext(
+                identities: [TLSIdentityFiles(certificate: certificate, key: key)] + settings.certificates,
+                clientAuthorityFile: settings.clientCA)
             CoreDumps.refuse()
         }
 

@@ -24,12 +24,12 @@ class Authority:
             "-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign",
         ])
 
-    def server(self, names, label="leaf"):
+    def server(self, names, label="leaf", usage="serverAuth"):
         """A server's TLS context, with a certificate for these names (`DNS:…`, `IP:…`)."""
         directory = self.context.directory
         key, request, leaf = (directory / f"{label}.{kind}" for kind in ("key", "csr", "pem"))
         extensions = directory / f"{label}.ext"
-        extensions.write_text(f"subjectAltName={names}\nextendedKeyUsage=serverAuth\n")
+        extensions.write_text(f"subjectAltName={names}\nextendedKeyUsage={usage}\n")
         self.context.run([
             self.openssl, "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
             "-keyout", key, "-out", request, "-subj", "/CN=leaf",

@@ -10,6 +10,7 @@ struct FuzzTarget: Sendable {
         FuzzTarget(name: "request-head", run: requestHead),
         FuzzTarget(name: "response-head", run: responseHead),
         FuzzTarget(name: "chunked", run: chunked),
+        FuzzTarget(name: "client-hello", run: clientHello),
         FuzzTarget(name: "http-date", run: httpDate),
         FuzzTarget(name: "list-grammar", run: listGrammar),
         FuzzTarget(name: "target-uri", run: targetURI),

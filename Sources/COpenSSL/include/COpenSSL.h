@@ -51,6 +51,19 @@ static inline void larder_ssl_ctx_keep_no_server_sessions(SSL_CTX *context) {
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
 }
 
+/* Macros over SSL_CTX_callback_ctrl and SSL_CTX_ctrl, with casts. */
+static inline void larder_ssl_ctx_on_server_name(
+    SSL_CTX *context, int (*named)(SSL *, int *, void *), void *argument) {
+    SSL_CTX_set_tlsext_servername_callback(context, named);
+    SSL_CTX_set_tlsext_servername_arg(context, argument);
+}
+
+/* The flags are written with casts. Characters beyond ASCII stay as they are. */
+static inline int larder_print_subject(BIO *bio, const X509 *certificate) {
+    return X509_NAME_print_ex(
+        bio, X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB);
+}
+
 /* prctl is variadic. From here on the process leaves no core dump and is traced by nobody but root. */
 static inline int larder_refuse_core_dumps(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
 

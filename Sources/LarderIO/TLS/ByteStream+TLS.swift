@@ -61,6 +61,20 @@ extension ByteStream {
     /// Whether the server asked for a certificate of ours, which we do not have.
     package var wasAskedForCertificate: Bool { tls.map { SSL_get_ex_data($0.ssl, 0) != nil } ?? false }
 
+    /// The subject of the certificate that the client has proved itself with (RFC 4514), if it was asked for one.
+    package var provenSubject: String? {
+        guard let ssl = tls?.ssl, let certificate = SSL_get0_peer_certificate(ssl),
+            SSL_get_verify_result(ssl) == X509_V_OK,
+            let bio = BIO_new(BIO_s_mem())
+        else { return nil }
+        defer { BIO_free(bio) }
+        guard larder_print_subject(bio, certificate) >= 0 else { return nil }
+        var octets = [UInt8](repeating: 0, count: Int(BIO_ctrl_pending(bio)))
+        let count = BIO_read(bio, &octets, Int32(octets.count))
+        // Certificates without a subject name nobody.
+        return count > 0 ? String(decoding: octets.prefix(Int(count)), as: UTF8.self) : nil
+    }
+
     /// What was agreed on, once TLS has begun.
     package var tlsDetails: TLSDetails? {
         guard let ssl = tls?.ssl, SSL_is_init_finished(ssl) == 1 else { return nil }

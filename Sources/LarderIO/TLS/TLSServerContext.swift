@@ -7,6 +7,8 @@ package final class TLSServerContext: @unchecked Sendable {
     let context: OpaquePointer
     /// In the wire's form: each name with its length before it.
     fileprivate let protocols: [UInt8]
+    /// Those with other certificates, for clients that ask for their hosts by SNI. Set in `init`.
+    private var others: [TLSServerContext] = []
 
     /// - Parameters:
     ///   - certificates: in PEM; ours first, then those of its issuers.
@@ -46,6 +48,46 @@ package final class TLSServerContext: @unchecked Sendable {
         guard SSL_CTX_use_PrivateKey_file(context, keyFile, SSL_FILETYPE_PEM) == 1 else {
             throw TLSFailure.setup(operation, "\(keyFile) is not a readable PEM file of the certificate's key")
         }
+    }
+
+    /// - Parameters:
+    ///   - identities: the first is shown to clients that ask for no host of another one, or for none.
+    ///   - clientAuthorityFile: a PEM file with authorities. With one, clients have to prove who they are by a certificate
+    ///     that one of these has signed.
+    package convenience init(identities: [TLSIdentityFiles], clientAuthorityFile: String?) throws(IOError) {
+        guard let first = identities.first else {
+            throw TLSFailure.setup("set up TLS for clients", "there is no certificate")
+        }
+        try self.init(certificateFile: first.certificate, keyFile: first.key)
+        for identity in identities.dropFirst() {
+            others.append(try TLSServerContext(certificateFile: identity.certificate, keyFile: identity.key))
+        }
+        if !others.isEmpty {
+            larder_ssl_ctx_on_server_name(context, hostNamed, Unmanaged.passUnretained(self).toOpaque())
+        }
+        guard let clientAuthorityFile else { return }
+        for context in [self] + others { try context.demandCertificates(signedBy: clientAuthorityFile) }
+    }
+
+    private func demandCertificates(signedBy file: String) throws(IOError) {
+        guard SSL_CTX_load_verify_locations(context, file, nil) == 1, let names = SSL_load_client_CA_file(file) else {
+            throw TLSFailure.setup("set up TLS for clients", "\(file) is not a readable PEM file of certificates")
+        }
+        // The names of the authorities are told to clients, which choose their certificate by them.
+        SSL_CTX_set_client_CA_list(context, names)
+        SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
+    }
+
+    /// Has a connection go on with the certificate for `host`, if one of the others is for it.
+    fileprivate func choose(for host: UnsafePointer<CChar>, on ssl: OpaquePointer) {
+        if isFor(host) { return }
+        if let other = others.first(where: { $0.isFor(host) }) { SSL_set_SSL_CTX(ssl, other.context) }
+    }
+
+    private func isFor(_ host: UnsafePointer<CChar>) -> Bool {
+        guard let certificate = SSL_CTX_get0_certificate(context) else { return false }
+        let flags = X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT
+        return X509_check_host(certificate, host, 0, UInt32(flags), nil) == 1
     }
 
     /// Without a certificate: each connection brings its leaf.
@@ -118,6 +160,27 @@ package final class TLSServerContext: @unchecked Sendable {
         }
         return names
     }
+}
+
+/// A certificate with those of its issuers behind it, and its key, as PEM files.
+package struct TLSIdentityFiles: Sendable, Hashable {
+    package var certificate: String
+    package var key: String
+
+    package init(certificate: String, key: String) {
+        self.certificate = certificate
+        self.key = key
+    }
+}
+
+private func hostNamed(
+    _ ssl: OpaquePointer?, _: UnsafeMutablePointer<Int32>?, _ argument: UnsafeMutableRawPointer?
+) -> Int32 {
+    if let ssl, let argument, let name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name) {
+        Unmanaged<TLSServerContext>.fromOpaque(argument).takeUnretainedValue().choose(for: name, on: ssl)
+    }
+    // Whoever asks for a host that no certificate is for gets the first, and judges for itself.
+    return SSL_TLSEXT_ERR_OK
 }
 
 private func protocolSelected(

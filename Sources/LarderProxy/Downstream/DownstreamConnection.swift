@@ -81,6 +81,9 @@ final class DownstreamConnection {
         return true
     }
 
+    /// Who the client is, as far as its connection says: the subject of its certificate, else its address.
+    private(set) lazy var identity = stream.provenSubject ?? stream.peerAddress.host
+
     /// The lane of all requests, once the connection carries those for one https origin.
     private(set) var lane: Lane?
 

@@ -19,6 +19,6 @@ extension Exchange {
 
     /// Whose Resource the request is about.
     func partition(in service: RoutedService) -> Larder.Partition {
-        service.partition(of: head.fields, from: reach, client: service.isKeyedByHead ? nil : stream.peerAddress.host)
+        service.partition(of: head.fields, from: reach, client: service.isKeyedByHead ? nil : connection.identity)
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderHTTP
+import LarderIO
 
 extension SettingKind where Value == BaseURL {
     static var baseURL: SettingKind {
@@ -126,6 +127,28 @@ extension SettingKind where Value == AddressRange {
                     }
                 }
             })
+    }
+}
+
+extension SettingKind where Value == [TLSIdentityFiles] {
+    /// Files with certificates, and those with their keys.
+    static var identityFiles: SettingKind {
+        .map(
+            "map of paths", expected: "a map from a certificate's file to its key's", count: 256,
+            read: { entry, reader in
+                if let refusal = FileLocation.refusal(ofPath: entry.key) {
+                    reader.refuse(
+                        SettingsProblem(
+                            at: entry.place, setting: reader.setting,
+                            found: "the key \(SettingsProblem.quoted(entry.key))", expected: "an absolute path",
+                            suggestion: refusal.suggestion, advice: refusal.advice))
+                    return nil
+                }
+                return SettingKind<String>.path.read(entry.value, &reader).map {
+                    TLSIdentityFiles(certificate: entry.key, key: $0)
+                }
+            },
+            show: { ($0.certificate, .text($0.key)) })
     }
 }
 

@@ -132,7 +132,7 @@ extension SettingKind where Value == FileLocation {
 }
 
 extension FileLocation {
-    fileprivate static func refusal(ofPath text: String, upTo limit: Int = 4_000) -> TextRefusal? {
+    static func refusal(ofPath text: String, upTo limit: Int = 4_000) -> TextRefusal? {
         if text.utf8.contains(0) { return TextRefusal() }
         if text.hasPrefix("unix:") { return TextRefusal(suggestion: String(text.dropFirst(5))) }
         if text.hasPrefix("~") {

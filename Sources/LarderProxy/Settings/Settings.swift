@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import LarderHTTP
+package import LarderIO
 package import Logging
 
 /// What the daemon was told: every value of the configuration, read once and passed down.
@@ -176,6 +177,10 @@ package struct Settings: Sendable {
         /// PEM files: the certificate with those of its issuers behind it, and its key.
         package var certificate: String?
         package var key: String?
+        /// Further ones, for clients that ask for their hosts.
+        package var certificates: [TLSIdentityFiles] = []
+        /// A PEM file with the authorities that sign clients' certificates; without it none is asked for.
+        package var clientCA: String?
     }
 
     package struct Access: Sendable {

@@ -68,6 +68,18 @@ package enum SettingsCatalogue {
             "tls.key", \.tls.key, .path, initially: "none",
             "The PEM file with the key of `tls.certificate`, without a passphrase."),
         Setting(
+            "tls.certificates", \.tls.certificates, .identityFiles, initially: "none",
+            """
+            Further PEM files with certificates, and those with their keys (`FILE: KEY`), for clients that ask for their \
+            hosts by SNI. They are read again on reload.
+            """),
+        Setting(
+            "tls.clientCA", \.tls.clientCA, .path, initially: "none",
+            """
+            A PEM file with authorities. With one, clients of `tls.listen` have to prove who they are by a certificate \
+            that one of these has signed; its subject is the `client` of `identity`. It is read again on reload.
+            """),
+        Setting(
             "threads", \.threads, .integer(1...1_024), initially: "one per core", needsRestart: true,
             "The number of event loops, each on a thread of its own."),
         Setting(

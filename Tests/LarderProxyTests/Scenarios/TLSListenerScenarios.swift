@@ -2,6 +2,7 @@
 
 import Glibc
 import LarderIO
+import LarderRules
 import LarderTesting
 import Testing
 
@@ -21,11 +22,11 @@ struct TLSListenerScenarios {
 
         func renew() throws {
             let identity = authority.identity("DNS:localhost,IP:127.0.0.1")
-            try write(identity.certificate, to: certificate)
-            try write(identity.privateKey, to: key)
+            try Files.write(identity.certificate, to: certificate)
+            try Files.write(identity.privateKey, to: key)
         }
 
-        private func write(_ text: String, to path: String) throws {
+        static func write(_ text: String, to path: String) throws {
             let file = try #require(fopen(path, "w"))
             fputs(text, file)
             fclose(file)
@@ -116,6 +117,92 @@ struct TLSListenerScenarios {
             unlink(files.key)
             #expect(throws: IOError.self) { try scenario.reload { _ in } }
             try await Self.client(scenario, files).get(scenario.url("/a"))
+        }
+    }
+
+    @Test func `hits over TLS are answered at once, however many are asked for in one go`() async throws {
+        try await Self.run { scenario, files in
+            let client = try await Self.client(scenario, files)
+            for count in [1, 1, 1, 1, 3, 200] {
+                for _ in 0..<count { try await client.get(scenario.url("/a")) }
+                for _ in 0..<count { #expect(try await client.response().text == "/a") }
+                let one = "GET \(scenario.url("/a")) HTTP/1.1\r\nHost: \(scenario.origin.authority)\r\n\r\n"
+                try await client.write(String(repeating: one, count: count))
+                for _ in 0..<count { #expect(try await client.response().text == "/a") }
+            }
+            #expect(scenario.count(.answeredAtOnce) > 0)
+            #expect(scenario.origin.count(of: "/a") == 1)
+        }
+    }
+
+    @Test func `the certificate is the one for the host that the client asks for`() async throws {
+        let other = FreshDirectory()
+        let authority = TestAuthority()
+        let identity = authority.identity("DNS:second.test,DNS:*.wild.test")
+        try Files.write(identity.certificate, to: other.path + "/c.pem")
+        try Files.write(identity.privateKey, to: other.path + "/k.pem")
+        try await Self.run {
+            $0.tls.certificates = [TLSIdentityFiles(certificate: other.path + "/c.pem", key: other.path + "/k.pem")]
+        } _: { scenario, files in
+            let address = try #require(scenario.proxy.tlsAddresses.first)
+            for (name, issuer) in [
+                ("second.test", authority), ("a.wild.test", authority), ("localhost", files.authority),
+                ("127.0.0.1", files.authority),
+            ] {
+                let trust = try TLSClientContext(trustsSystem: false, authorities: issuer.pem)
+                // Twice: a session that is resumed is one with the same certificate.
+                for _ in 0..<2 {
+                    let client = try await scenario.connect(to: address, "the client of \(name)") { stream in
+                        try await stream.startTLS(client: trust, serverName: name)
+                    }
+                    try await client.get(scenario.url("/a"))
+                    #expect(try await client.response().text == "/a")
+                    await client.close()
+                }
+            }
+        }
+    }
+
+    @Test func `clients prove who they are, and are told apart by that`() async throws {
+        let directory = FreshDirectory()
+        let (team, strangers) = (TestAuthority(), TestAuthority())
+        try Files.write(team.pem, to: directory.path + "/team.pem")
+        try await Self.run {
+            $0.tls.clientCA = directory.path + "/team.pem"
+            $0.services = []
+        } _: { scenario, files in
+            try scenario.reload { settings in
+                settings.add("api", at: scenario.url("/")) {
+                    $0.privacy = .partitioned
+                    $0.identity = [.client]
+                }
+            }
+            await scenario.proxy.settle()
+            let address = try #require(scenario.proxy.tlsAddresses.first)
+            func ask(_ name: String?, _ issuer: TestAuthority) async throws -> WireMessage {
+                var paths: (certificate: String, key: String)?
+                if let name {
+                    let identity = issuer.identity("DNS:\(name)", subject: name)
+                    paths = (directory.path + "/\(name).pem", directory.path + "/\(name).key")
+                    try Files.write(identity.certificate, to: paths!.certificate)
+                    try Files.write(identity.privateKey, to: paths!.key)
+                }
+                let trust = try TLSClientContext(
+                    trustsSystem: false, authorities: files.authority.pem, certificateFile: paths?.certificate,
+                    keyFile: paths?.key)
+                let client = try await scenario.connect(to: address, "\(name ?? "nobody")") { stream in
+                    try await stream.startTLS(client: trust, serverName: "127.0.0.1")
+                }
+                try await client.get(scenario.url("/a"))
+                return try await client.response()
+            }
+            #expect(try await ask("anna", team)["cache-status"]?.contains("fwd=uri-miss") == true)
+            // A renewed certificate is the same user's.
+            #expect(try await ask("anna", team)["cache-status"]?.contains("hit") == true)
+            #expect(try await ask("ben", team)["cache-status"]?.contains("fwd=uri-miss") == true)
+            await #expect(throws: (any Error).self) { try await ask("eve", strangers) }
+            await #expect(throws: (any Error).self) { try await ask(nil, team) }
+            #expect(scenario.origin.count(of: "/a") == 2)
         }
     }
 
