@@ -60,7 +60,10 @@ struct AdminGuard {
         request.isLoopback || request.adminHost != nil || request.path == "/-/ready"
     }
 
-    private func changes(_ request: OwnRequest) -> Bool { !request.method.isSafe }
+    /// Recordings are content that was one user's own, so they are read by those who may change something.
+    private func changes(_ request: OwnRequest) -> Bool {
+        !request.method.isSafe || request.path.hasPrefix("/-/recordings/")
+    }
 
     /// A loopback name, or the very address of a listener of our own: names that somebody else's name server turns
     /// into this machine's address are neither.

@@ -42,7 +42,7 @@ package struct AdminPages: OwnPages {
         if case .refused(let problem) = guardian.judge(request) { return OwnResponse(problem, for: request) }
         guard
             let page = pages[request.path] ?? AdminPages.variablePage(request.path)
-                ?? AdminPages.lanePage(request.path, walkers)
+                ?? AdminPages.lanePage(request.path, walkers) ?? AdminPages.recordingPage(request.path, walkers)
         else {
             return OwnResponse(.nothingThere(request.path), for: request)
         }

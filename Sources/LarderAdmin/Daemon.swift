@@ -30,7 +30,8 @@ package final class Daemon: Sendable {
                 Storing(
                     store: $0, via: ProxyConfiguration.via, maxObject: Int64(settings.cache.maxObject.bytes))
             },
-            pages: AdminPages(), logger: logger, time: time, interception: interception)
+            pages: AdminPages(), logger: logger, time: time, interception: interception,
+            recordings: RecordingTable(keeper: store.map { RecordingFiles(directory: $0.directory) }))
         lasting.transport.attach(proxy)
         state = Lock(lasting)
         lasting.host.attach(self)

@@ -27,7 +27,9 @@ package struct Program: AsyncParsableCommand {
                     Load.self, Cancel.self, Invalidate.self, Wipe.self, OverrideCommand.self, OfflineCommand.self,
                     VariableCommand.self, Warm.self,
                 ]),
-            CommandGroup(name: "Having programs use it", subcommands: [Run.self, Env.self, Trust.self, Untrust.self]),
+            CommandGroup(
+                name: "Having programs use it",
+                subcommands: [Run.self, LaneArchives.self, Env.self, Trust.self, Untrust.self]),
         ])
 
     package init() {}

@@ -34,7 +34,9 @@ final class LoopContext {
     private var resting = RestList()
     private var looksForIdle = false
     private var listeners: [Listener] = []
-    /// Connections that are not agreed on TLS yet.
+    /// Ports of lanes, by the lane's id.
+    private var doors: [String: Listener] = [:]
+    /// Connections that are not agreed on TLS yet, or of whom it is not known whose they are.
     private var handshakes: [Int: ByteStream] = [:]
     private var nextHandshake = 0
     /// Connections that are being told why they are not served.
@@ -197,6 +199,50 @@ final class LoopContext {
         }
     }
 
+    /// Opens a port on loopback whose clients are all in `lane`, and of one user. It closes with the lane.
+    func openDoor(of lane: Lane, for user: UInt32) throws -> SocketAddress {
+        let socket = try ListeningSocket.tcp(.loopback(port: 0), count: 1)[0]
+        for (id, door) in doors where proxy.lanes.lane(id) == nil {
+            door.close()
+            doors[id] = nil
+        }
+        // Holds: the listeners are its own.
+        doors[lane.id] = try loop.listenHere(on: socket) { [unowned self] in acceptAtDoor($0, lane, user) }
+        return socket.address
+    }
+
+    func closeDoor(of lane: Lane) { doors.removeValue(forKey: lane.id)?.close() }
+
+    /// Others on this machine can connect to the port, and are let go at once.
+    private func acceptAtDoor(_ stream: ByteStream, _ lane: Lane, _ user: UInt32) {
+        guard proxy.lanes.lane(lane.id) != nil,
+            case .admitted(let place) = proxy.admission.admit(
+                stream.peerAddress, isOperator: false, limits: configuration.settings.limits)
+        else {
+            counters.add(.connectionsRefused)
+            return stream.close()
+        }
+        counters.add(.connectionsAccepted)
+        let number = nextHandshake
+        nextHandshake += 1
+        handshakes[number] = stream
+        let (client, ours) = (stream.peerAddress, stream.localAddress)
+        spawn {
+            let owner = try? await self.proxy.walkers.run { SocketOwner.user(of: client, to: ours) }
+            self.handshakes[number] = nil
+            guard owner == user, stream.isOpen else {
+                stream.close()
+                return self.countClosed(place)
+            }
+            let connection = DownstreamConnection(
+                stream: stream, client: self.client(on: stream, isAdminOnly: false).0, place: place, kind: nil,
+                context: self)
+            connection.join(lane)
+            self.connections.insert(connection)
+            self.serve(connection)
+        }
+    }
+
     private func serve(_ connection: DownstreamConnection) {
         spawn {
             while await !connection.serve() {
@@ -284,6 +330,8 @@ final class LoopContext {
         isDraining = true
         listeners.forEach { $0.close() }
         listeners = []
+        doors.values.forEach { $0.close() }
+        doors = [:]
         handshakes.values.forEach { $0.close() }
         connections.all.forEach { $0.drain() }
         events.close()

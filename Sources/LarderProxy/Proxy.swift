@@ -33,6 +33,8 @@ package final class Proxy: Sendable {
     package let interception: Interception
     /// The commands that are told apart from everybody else.
     package let lanes = LaneTable()
+    /// What commands had recorded.
+    package let recordings: RecordingTable
     private let nearestSearchers = Lock<WorkerPool?>(nil)
     private let contentReaders = Lock<WorkerPool?>(nil)
     /// For walks through all of memory.
@@ -67,10 +69,12 @@ package final class Proxy: Sendable {
 
     package init(
         configuration: ProxyConfiguration, storing: Storing?, pages: any OwnPages, logger: Logger,
-        time: any TimeSource = SystemTime(), interception: Interception = Interception()
+        time: any TimeSource = SystemTime(), interception: Interception = Interception(),
+        recordings: RecordingTable = RecordingTable()
     ) throws(IOError) {
         let settings = configuration.settings
         self.interception = interception
+        self.recordings = recordings
         registry = Registry(limit: settings.cache.memory.bytes)
         self.storing = storing
         self.pages = pages
@@ -155,6 +159,15 @@ package final class Proxy: Sendable {
             throw UpstreamError(.internalError, "Larder is not running.")
         }
         return context
+    }
+
+    /// Opens a port whose clients are all in `lane`, for programs that cannot say so: those of `user` alone.
+    package func openDoor(of lane: Lane, for user: UInt32) async throws -> SocketAddress {
+        try await anyContext().perform { try $0.openDoor(of: lane, for: user) }
+    }
+
+    package func closeDoor(of lane: Lane) {
+        for context in state.withLock({ $0.contexts }) { context.execute { $0.closeDoor(of: lane) } }
     }
 
     /// Has every loop tell how far its loads have come: somebody has begun to listen.

@@ -25,15 +25,27 @@ extension AdminPages {
             guard let lane = request.method == .delete ? proxy.lanes.close(id) : proxy.lanes.lane(id) else {
                 throw Problem.nothingThere(path)
             }
+            if request.method == .delete {
+                proxy.closeDoor(of: lane)
+                await settle(lane)
+            }
+            if request.method == .delete, case .record(let recording) = lane.options.recordingUse {
+                try await walkers.run { try proxy.recordings.save(recording) }
+            }
             return OwnResponse(json: lane.json(proxy))
         }
+    }
+
+    /// Waits for what is under way, which a command that has ended does not wait for any more.
+    private static func settle(_ lane: Lane) async {
+        for _ in 0..<200 where lane.isBusy { try? await Task.sleep(for: .milliseconds(5)) }
     }
 
     /// The one answer that has the token: to whoever may change things here.
     private static func openLane(
         _ request: OwnRequest, _ proxy: Proxy, _ walkers: WorkerPool
     ) async throws -> OwnResponse {
-        let parameters = try AdminParameters(request, known: ["name", "tunnel", "offline"])
+        let parameters = try AdminParameters(request, known: ["name", "tunnel", "offline", "record", "replay", "door"])
         func flag(_ name: String) throws -> Bool {
             try parameters.choice(name, of: ["true", "false"], default: "false") == "true"
         }
@@ -41,14 +53,57 @@ extension AdminPages {
         options.name = String((parameters.text("name") ?? "").prefix(80))
         options.opensAll = try !flag("tunnel")
         options.isOffline = try flag("offline")
+        options.recordingUse = try await recordingUse(parameters, proxy, walkers)
+        // What is replayed asks nobody, tunnels included.
+        if case .replay = options.recordingUse { options.isOffline = true }
         let now = proxy.now
         if options.opensAll { _ = try await walkers.run { try proxy.interception.makeAuthority(now: now) } }
         let lane = proxy.lanes.open(options, at: now)
-        return OwnResponse(json: ["id": .string(lane.id), "user": .string("\(Lane.userPrefix)\(lane.token)")])
+        var door = JSONValue.null
+        if try flag("door"), let user = request.user {
+            door = .string("\(try await proxy.openDoor(of: lane, for: user))")
+        }
+        return OwnResponse(
+            json: ["id": .string(lane.id), "user": .string("\(Lane.userPrefix)\(lane.token)"), "door": door])
+    }
+
+    private static func recordingUse(
+        _ parameters: AdminParameters, _ proxy: Proxy, _ walkers: WorkerPool
+    ) async throws -> Lane.RecordingUse? {
+        let (new, old) = (parameters.text("record"), parameters.text("replay"))
+        guard let name = new ?? old else { return nil }
+        guard new == nil || old == nil else {
+            throw Problem.badParameter("A lane records or replays, not both.", advice: "Leave one out.")
+        }
+        guard Recording.isName(name) else {
+            throw Problem.badParameter(
+                "‘\(name.prefix(80))’ cannot be the name of a recording.",
+                advice: "Use up to 80 letters, digits and . _ -, beginning with a letter or digit.")
+        }
+        if new != nil { return .record(Recording(name: name)) }
+        guard let recording = try await walkers.run({ try proxy.recordings.recording(name) }) else {
+            throw Problem.noRecording(name)
+        }
+        return .replay(Replay(recording))
     }
 }
 
 extension Lane {
+    private var recording: JSONValue {
+        switch options.recordingUse {
+        case nil: .null
+        case .record(let recording):
+            [
+                "name": .string(recording.name), "isReplayed": false, "requests": .integer(recording.count),
+                "bytes": .integer(recording.octets), "omitted": .integer(recording.omitted),
+            ]
+        case .replay(let replay):
+            [
+                "name": .string(replay.name), "isReplayed": true, "requests": .integer(replay.count),
+            ]
+        }
+    }
+
     fileprivate func json(_ proxy: Proxy) -> JSONValue {
         let counts = counts
         var outcomes = JSONObject()
@@ -58,7 +113,8 @@ extension Lane {
         let reasons = counts.uncacheable.sorted { ($1.value.requests, $0.key) < ($0.value.requests, $1.key) }
         return [
             "id": .string(id), "name": .string(options.name), "opensAll": .bool(options.opensAll),
-            "offline": .bool(options.isOffline), "began": .time(began), "last": .time(counts.last),
+            "offline": .bool(options.isOffline), "recording": recording,
+            "began": .time(began), "last": .time(counts.last),
             "requests": .integer(counts.requests), "hits": .integer(counts.hits), "missed": .integer(counts.missed),
             "outcomes": .object(outcomes),
             "bytes": ["sent": .integer(counts.sent), "saved": .integer(counts.saved)],

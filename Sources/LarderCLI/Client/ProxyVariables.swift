@@ -7,6 +7,8 @@ import LarderHTTP
 struct ProxyVariables: Equatable {
     /// In the order they are printed.
     let values: [Value]
+    /// Hosts that are reached without a proxy, separated by commas.
+    var direct: String { values.first { $0.name == "no_proxy" }?.value ?? "" }
 
     struct Value: Equatable {
         let name: String
@@ -46,14 +48,37 @@ struct ProxyVariables: Equatable {
         }
     }
 
-    /// For `eval` in a shell.
-    func text(for shell: Shell) -> String {
-        values.map { variable in
-            let quoted = "'" + variable.value.replacing("'", with: shell == .fish ? "\\'" : "'\\''") + "'"
-            return shell == .fish
-                ? "set -gx \(variable.name) \(quoted);\n" : "export \(variable.name)=\(quoted)\n"
+    /// The variables in the form that something else reads.
+    static func text(_ values: [Value], in form: Form) -> String {
+        values.map { line($0, in: form) + "\n" }.joined()
+    }
+
+    private static func line(_ variable: Value, in form: Form) -> String {
+        let (name, value) = (variable.name, variable.value)
+        switch form {
+        case .sh: return "export \(name)='\(value.replacing("'", with: "'\\''"))'"
+        case .fish: return "set -gx \(name) '\(value.replacing("\\", with: "\\\\").replacing("'", with: "\\'"))';"
+        case .systemd:
+            let quoted = value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("%", with: "%%")
+            return "Environment=\"\(name)=\(quoted)\""
+        case .lines: return "\(name)=\(value)"
+        }
+    }
+
+    /// What takes variables of these names back.
+    static func removal(of names: [String], in form: Form) -> String {
+        names.map { name in
+            switch form {
+            case .sh: "unset \(name)\n"
+            case .fish: "set -e \(name);\n"
+            case .systemd: "UnsetEnvironment=\(name)\n"
+            case .lines: "\(name)=\n"
+            }
         }.joined()
     }
+
+    /// For `eval` in a shell.
+    func text(for shell: Form) -> String { ProxyVariables.text(values, in: shell) }
 
     var json: JSONValue {
         var object = JSONObject()
@@ -61,7 +86,14 @@ struct ProxyVariables: Equatable {
         return .object(object)
     }
 
-    enum Shell: String, CaseIterable { case sh, fish }
+    /// How variables are written.
+    enum Form: String, CaseIterable {
+        case sh, fish
+        /// For the unit of a service.
+        case systemd
+        /// `NAME=value`, as Docker's `--env-file` and `$GITHUB_ENV` take it.
+        case lines
+    }
 }
 
 extension ClientOptions {

@@ -3,31 +3,116 @@
 import ArgumentParser
 import FoundationEssentials
 import Larder
+import LarderHTTP
 
 /// `larder env`
 struct Env: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "env", abstract: "Print the proxy variables for a shell.",
+        commandName: "env", abstract: "Print the variables by which programs use the daemon.",
         discussion: """
             eval "$(larder env)"                     in sh, bash, zsh
-            larder env --shell fish | source         in fish
+            larder env --fish | source               in fish
+            eval "$(larder env --lane)"              https is cached too, for what this shell starts
+            eval "$(larder env --off)"               takes it back, and ends the lane
 
-            http is cached; https passes through a tunnel that nobody looks into. To have https cached, programs call \
-            the gateway: http://localhost:3128/https/example.com/.
+            Without a lane, http is cached and https passes through a tunnel that nobody looks into, but for the hosts of \
+            `intercept.hosts`. With `--lane`, https of all hosts but those of `intercept.except` is cached, as with \
+            `larder run`, until `--off` or the daemon's end.
+
+            In a container this machine is called host.docker.internal, so `--docker` names the proxy that way; the daemon \
+            has to listen where containers reach it, and to allow them (`listen`, `access.allow`).
             """)
 
     @Option(help: ArgumentHelp("The shell: sh or fish (default: by $SHELL).", valueName: "shell"))
-    var shell: ProxyVariables.Shell?
+    var shell: Shell?
+
+    @Flag(help: "For fish.")
+    var fish = false
+
+    @Flag(help: "As the lines of `docker run --env-file`.")
+    var docker = false
+
+    @Flag(help: "As lines of a systemd unit.")
+    var systemd = false
+
+    @Flag(help: "As lines for the file $GITHUB_ENV.")
+    var githubActions = false
+
+    @Flag(help: "Open a lane, in which https is cached too.")
+    var lane = false
+
+    @Flag(help: "Take the variables back, and end the lane that they belong to.")
+    var off = false
 
     @OptionGroup var client: ClientOptions
 
+    enum Shell: String, CaseIterable, ExpressibleByArgument { case sh, fish }
+
+    func validate() throws {
+        if [fish, docker, systemd, githubActions, shell != nil].count(where: { $0 }) > 1 {
+            throw ValidationError("choose one form")
+        }
+        if lane, off { throw ValidationError("--lane opens a lane, and --off ends one") }
+        if lane, docker { throw ValidationError("a lane is for this machine alone: leave out --lane or --docker") }
+        if client.json, off { throw ValidationError("--off prints commands, not values: leave out --json") }
+    }
+
+    /// The lane that variables belong to, and its files.
+    private static let laneName = "LARDER_LANE"
+    private static let filesName = "LARDER_LANE_FILES"
+
     func run() throws {
         let environment = ProcessInfo.processInfo.environment
-        let variables = try client.proxyVariables(environment)
-        if client.json { return Terminal.write(variables.json.description + "\n") }
-        let isFish = environment["SHELL"]?.hasSuffix("/fish") ?? false
-        Terminal.write(variables.text(for: shell ?? (isFish ? .fish : .sh)))
+        if off { return try takeBack(environment) }
+        var values: [ProxyVariables.Value]
+        if lane {
+            let opened = try OpenLane(
+                try client.adminClient(), command: "larder env", tunnels: false, offline: false)
+            let (all, files) = try opened.variables(environment, client, opens: true)
+            values = all + [ProxyVariables.Value(name: Env.laneName, value: opened.id)]
+            if let files { values.append(ProxyVariables.Value(name: Env.filesName, value: files.directory)) }
+        } else {
+            values = try client.proxyVariables(environment).values
+        }
+        if docker {
+            values = values.map { variable in
+                let value = ["127.0.0.1", "[::1]", "localhost"].reduce(variable.value) { value, name in
+                    variable.name.lowercased() == "no_proxy"
+                        ? value : value.replacing("//\(name):", with: "//host.docker.internal:")
+                }
+                return ProxyVariables.Value(name: variable.name, value: value)
+            }
+        }
+        if client.json {
+            var object = JSONObject()
+            for variable in values { object[variable.name] = .string(variable.value) }
+            return Terminal.write(JSONValue.object(object).description + "\n")
+        }
+        Terminal.write(ProxyVariables.text(values, in: form(environment)))
+    }
+
+    private func form(_ environment: [String: String]) -> ProxyVariables.Form {
+        if docker || githubActions { return .lines }
+        if systemd { return .systemd }
+        if let shell { return shell == .fish ? .fish : .sh }
+        return fish || environment["SHELL"]?.hasSuffix("/fish") ?? false ? .fish : .sh
+    }
+
+    /// Takes back what leads to a daemon, whichever it is: only what has a value like the one it would get.
+    private func takeBack(_ environment: [String: String]) throws {
+        var names = ["http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"]
+        if let id = environment[Env.laneName] {
+            // A lane that has ended already is what is wanted.
+            _ = try? client.adminClient().ask(.delete, "/-/lanes/\(id)")
+            if let files = environment[Env.filesName] {
+                names += environment.filter { $0.value.contains(files) }.keys.sorted()
+                LaneFiles.remove(files)
+            }
+            names += [
+                Env.laneName, Env.filesName, "LARDER_PROXY", "NODE_USE_ENV_PROXY", "GIT_HTTP_PROXY_AUTHMETHOD",
+            ].filter { environment[$0] != nil }
+        }
+        var seen: Set<String> = []
+        Terminal.write(ProxyVariables.removal(of: names.filter { seen.insert($0).inserted }, in: form(environment)))
     }
 }
-
-extension ProxyVariables.Shell: ExpressibleByArgument {}

@@ -28,6 +28,13 @@ struct Run: ParsableCommand {
     @Flag(help: "Answer with what is stored, whatever its age, else 504.")
     var offline = false
 
+    @Option(help: ArgumentHelp("Keep each request with its answer under this name.", valueName: "name"))
+    var record: String?
+
+    @Option(
+        help: ArgumentHelp("Answer only with what was recorded under this name; ask nobody.", valueName: "name"))
+    var replay: String?
+
     @Flag(help: "Exit with 113 if anything was not answered from the cache.")
     var failOnMiss = false
 
@@ -50,24 +57,25 @@ struct Run: ParsableCommand {
         if command.isEmpty {
             throw ValidationError("name a command after --, as `larder run -- curl http://example.com/`")
         }
+        if record != nil, replay != nil || offline {
+            throw ValidationError("what is recorded asks the origin: leave out --replay and --offline")
+        }
+        if tunnel, record != nil || replay != nil {
+            throw ValidationError("what passes unseen cannot be recorded: leave out --tunnel")
+        }
     }
 
     func run() throws {
         let options = ClientOptions.of(socket: socket)
         let client = try options.adminClient()
         let environment = ProcessInfo.processInfo.environment
-        let lane = try OpenLane(client, command: command[0], tunnels: tunnel, offline: offline)
-        var values = try options.proxyVariables(environment, user: lane.user).values
-        var files: LaneFiles?
-        if !tunnel {
-            let pem = try client.send(.get, "/-/ca.pem", accept: "*/*")
-            let made = try LaneFiles(authority: pem, environment: environment)
-            values += made.variables
-            files = made
-        }
+        let uses = [("record", record), ("replay", replay)].compactMap { name, value in value.map { (name, $0) } }
+        let lane = try OpenLane(client, command: command[0], tunnels: tunnel, offline: offline, uses)
+        let (values, files) = try lane.variables(environment, options, opens: !tunnel)
         let status = LaneProcess.run(command, with: values)
         files?.remove()
-        let summary = try LaneSummary(try lane.close())
+        let program = command[0].split(separator: "/").last.map(String.init) ?? command[0]
+        let summary = LaneSummary(json: try lane.close(), command: program)
         if !quiet {
             for line in summary.text.split(separator: "\n") { Terminal.writeError("larder: \(line)") }
         }
@@ -80,73 +88,42 @@ struct Run: ParsableCommand {
 /// A lane that the daemon has opened for this command.
 struct OpenLane {
     private let client: AdminClient
-    private let id: String
+    let id: String
     /// What stands for the user in the URL of the proxy.
     let user: String
+    /// An address whose clients are all in the lane.
+    let door: String?
 
-    init(_ client: AdminClient, command: String, tunnels: Bool, offline: Bool) throws {
+    init(
+        _ client: AdminClient, command: String, tunnels: Bool, offline: Bool, _ uses: [(String, String)] = []
+    ) throws {
         self.client = client
         let name = String(command.split(separator: "/").last?.prefix(80) ?? "")
-        let parameters = [("name", name), ("tunnel", "\(tunnels)"), ("offline", "\(offline)")]
+        let parameters = [("name", name), ("tunnel", "\(tunnels)"), ("offline", "\(offline)"), ("door", "true")] + uses
         let answer = try JSONValue(parsing: try client.send(.post, AdminClient.target("/-/lanes", parameters)))
         guard let id = answer["id"]?.string, let user = answer["user"]?.string else {
             throw CommandFailure("the daemon opens no lanes", advice: "are the daemon and this command one version?")
         }
         self.id = id
         self.user = user
+        door = answer["door"]?.string
+    }
+
+    /// What leads a command here, and what it trusts, in files that are to be removed.
+    ///
+    /// - Parameter opens: whether the lane opens https.
+    func variables(
+        _ environment: [String: String], _ options: ClientOptions, opens: Bool
+    ) throws -> ([ProxyVariables.Value], LaneFiles?) {
+        let proxy = try options.proxyVariables(environment, user: user)
+        guard opens else { return (proxy.values, nil) }
+        let pem = try client.send(.get, "/-/ca.pem", accept: "*/*")
+        let files = try LaneFiles(authority: pem, environment: environment)
+        return (
+            proxy.values + files.variables(door: door, direct: proxy.direct, environment: environment), files
+        )
     }
 
     /// Ends the lane; the answer says what became of its requests.
     func close() throws -> JSONValue { try JSONValue(parsing: try client.send(.delete, "/-/lanes/\(id)")) }
-}
-
-/// What became of a lane's requests, for people and for files.
-struct LaneSummary {
-    let json: JSONValue
-
-    init(_ json: JSONValue) throws {
-        self.json = json
-    }
-
-    var missed: Int { json["missed"]?.int ?? 0 }
-
-    var text: String {
-        let requests = json["requests"]?.int ?? 0
-        let hits = json["hits"]?.int ?? 0
-        guard requests > 0 || !tunnels.isEmpty else {
-            return "no requests came through Larder: the command asked nothing, or reads no proxy variables"
-        }
-        var lines: [String] = []
-        let share = requests > 0 ? " (\(Quantity.percent(Double(hits) / Double(requests))))" : ""
-        let saved = json["bytes"]?["saved"]?.int ?? 0
-        let sent = json["bytes"]?["sent"]?.int ?? 0
-        lines.append(
-            "\(plural(requests, "request")), \(hits) from the cache\(share); \(Quantity.bytes(saved)) of "
-                + "\(Quantity.bytes(sent)) saved, and about \(Quantity.seconds(json["secondsSaved"]?.double ?? 0))")
-        for line in (json["uncacheable"]?.array ?? []).prefix(3) {
-            let count = line["requests"]?.int ?? 0
-            lines.append(
-                "not kept: \(plural(count, "response")), \(Outline.printable(line["reason"]?.string ?? "?")) "
-                    + "(as from \(Outline.printable(line["example"]?.string ?? "?")))")
-        }
-        for line in tunnels.prefix(3) {
-            let host = Outline.printable(line["host"]?.string ?? "?")
-            lines.append(
-                "passed unseen: \(plural(line["requests"]?.int ?? 0, "tunnel")) to \(host), as "
-                    + Outline.printable(line["why"]?.string ?? "?"))
-        }
-        return lines.joined(separator: "\n")
-    }
-
-    func write(to path: String) throws {
-        do {
-            try WrittenFile.write(Array((json.description + "\n").utf8), to: path)
-        } catch {
-            throw CommandFailure("cannot write \(path): \(error)")
-        }
-    }
-
-    private var tunnels: [JSONValue] { json["tunnels"]?.array ?? [] }
-
-    private func plural(_ count: Int, _ noun: String) -> String { count == 1 ? "1 \(noun)" : "\(count) \(noun)s" }
 }

@@ -87,6 +87,9 @@ final class DownstreamConnection {
     /// The lane of all requests, once the connection carries those for one https origin.
     private(set) var lane: Lane?
 
+    /// All requests of the connection are the lane's.
+    func join(_ lane: Lane) { self.lane = lane }
+
     /// From here on the connection carries requests for one https origin.
     func enter(_ authority: Authority, lane: Lane?) {
         client.inside = authority

@@ -2,10 +2,12 @@
 
 import Larder
 import LarderHTTP
+import LarderIO
 
 extension Exchange {
-    /// What a request to Larder itself may carry.
+    /// What a request to Larder itself may carry; for recordings, over the Unix socket, more.
     private static let contentLimit = 1 << 20
+    private static let archiveLimit = 512 << 20
 
     /// Answers as Larder itself.
     func answerOwn() async throws {
@@ -40,18 +42,22 @@ extension Exchange {
 
     private func ownRequest() async throws -> OwnRequest {
         var body: [UInt8] = []
+        let isArchive = connection.isOverSocket && head.target.starts(with: "/-/recordings/".utf8)
+        let limit = isArchive ? Exchange.archiveLimit : Exchange.contentLimit
         while let chunk = try await content?.next() {
             chunk.withBytes { body.append(contentsOf: $0) }
-            guard body.count <= Exchange.contentLimit else { throw Problem.ownContentTooLarge }
+            guard body.count <= limit else { throw Problem.ownContentTooLarge }
         }
         let target = String(decoding: head.target, as: UTF8.self)
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        return OwnRequest(
+        var request = OwnRequest(
             method: head.method, path: String(parts[0]),
             parameters: parts.count > 1 ? Self.parameters(of: parts[1]) : [],
             fields: head.fields, content: body, isOverSocket: connection.isOverSocket,
             adminHost: connection.client.isAdminOnly && !connection.isOverSocket ? connection.client.localHost : nil,
             isLoopback: connection.client.isLoopback || connection.isOverSocket)
+        request.user = connection.isOverSocket ? stream.peerUser : nil
+        return request
     }
 
     private static func parameters(of query: Substring) -> [(name: String, value: String)] {

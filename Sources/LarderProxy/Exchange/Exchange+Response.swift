@@ -79,6 +79,7 @@ extension Exchange {
     /// Sends the head alone.
     func sendHead() async throws {
         if let content { await content.stop() }
+        recorder?.take(head: out, hasContent: delivery != .none)
         beginResponse()
         try await send(out)
     }
@@ -86,6 +87,7 @@ extension Exchange {
     /// Sends head and whole content in one gathered write.
     func sendHead(with chunks: [ContentChunk]) async throws {
         if let content { await content.stop() }
+        recorder?.take(head: out, hasContent: delivery != .none)
         beginResponse()
         guard delivery != .none else { return try await send(out) }
         if delivery == .chunked {
@@ -94,6 +96,7 @@ extension Exchange {
             return
         }
         record.contentSent += chunks.reduce(0) { $0 + Int64($1.count) }
+        recorder?.take(chunks)
         setWriteDeadline()
         try await stream.write(out, chunks)
     }
@@ -109,6 +112,7 @@ extension Exchange {
         let count = chunks.reduce(0) { $0 + $1.count }
         guard count > 0 else { return }
         record.contentSent += Int64(count)
+        recorder?.take(chunks)
         setWriteDeadline()
         guard delivery == .chunked else { return try await stream.write([], chunks) }
         out.removeAll(keepingCapacity: true)

@@ -62,6 +62,8 @@ final class Exchange {
     var lane: Lane?
     /// Whether it has one of the places for requests to origins (`takeOriginPlace`).
     var hasOriginPlace = false
+    /// What keeps the answer for the lane's recording.
+    var recorder: ExchangeRecorder?
     /// Octets that went through the tunnel that the exchange became.
     var passed = 0
     private var isEnded = false
@@ -87,6 +89,7 @@ final class Exchange {
         begin()
         do {
             try await answer()
+            finishRecording()
         } catch {
             await stopContent()
             do {
@@ -157,7 +160,9 @@ final class Exchange {
         isEnded = false
         record = ExchangeRecord(startedAt: context.loop.time.monotonic())
         lane = connection.lane
+        recorder = nil
         if traits.has(.proxyAuthorization) { findLane() }
+        lane?.requestBegan()
     }
 
     private func answer() async throws {
@@ -203,6 +208,7 @@ final class Exchange {
         record.service = service.name
         record.way = way
         try checkForwarding(service)
+        if lane?.options.recordingUse != nil, try await consultRecording() { return }
         if way.isGateway, traits.has(.page), try await answerPage(service) { return }
         if traits.method == .other || content != nil || traits.wantsUpgrade {
             if let keyed = try await keyedContent(for: service) {
@@ -268,7 +274,10 @@ final class Exchange {
         context.counters.count(record.kind, latency: record.duration)
         context.counters.countReasons(of: record)
         context.counters.add(.sent, Int(record.contentSent))
-        if let lane { lane.count(record, head.method, uri.isEmpty ? "" : uri.authority, at: context.now()) }
+        if let lane {
+            lane.count(record, head.method, uri.isEmpty ? "" : uri.authority, at: context.now())
+            lane.requestEnded()
+        }
         if context.configuration.settings.log.access { context.proxy.accessLog.write(record, head: head, uri: uri) }
     }
 }

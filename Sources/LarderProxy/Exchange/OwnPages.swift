@@ -23,6 +23,8 @@ package struct OwnRequest: Sendable {
     package var adminHost: String?
     /// Whether the client is on this machine.
     package var isLoopback: Bool
+    /// The user who asks, over the Unix socket.
+    package var user: UInt32?
 
     package init(
         method: Method = .get, path: String, parameters: [(name: String, value: String)] = [],

@@ -44,6 +44,37 @@ struct RunningTests {
         #expect(variables.json["https_proxy"]?.string == "http://127.0.0.1:1")
     }
 
+    @Test func `units and files are told in theirs`() {
+        let values = [ProxyVariables.Value(name: "A", value: "50% of \"x\" \\")]
+        #expect(ProxyVariables.text(values, in: .systemd) == "Environment=\"A=50%% of \\\"x\\\" \\\\\"\n")
+        #expect(ProxyVariables.text(values, in: .lines) == "A=50% of \"x\" \\\n")
+        #expect(ProxyVariables.removal(of: ["A", "b"], in: .sh) == "unset A\nunset b\n")
+        #expect(ProxyVariables.removal(of: ["A"], in: .fish) == "set -e A;\n")
+    }
+
+    @Test func `certificates are what a JVM reads`() throws {
+        let pem = "# a comment\n-----BEGIN CERTIFICATE-----\nAQID\nBA==\n-----END CERTIFICATE-----\n"
+        let store = JavaTrustStore.octets(of: Array((pem + pem).utf8), at: 1)
+        #expect(store.starts(with: [0xFE, 0xED, 0xFE, 0xED, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 0, 13]))
+        #expect(store.count == 12 + 2 * (4 + 15 + 8 + 7 + 4 + 4) + 20)
+        #expect(JavaTrustStore.octets(of: [], at: 1).count == 32)
+    }
+
+    @Test(
+        arguments: [
+            (["env", "--fish", "--docker"], "one form"), (["env", "--lane", "--off"], "ends one"),
+            (["env", "--lane", "--docker"], "this machine"),
+            (["run", "--record", "a", "--offline", "--", "x"], "asks"),
+            (["run", "--replay", "a", "--tunnel", "--", "x"], "unseen"),
+        ])
+    func `words that exclude each other are refused`(arguments: [String], words: String) {
+        #expect {
+            _ = try Program.parseAsRoot(arguments)
+        } throws: { error in
+            Program.message(for: error).contains(words)
+        }
+    }
+
     @Test func `a shell takes the variables over as they are`() throws {
         let variables = try ProxyVariables(addresses: ["127.0.0.1:1"], environment: ["no_proxy": "it's $HOME `x`"])
         let shell = Process()

@@ -82,6 +82,38 @@ struct LaneScenarios {
         }
     }
 
+    @Test func `a lane has a port for programs that cannot say whose they are, of one user alone`() async throws {
+        try await Self.run { scenario in
+            let lane = Self.open(scenario)
+            let trust = try InterceptionScenarios.trust(scenario)
+            let authority = scenario.origin.authority
+            let door = try await scenario.proxy.openDoor(of: lane, for: geteuid())
+            func come(to door: SocketAddress) async throws -> Wire {
+                try await scenario.connect(to: door, "the client at the door") { stream in
+                    let head = "CONNECT \(authority) HTTP/1.1\r\nHost: \(authority)\r\n\r\n"
+                    try await stream.write(Array(head.utf8))
+                    let octet = UnsafeMutableRawBufferPointer.allocate(byteCount: 1, alignment: 1)
+                    defer { octet.deallocate() }
+                    var answer: [UInt8] = []
+                    while !answer.suffix(4).elementsEqual("\r\n\r\n".utf8) {
+                        guard try await stream.read(into: octet) == 1 else { throw ScenarioFailure("turned away") }
+                        answer.append(octet[0])
+                    }
+                    try await stream.startTLS(client: trust, serverName: "127.0.0.1")
+                }
+            }
+            let client = try await come(to: door)
+            #expect(try await InterceptionScenarios.get(client, scenario, "/a").text == "/a")
+            try await eventually("it is counted") { lane.counts.requests == 1 }
+            let other = try await scenario.proxy.openDoor(of: lane, for: geteuid() + 1)
+            await #expect(throws: (any Error).self) { try await come(to: other) }
+            #expect(lane.counts.requests == 1)
+            // It ends with the lane.
+            _ = scenario.proxy.lanes.close(lane.id)
+            await #expect(throws: (any Error).self) { try await come(to: door) }
+        }
+    }
+
     @Test func `a client elsewhere that knows the name of a lane is not in it`() async throws {
         try await Self.run { scenario in
             try scenario.reload { settings in

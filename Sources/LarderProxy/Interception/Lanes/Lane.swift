@@ -3,6 +3,7 @@
 package import LarderHTTP
 import LarderIO
 import LarderRules
+import Synchronization
 
 /// What one command and its children ask for, told apart from everybody else by the user in the URL of their proxy.
 ///
@@ -15,8 +16,15 @@ package final class Lane: Sendable {
         package var opensAll = true
         /// Whether what is stored has to do, whatever its age.
         package var isOffline = false
+        /// Whether requests are recorded, or answered from what was.
+        package var recordingUse: RecordingUse?
 
         package init() {}
+    }
+
+    package enum RecordingUse: Sendable {
+        case record(Recording)
+        case replay(Replay)
     }
 
     /// What the lane is called where others may look.
@@ -26,6 +34,7 @@ package final class Lane: Sendable {
     package let options: Options
     package let began: Timestamp
     private let state: Lock<LaneCounts>
+    private let active = Atomic<Int>(0)
 
     init(_ options: Options, at now: Timestamp) {
         self.options = options
@@ -36,6 +45,12 @@ package final class Lane: Sendable {
     }
 
     package var counts: LaneCounts { state.withLock { $0 } }
+
+    /// Whether some of its requests have not ended: a client has its answer before that is counted.
+    package var isBusy: Bool { active.load(ordering: .relaxed) > 0 }
+
+    func requestBegan() { active.add(1, ordering: .relaxed) }
+    func requestEnded() { active.subtract(1, ordering: .relaxed) }
 
     /// What the user of a proxy's URL begins with that names a lane.
     package static let userPrefix = "lane-"

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderProxy
+import LarderRules
+
+/// `/-/recordings`: what commands recorded, handed out without its secrets, taken in and removed.
+extension AdminPages {
+    private static let recordingPrefix = "/-/recordings/"
+
+    static func recordingPage(_ path: String, _ walkers: WorkerPool) -> Page? {
+        if path == "/-/recordings" {
+            return .reading { request, proxy in
+                _ = try AdminParameters(request, known: [])
+                return OwnResponse(json: [
+                    "recordings": .strings(try await walkers.run { try proxy.recordings.names() })
+                ])
+            }
+        }
+        guard path.hasPrefix(recordingPrefix) else { return nil }
+        let name = String(path.dropFirst(recordingPrefix.count))
+        guard Recording.isName(name) else { return nil }
+        return Page(methods: [.get, .head, .put, .delete]) { request, proxy in
+            _ = try AdminParameters(request, known: [])
+            switch request.method {
+            case .put: return try await takeIn(name, request.content, proxy, walkers)
+            case .delete:
+                guard try await walkers.run({ try proxy.recordings.remove(name) }) else {
+                    throw Problem.noRecording(name)
+                }
+                return OwnResponse(json: ["removed": .string(name)])
+            default:
+                let archive = try await walkers.run { () -> String? in
+                    try proxy.recordings.recording(name).map {
+                        HTTPArchive.json($0, isForOthers: true).description
+                    }
+                }
+                guard let archive else { throw Problem.noRecording(name) }
+                return OwnResponse(
+                    type: "application/json", archive.utf8,
+                    fields: ["Content-Disposition": "attachment; filename=\"\(name).har\""])
+            }
+        }
+    }
+
+    private static func takeIn(
+        _ name: String, _ octets: [UInt8], _ proxy: Proxy, _ walkers: WorkerPool
+    ) async throws -> OwnResponse {
+        do {
+            let recording = try await walkers.run { () throws -> Recording in
+                let recording = try HTTPArchive.recording(name, from: octets)
+                guard recording.omitted == 0 else {
+                    throw HTTPArchive.Refusal(description: "it holds more than \(Recording.limit >> 20) MiB")
+                }
+                try proxy.recordings.save(recording)
+                return recording
+            }
+            return OwnResponse(json: ["name": .string(name), "requests": .integer(recording.count)])
+        } catch let refusal as HTTPArchive.Refusal {
+            throw Problem.badArchive(refusal.description)
+        }
+    }
+}
+
+extension Problem {
+    static func noRecording(_ name: String) -> Problem {
+        Problem(
+            status: 404, title: "No such recording", proxyError: .httpRequestError,
+            detail: "Nothing was recorded under the name ‘\(name.prefix(80))’.",
+            advice: "Record it with `larder run --record \(name.prefix(80)) -- COMMAND`; `larder lane list` names "
+                + "what there is.")
+    }
+
+    static func badArchive(_ detail: String) -> Problem {
+        Problem(
+            status: 422, title: "Not an archive", proxyError: .httpRequestError,
+            detail: "What was sent is no HTTP Archive: \(detail).",
+            advice: "Send the content of a .har file, version 1.2.")
+    }
+}

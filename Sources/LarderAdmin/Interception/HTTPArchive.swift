@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Larder
+import LarderHTTP
+import LarderProxy
+import LarderRules
+
+/// Recordings in the form of HTTP Archive 1.2, which browsers and other tools read.
+///
+/// Members that begin with an underscore are Larder's own, as the format allows.
+enum HTTPArchive {
+    struct Refusal: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    // MARK: Writing
+
+    /// - Parameter isForOthers: whether secrets are taken out.
+    static func json(_ recording: Recording, isForOthers: Bool) -> JSONValue {
+        [
+            "log": [
+                "version": "1.2",
+                "creator": ["name": "Larder", "version": .string(LarderVersion.current)],
+                "entries": .array(recording.exchanges.map { entry($0, isForOthers) }),
+                "_name": .string(recording.name), "_omitted": .integer(recording.omitted),
+            ]
+        ]
+    }
+
+    private static func entry(_ exchange: RecordedExchange, _ isForOthers: Bool) -> JSONValue {
+        let milliseconds = JSONValue.decimal(exchange.duration.inSeconds * 1_000, places: 3)
+        return [
+            "startedDateTime": .time(exchange.began), "time": milliseconds,
+            "request": request(exchange, isForOthers), "response": response(exchange, isForOthers),
+            "cache": .object(JSONObject()), "timings": ["send": 0, "wait": milliseconds, "receive": 0],
+        ]
+    }
+
+    private static func request(_ exchange: RecordedExchange, _ isForOthers: Bool) -> JSONValue {
+        let url = isForOthers ? SecretText.scrubbed(url: exchange.url) : exchange.url
+        let type = exchange.requestFields[.contentType]
+        let content =
+            isForOthers ? SecretText.scrubbed(exchange.requestContent, type: type) : exchange.requestContent
+        var request: JSONObject = [
+            "method": .string(exchange.method), "url": .string(url), "httpVersion": "HTTP/1.1",
+            "cookies": .array([]), "headers": headers(exchange.requestFields, isForOthers),
+            "queryString": .array(parameters(of: url)), "headersSize": -1, "bodySize": .integer(content.count),
+        ]
+        if !content.isEmpty {
+            var data: JSONObject = ["mimeType": .string(type ?? "application/octet-stream")]
+            add(content, to: &data, encoding: "_encoding")
+            request["postData"] = .object(data)
+        }
+        return .object(request)
+    }
+
+    private static func response(_ exchange: RecordedExchange, _ isForOthers: Bool) -> JSONValue {
+        let type = exchange.fields[.contentType]
+        let isPlain = !exchange.fields.contains(.contentEncoding)
+        let octets = isForOthers && isPlain ? SecretText.scrubbed(exchange.content, type: type) : exchange.content
+        var content: JSONObject = [
+            "size": .integer(octets.count), "mimeType": .string(type ?? "application/octet-stream"),
+        ]
+        if !octets.isEmpty { add(octets, to: &content, encoding: "encoding") }
+        return [
+            "status": .integer(exchange.status.rawValue), "statusText": .string(exchange.status.phrase),
+            "httpVersion": "HTTP/1.1", "cookies": .array([]), "headers": headers(exchange.fields, isForOthers),
+            "content": .object(content), "redirectURL": .string(exchange.fields[first: .location] ?? ""),
+            "headersSize": -1, "bodySize": .integer(octets.count),
+        ]
+    }
+
+    private static func add(_ octets: [UInt8], to object: inout JSONObject, encoding: String) {
+        if let text = String(validating: octets, as: UTF8.self) {
+            object["text"] = .string(text)
+        } else {
+            object["text"] = .string(Data(octets).base64EncodedString())
+            object[encoding] = "base64"
+        }
+    }
+
+    private static func headers(_ fields: Fields, _ isForOthers: Bool) -> JSONValue {
+        var lines: [JSONValue] = []
+        fields.forEachLine { name, spelling, value in
+            let name = name ?? FieldName(token: spelling)
+            let isHidden = isForOthers && SecretText.isSecret(field: name)
+            // Field values are octets; each is one character here.
+            let text = isHidden ? SecretText.replacement : String(decoding: value.map { UInt16($0) }, as: UTF16.self)
+            lines.append(["name": .string(String(decoding: spelling, as: UTF8.self)), "value": .string(text)])
+        }
+        return .array(lines)
+    }
+
+    private static func parameters(of url: String) -> [JSONValue] {
+        guard let mark = url.firstIndex(of: "?") else { return [] }
+        return url[url.index(after: mark)...].split(separator: "&").map { item in
+            let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            return ["name": .string(parts[0]), "value": .string(parts.count > 1 ? parts[1] : "")]
+        }
+    }
+
+    // MARK: Reading
+
+    /// Reads what `json` wrote, or another program. Every entry has to be whole.
+    static func recording(_ name: String, from octets: [UInt8]) throws -> Recording {
+        let archive: JSONValue
+        do throws(JSONSyntaxError) { archive = try JSONValue(parsing: octets) } catch {
+            throw Refusal(description: "the archive is no JSON: \(error)")
+        }
+        guard let entries = archive["log"]?["entries"]?.array else {
+            throw Refusal(description: "it is no HTTP Archive: `log.entries` is missing")
+        }
+        return Recording(name: name, try entries.enumerated().map { try exchange($1, at: $0) })
+    }
+
+    private static func exchange(_ entry: JSONValue, at index: Int) throws -> RecordedExchange {
+        let place = "log.entries[\(index)]"
+        func text(_ value: JSONValue?, _ path: String) throws -> String {
+            guard let text = value?.string else { throw Refusal(description: "`\(place).\(path)` is no text") }
+            return text
+        }
+        let (request, response) = (entry["request"], entry["response"])
+        let url = try text(request?["url"], "request.url")
+        guard let target = try? TargetURI(url) else {
+            throw Refusal(description: "`\(place).request.url` is no http or https URL")
+        }
+        let method = try text(request?["method"], "request.method")
+        guard FieldName(method) != nil else { throw Refusal(description: "`\(place).request.method` is no method") }
+        guard let status = response?["status"]?.int, 200...599 ~= status else {
+            throw Refusal(description: "`\(place).response.status` is no final status")
+        }
+        let content = response?["content"]
+        return RecordedExchange(
+            method: method, url: target.string,
+            requestFields: try fields(request?["headers"], "\(place).request.headers"),
+            requestContent: try Self.octets(request?["postData"], "_encoding", "\(place).request.postData"),
+            duration: .milliseconds(Int64(max(0, min(1e9, entry["time"]?.double ?? 0)))),
+            status: Status(status),
+            fields: try fields(response?["headers"], "\(place).response.headers", isResponse: true),
+            content: try Self.octets(content, "encoding", "\(place).response.content"))
+    }
+
+    private static func octets(_ value: JSONValue?, _ encoding: String, _ place: String) throws -> [UInt8] {
+        guard let value, let text = value["text"]?.string else { return [] }
+        guard let name = value[encoding]?.string, !name.isEmpty else { return Array(text.utf8) }
+        guard name == "base64", let data = Data(base64Encoded: text) else {
+            throw Refusal(description: "`\(place).text` is not in \(name.prefix(20))")
+        }
+        return Array(data)
+    }
+
+    /// Length and codings of the transfer are those of another connection.
+    private static let ofTheMessage: Set<FieldName> = [.connection, .transferEncoding, .keepAlive]
+
+    private static func fields(_ value: JSONValue?, _ place: String, isResponse: Bool = false) throws -> Fields {
+        var fields = Fields()
+        for line in value?.array ?? [] {
+            guard let name = line["name"]?.string, let value = line["value"]?.string else {
+                throw Refusal(description: "`\(place)` has a line without name or value")
+            }
+            // Browsers write the pseudo fields of HTTP/2 as well.
+            if name.hasPrefix(":") { continue }
+            guard let name = FieldName(name), value.unicodeScalars.allSatisfy({ $0.value >= 0x20 || $0 == "\t" }),
+                !value.unicodeScalars.contains("\u{7F}")
+            else { throw Refusal(description: "`\(place)` has a line that no message may have") }
+            if ofTheMessage.contains(name) { continue }
+            fields.append(name, value)
+        }
+        return fields
+    }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Larder
+import LarderProxy
+
+/// Recordings as files beside the store, one for each, which only the daemon's user may read: responses may hold secrets.
+struct RecordingFiles: RecordingKeeping {
+    static let folder = "recordings"
+    private static let ending = ".har"
+    private static let sizeLimit = 1 << 30
+
+    /// Where the folder is.
+    let directory: String
+
+    struct Failure: Error, CustomStringConvertible {
+        let path: String
+        let code: Int32
+
+        var description: String { "cannot use \(path): \(String(cString: strerror(code)))" }
+    }
+
+    private var path: String { directory + "/" + RecordingFiles.folder }
+    private func file(_ name: String) -> String { "\(path)/\(name)\(RecordingFiles.ending)" }
+
+    func names() throws -> [String] {
+        guard let stream = opendir(path) else {
+            if errno == ENOENT { return [] }
+            throw Failure(path: path, code: errno)
+        }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            guard name.hasSuffix(RecordingFiles.ending) else { continue }
+            let plain = String(name.dropLast(RecordingFiles.ending.count))
+            if Recording.isName(plain) { names.append(plain) }
+        }
+        return names
+    }
+
+    func load(_ name: String) throws -> Recording? {
+        let path = file(name)
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            if errno == ENOENT { return nil }
+            throw Failure(path: path, code: errno)
+        }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw Failure(path: path, code: EINVAL)
+        }
+        guard status.st_size <= RecordingFiles.sizeLimit else { throw Failure(path: path, code: EFBIG) }
+        var octets = [UInt8](repeating: 0, count: Int(status.st_size))
+        var filled = 0
+        while filled < octets.count {
+            let count = octets.withUnsafeMutableBytes { octets in
+                let room = UnsafeMutableRawBufferPointer(rebasing: octets[filled...])
+                return read(descriptor, room.baseAddress, room.count)
+            }
+            guard count >= 0 else { throw Failure(path: path, code: errno) }
+            if count == 0 { break }
+            filled += count
+        }
+        return try HTTPArchive.recording(name, from: Array(octets[..<filled]))
+    }
+
+    /// Writes the whole file under another name first, so that a crash leaves the old one or the new one.
+    func save(_ recording: Recording) throws {
+        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw Failure(path: path, code: errno) }
+        let draft = "\(path)/.new-\(getpid())-\(UInt32.random(in: .min ... .max))"
+        let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw Failure(path: draft, code: errno) }
+        var text = HTTPArchive.json(recording, isForOthers: false).description
+        var code: Int32 = 0
+        text.withUTF8 { octets in
+            var written = 0
+            while written < octets.count, code == 0 {
+                let part = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(octets)[written...])
+                let count = write(descriptor, part.baseAddress, part.count)
+                if count < 0, errno != EINTR { code = errno }
+                written += max(0, count)
+            }
+        }
+        if code == 0, fsync(descriptor) != 0 { code = errno }
+        close(descriptor)
+        if code == 0, rename(draft, file(recording.name)) != 0 { code = errno }
+        guard code == 0 else {
+            unlink(draft)
+            throw Failure(path: file(recording.name), code: code)
+        }
+    }
+
+    func remove(_ name: String) throws -> Bool {
+        if unlink(file(name)) == 0 { return true }
+        guard errno == ENOENT else { throw Failure(path: file(name), code: errno) }
+        return false
+    }
+}

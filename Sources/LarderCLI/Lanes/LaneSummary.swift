@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+
+/// What became of a lane's requests, for people and for files.
+struct LaneSummary {
+    let json: JSONValue
+
+    /// The command's name, without its folders.
+    let command: String
+
+    var missed: Int { json["missed"]?.int ?? 0 }
+
+    var text: String {
+        let requests = json["requests"]?.int ?? 0
+        let hits = json["hits"]?.int ?? 0
+        guard requests > 0 || !tunnels.isEmpty else {
+            let reason = hint ?? "the command asked nothing, or reads no proxy variables"
+            return "no requests came through Larder: \(reason)"
+        }
+        var lines: [String] = []
+        let share = requests > 0 ? " (\(Quantity.percent(Double(hits) / Double(requests))))" : ""
+        let saved = json["bytes"]?["saved"]?.int ?? 0
+        let sent = json["bytes"]?["sent"]?.int ?? 0
+        lines.append(
+            "\(plural(requests, "request")), \(hits) from the cache\(share); \(Quantity.bytes(saved)) of "
+                + "\(Quantity.bytes(sent)) saved, and about \(Quantity.seconds(json["secondsSaved"]?.double ?? 0))")
+        if let recording = json["recording"], let name = recording["name"]?.string {
+            let count = plural(recording["requests"]?.int ?? 0, "request")
+            let isReplayed = recording["isReplayed"]?.bool ?? false
+            lines.append(isReplayed ? "replayed from \(name), which has \(count)" : "recorded as \(name): \(count)")
+            let omitted = recording["omitted"]?.int ?? 0
+            if omitted > 0 {
+                lines.append("not recorded: \(plural(omitted, "request")), cut off, upgraded or too large")
+            }
+        }
+        for line in (json["uncacheable"]?.array ?? []).prefix(3) {
+            let count = line["requests"]?.int ?? 0
+            lines.append(
+                "not kept: \(plural(count, "response")), \(Outline.printable(line["reason"]?.string ?? "?")) "
+                    + "(as from \(Outline.printable(line["example"]?.string ?? "?")))")
+        }
+        for line in tunnels.prefix(3) {
+            let host = Outline.printable(line["host"]?.string ?? "?")
+            lines.append(
+                "passed unseen: \(plural(line["requests"]?.int ?? 0, "tunnel")) to \(host), as "
+                    + Outline.printable(line["why"]?.string ?? "?"))
+        }
+        if let hint, json["tunnels"]?.array?.contains(where: { $0["reason"]?.string == "refused" }) ?? false {
+            lines.append(hint)
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    /// How a program that does not read the usual variables is made to use the lane.
+    private var hint: String? {
+        switch command {
+        case "node", "npx", "tsx":
+            "fetch of Node before 24 reads no proxy variables; there, use EnvHttpProxyAgent of undici"
+        case "chromium", "chromium-browser", "google-chrome", "chrome":
+            "Chromium takes `--proxy-server=$LARDER_PROXY`, and trusts the CA once `larder trust` has installed it"
+        case "firefox": "Firefox has settings of its own for the proxy, and for the CA (`larder trust`)"
+        case "java", "mvn", "gradle", "kotlin", "scala":
+            "a JVM whose program sets a proxy, or whom it trusts, by itself cannot be told otherwise"
+        case "docker", "podman": "a container sees nothing of this command's variables: pass them on with `--env`"
+        case "sudo", "su", "doas": "\(command) drops variables: put `larder run` behind it"
+        case "snap", "flatpak": "\(command) keeps programs from files elsewhere, such as the certificates"
+        case "go": "programs in Go never use a proxy for localhost and loopback addresses"
+        default: nil
+        }
+    }
+
+    func write(to path: String) throws {
+        do {
+            try WrittenFile.write(Array((json.description + "\n").utf8), to: path)
+        } catch {
+            throw CommandFailure("cannot write \(path): \(error)")
+        }
+    }
+
+    private var tunnels: [JSONValue] { json["tunnels"]?.array ?? [] }
+
+    private func plural(_ count: Int, _ noun: String) -> String { count == 1 ? "1 \(noun)" : "\(count) \(noun)s" }
+}

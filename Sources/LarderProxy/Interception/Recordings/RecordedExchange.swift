@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+import LarderRules
+import LarderStores
+
+/// One request of a command and the response it got, as they are kept under a recording's name.
+package struct RecordedExchange: Sendable, Equatable {
+    package var method: String
+    package var url: String
+    /// End-to-end fields of the request, without credentials: those are never kept.
+    package var requestFields: Fields
+    package var requestContent: [UInt8]
+    package var began: Timestamp
+    package var duration: Duration
+    package var status: Status
+    /// End-to-end fields of the response, as the client got them.
+    package var fields: Fields
+    package var content: [UInt8]
+
+    package init(
+        method: String, url: String, requestFields: Fields = Fields(), requestContent: [UInt8] = [],
+        began: Timestamp = Timestamp(nanoseconds: 0), duration: Duration = .zero, status: Status = 200,
+        fields: Fields = Fields(), content: [UInt8] = []
+    ) {
+        self.method = method
+        self.url = url
+        self.requestFields = requestFields
+        self.requestContent = requestContent
+        self.began = began
+        self.duration = duration
+        self.status = status
+        self.fields = fields
+        self.content = content
+    }
+
+    /// What another request has to have in common with this one to be answered by it.
+    package var key: RecordingKey {
+        RecordingKey(method: method, url: url, range: requestFields[.range], content: requestContent)
+    }
+
+    /// Octets that count against the bound of a recording.
+    var size: Int { requestContent.count + content.count + url.utf8.count + 512 }
+}
+
+/// What identifies a request in a recording: method, URL, the part that is asked for, and content, octet for octet.
+package struct RecordingKey: Hashable, Sendable {
+    private let method: String
+    private let url: String
+    private let range: String?
+    private let digest: ContentDigest
+
+    package init(method: String, url: String, range: String?, content: [UInt8]) {
+        self.method = method
+        self.url = url
+        self.range = range
+        digest = ContentDigest(of: content)
+    }
+}

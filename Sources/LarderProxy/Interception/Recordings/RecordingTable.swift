@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderIO
+
+/// Where recordings are kept between runs of the daemon.
+package protocol RecordingKeeping: Sendable {
+    /// Their names.
+    func names() throws -> [String]
+    /// Nil when there is none of that name.
+    func load(_ name: String) throws -> Recording?
+    /// Keeps a recording in place of the one of its name.
+    func save(_ recording: Recording) throws
+    /// False when there was none.
+    func remove(_ name: String) throws -> Bool
+}
+
+/// The recordings there are. All of it but `init` may read or write files.
+package final class RecordingTable: Sendable {
+    private let keeper: (any RecordingKeeping)?
+    /// Those that nobody keeps in files.
+    private let held = Lock<[String: Recording]>([:])
+    /// How many are held where there are no files.
+    private static let heldLimit = 16
+
+    package init(keeper: (any RecordingKeeping)? = nil) { self.keeper = keeper }
+
+    package struct Full: Error, CustomStringConvertible {
+        package let description =
+            "without a `cache.path` at most \(RecordingTable.heldLimit) recordings are held; remove one"
+    }
+
+    package func names() throws -> [String] {
+        (try keeper?.names() ?? held.withLock { Array($0.keys) }).sorted()
+    }
+
+    package func recording(_ name: String) throws -> Recording? {
+        try keeper.map { try $0.load(name) } ?? held.withLock { $0[name] }
+    }
+
+    package func save(_ recording: Recording) throws {
+        if let keeper { return try keeper.save(recording) }
+        try held.withLock { held in
+            guard held[recording.name] != nil || held.count < RecordingTable.heldLimit else { throw Full() }
+            held[recording.name] = recording
+        }
+    }
+
+    package func remove(_ name: String) throws -> Bool {
+        try keeper.map { try $0.remove(name) } ?? held.withLock { $0.removeValue(forKey: name) != nil }
+    }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+package import LarderHTTP
+
+/// Takes secrets out of what is handed to others: by the names of fields, parameters and members.
+package enum SecretText {
+    package static let replacement = "REDACTED"
+
+    private static let fields: Set<FieldName> = [
+        .authorization, .proxyAuthorization, .cookie, .setCookie, .authenticationInfo, .proxyAuthenticationInfo,
+        "Cookie2", "Set-Cookie2",
+    ]
+    private static let parts = [
+        "token", "secret", "password", "passwd", "apikey", "signature", "credential", "session",
+    ]
+    private static let words: Set<String> = ["key", "sig", "auth", "pwd", "code", "assertion", "jwt", "sid", "csrf"]
+
+    /// Whether a field, a parameter or a member of that name holds what admits somebody.
+    package static func isSecret(_ name: some StringProtocol) -> Bool {
+        let plain = name.lowercased().filter { $0 != "-" && $0 != "_" && $0 != "." }
+        return words.contains(plain) || parts.contains { plain.contains($0) }
+    }
+
+    package static func isSecret(field name: FieldName) -> Bool {
+        fields.contains(name) || isSecret(name.spelling) || name.spelling.lowercased().hasSuffix("-key")
+    }
+
+    /// The URL without user information and the values of secret parameters.
+    package static func scrubbed(url: String) -> String {
+        var url = url
+        if let scheme = url.firstRange(of: "://") {
+            let end = url[scheme.upperBound...].firstIndex { "/?#".contains($0) } ?? url.endIndex
+            if let at = url[scheme.upperBound..<end].lastIndex(of: "@") {
+                url.replaceSubrange(scheme.upperBound...at, with: "")
+            }
+        }
+        guard let mark = url.firstIndex(of: "?") else { return url }
+        let query = url[url.index(after: mark)...]
+        return String(url[...mark]) + form(String(query))
+    }
+
+    /// Content that is a form or JSON, without its secrets; everything else as it is. JSON without any stays as it was
+    /// written.
+    package static func scrubbed(_ content: [UInt8], type: String?) -> [UInt8] {
+        guard let media = type.flatMap({ MediaType($0) }), !content.isEmpty else { return content }
+        if media.essence == "application/x-www-form-urlencoded" {
+            guard let text = String(validating: content, as: UTF8.self) else { return content }
+            return Array(form(text).utf8)
+        }
+        guard media.essence == "application/json" || media.subtype.hasSuffix("+json"),
+            let value = try? JSONValue(parsing: content)
+        else { return content }
+        let clean = json(value)
+        return clean == value ? content : Array(clean.description.utf8)
+    }
+
+    private static func form(_ text: String) -> String {
+        text.split(separator: "&", omittingEmptySubsequences: false).map { item in
+            guard let equals = item.firstIndex(of: "="), isSecret(PercentText.decoded(item[..<equals])) else {
+                return String(item)
+            }
+            return String(item[...equals]) + replacement
+        }.joined(separator: "&")
+    }
+
+    private static func json(_ value: JSONValue) -> JSONValue {
+        switch value {
+        case .array(let elements): return .array(elements.map(json))
+        case .object(let object):
+            var clean = JSONObject()
+            for name in object.names {
+                guard let member = object[name] else { continue }
+                switch member {
+                case .string where isSecret(name), .number where isSecret(name): clean[name] = .string(replacement)
+                default: clean[name] = json(member)
+                }
+            }
+            return .object(clean)
+        default: return value
+        }
+    }
+}

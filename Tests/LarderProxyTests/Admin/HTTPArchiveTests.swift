@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderTesting
+import Testing
+
+@testable import LarderAdmin
+@testable import LarderProxy
+
+@Suite("HTTP archives")
+struct HTTPArchiveTests {
+    private static var exchange: RecordedExchange {
+        var fields: Fields = ["Content-Type": "application/json", "Set-Cookie": "sid=1", "X-Name": "caf\u{E9}"]
+        fields.append(.setCookie, "b=2")
+        return RecordedExchange(
+            method: "POST", url: "https://api.test/a?api_key=abc&q=1",
+            requestFields: ["Content-Type": "application/x-www-form-urlencoded"],
+            requestContent: Array("user=anna&password=hush".utf8), duration: .milliseconds(12), status: 201,
+            fields: fields, content: Array(#"{"access_token": "s3cret", "n": 1.50}"#.utf8))
+    }
+
+    private static var binary: RecordedExchange {
+        RecordedExchange(
+            method: "PUT", url: "https://api.test/b", requestContent: [0, 255, 128], status: 200,
+            fields: ["Content-Type": "image/png"], content: Array(0...255))
+    }
+
+    @Test func `what is written for oneself is read as it was, octet for octet`() throws {
+        let recording = Recording(name: "one", [Self.exchange, Self.binary])
+        let text = HTTPArchive.json(recording, isForOthers: false).description
+        let read = try HTTPArchive.recording("one", from: Array(text.utf8))
+        #expect(read.exchanges == recording.exchanges)
+    }
+
+    @Test func `what is handed to others has no secrets, and is found without them`() throws {
+        let recording = Recording(name: "one", [Self.exchange, Self.binary])
+        let text = HTTPArchive.json(recording, isForOthers: true).description
+        for secret in ["abc", "hush", "s3cret", "sid=1", "b=2"] { #expect(!text.contains(secret), "\(secret)") }
+        #expect(text.contains("1.50"))
+        let read = try HTTPArchive.recording("two", from: Array(text.utf8))
+        #expect(read.exchanges[1] == Self.binary)
+        let replay = Replay(read)
+        let found = replay.answer(
+            to: "POST", "https://api.test/a?api_key=another&q=1", range: nil,
+            content: Array("user=anna&password=other".utf8), type: "application/x-www-form-urlencoded")
+        #expect(found?.status == 201)
+        #expect(
+            replay.answer(
+                to: "POST", "https://api.test/a?api_key=abc&q=2", range: nil,
+                content: Array("user=anna&password=hush".utf8), type: "application/x-www-form-urlencoded") == nil)
+    }
+
+    @Test(arguments: [
+        "", "[]", #"{"log":{}}"#, #"{"log":{"entries":[{}]}}"#,
+        #"{"log":{"entries":[{"request":{"method":"GET","url":"ftp://x/"},"response":{"status":200}}]}}"#,
+        #"{"log":{"entries":[{"request":{"method":"G T","url":"http://x/"},"response":{"status":200}}]}}"#,
+        #"{"log":{"entries":[{"request":{"method":"GET","url":"http://x/"},"response":{"status":101}}]}}"#,
+        #"{"log":{"entries":[{"request":{"method":"GET","url":"http://x/"},"response":{"status":200,"#
+            + #""headers":[{"name":"a","value":"b\r\nc: d"}]}}]}}"#,
+        #"{"log":{"entries":[{"request":{"method":"GET","url":"http://x/"},"response":{"status":200,"#
+            + #""content":{"text":"?","encoding":"base64"}}}]}}"#,
+    ])
+    func `what is no archive, or would make no message, is refused`(text: String) {
+        #expect(throws: HTTPArchive.Refusal.self) { try HTTPArchive.recording("x", from: Array(text.utf8)) }
+    }
+
+    @Test func `an archive of a browser is read`() throws {
+        let text = """
+            {"log":{"version":"1.2","creator":{"name":"x","version":"1"},"entries":[{"time":1.5,"request":{"method":"GET",
+            "url":"https://a.test","headers":[{"name":":authority","value":"a.test"},{"name":"accept","value":"*/*"}]},
+            "response":{"status":200,"headers":[{"name":"content-type","value":"text/plain"}],
+            "content":{"size":2,"mimeType":"text/plain","text":"hi"}}}]}}
+            """
+        let read = try HTTPArchive.recording("x", from: Array(text.utf8))
+        #expect(read.exchanges[0].url == "https://a.test/")
+        #expect(read.exchanges[0].content == Array("hi".utf8))
+        #expect(read.exchanges[0].requestFields["Accept"] == "*/*")
+    }
+
+    @Test func `recordings are files that only their owner may read`() throws {
+        let directory = FreshDirectory()
+        let files = RecordingFiles(directory: directory.path)
+        #expect(try files.names() == [])
+        #expect(try files.load("one") == nil)
+        try files.save(Recording(name: "one", [Self.exchange]))
+        try files.save(Recording(name: "one", [Self.exchange, Self.binary]))
+        #expect(try files.names() == ["one"])
+        #expect(try files.load("one")?.exchanges.count == 2)
+        #expect(try files.remove("one"))
+        #expect(try !files.remove("one"))
+    }
+
+    @Test(
+        arguments: [
+            ("one", true), ("a.b-c_1", true), ("", false), (".x", false), ("-x", false), ("a/b", false), ("a b", false),
+            (String(repeating: "a", count: 81), false),
+        ] as [(String, Bool)])
+    func `names are names of files`(name: String, isName: Bool) {
+        #expect(Recording.isName(name) == isName)
+    }
+
+    @Test(
+        arguments: [
+            ("https://u:p@a.test/x", "https://a.test/x"), ("http://a.test/@b?x=1", "http://a.test/@b?x=1"),
+            ("http://a.test/?api%5Fkey=1&b", "http://a.test/?api%5Fkey=REDACTED&b"),
+            ("http://a.test/?X-Amz-Signature=1", "http://a.test/?X-Amz-Signature=REDACTED"),
+        ] as [(String, String)])
+    func `URLs lose what admits somebody`(url: String, expected: String) {
+        #expect(SecretText.scrubbed(url: url) == expected)
+    }
+}

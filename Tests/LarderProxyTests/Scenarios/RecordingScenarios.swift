@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import LarderHTTP
+import LarderTesting
+import Testing
+
+@testable import LarderProxy
+
+/// Lanes whose requests are recorded, and answered from that without anybody being asked.
+@Suite("Recordings", .timeLimit(.minutes(10)))
+struct RecordingScenarios {
+    private static func lane(_ scenario: Scenario, _ use: Lane.RecordingUse) -> String {
+        var options = Lane.Options()
+        options.recordingUse = use
+        if case .replay = use { options.isOffline = true }
+        let lane = scenario.proxy.lanes.open(options, at: scenario.proxy.now)
+        return "Proxy-Authorization: Basic " + Data("lane-\(lane.token):x".utf8).base64EncodedString()
+    }
+
+    private static func ask(
+        _ scenario: Scenario, _ lane: String, _ line: String, content: String? = nil
+    ) async throws -> WireMessage {
+        let client = try await scenario.client()
+        let words = line.split(separator: " ").map(String.init)
+        var head = ["\(words[0]) \(scenario.url(words[1])) HTTP/1.1", "Host: \(scenario.origin.authority)", lane]
+        if let content { head += ["Content-Type: text/plain", "Content-Length: \(content.utf8.count)"] }
+        try await client.write(head.map { $0 + "\r\n" }.joined() + "\r\n" + (content ?? ""))
+        let response = try await client.response(to: words[0])
+        await client.close()
+        return response
+    }
+
+    /// Counts, so that no two answers are the same.
+    private static func answer(_ scenario: Scenario) {
+        let count = Recorder<Int>()
+        scenario.origin.answer { head in
+            count.add(1)
+            let text = "\(head.method) \(head.target) \(count.values.count)"
+            return "HTTP/1.1 200 OK\r\nX-Number: \(count.values.count)\r\nSet-Cookie: id=1\r\n"
+                + "Cache-Control: no-store\r\nContent-Length: \(text.utf8.count)\r\n\r\n"
+                + (head.method == "HEAD" ? "" : text)
+        }
+    }
+
+    @Test func `whatever was asked is answered again in the same order, with the origin off`() async throws {
+        try await Scenario.run { scenario in
+            Self.answer(scenario)
+            let recording = Recording(name: "one")
+            let recorded = Self.lane(scenario, .record(recording))
+            let asked: [(String, String?)] = [
+                ("GET /a", nil), ("GET /a", nil), ("POST /p", "one"), ("POST /p", "two"), ("POST /p", "one"),
+                ("HEAD /a", nil), ("PUT /p", "one"), ("DELETE /a", nil),
+            ]
+            var first: [WireMessage] = []
+            for (line, content) in asked {
+                first.append(try await Self.ask(scenario, recorded, line, content: content))
+            }
+            try await eventually("all are recorded") { recording.count == asked.count }
+            #expect(recording.omitted == 0)
+            await scenario.origin.refuse()
+            let replayed = Self.lane(scenario, .replay(Replay(recording)))
+            for ((line, content), before) in zip(asked, first) {
+                let again = try await Self.ask(scenario, replayed, line, content: content)
+                #expect(again.status == before.status)
+                #expect(again.content == before.content)
+                for name in ["X-Number", "Set-Cookie", "Content-Length", "Cache-Control"] {
+                    #expect(again[name] == before[name], "\(name) of \(line)")
+                }
+                #expect(again["Cache-Status"] == "Larder; hit; detail=recorded")
+            }
+            // What is asked more often than it was gets the last answer; what was never asked gets none.
+            #expect(try await Self.ask(scenario, replayed, "GET /a").text == first[1].text)
+            #expect(try await Self.ask(scenario, replayed, "GET /b").status == 504)
+            #expect(try await Self.ask(scenario, replayed, "POST /p", content: "three").status == 504)
+            #expect(scenario.origin.seen.count == asked.count)
+        }
+    }
+
+    @Test func `what is recorded stays out of the cache's way, and holds no credentials`() async throws {
+        try await Scenario.run { scenario in
+            scenario.origin.answer(InterceptionScenarios.fresh)
+            let recording = Recording(name: "one")
+            let recorded = Self.lane(scenario, .record(recording))
+            let client = try await scenario.client()
+            try await client.get(scenario.url("/a"), recorded, "Authorization: Bearer x", "X-Api-Key: y", "X-Other: z")
+            _ = try await client.response()
+            try await eventually("it is recorded") { recording.count == 1 }
+            let fields = recording.exchanges[0].requestFields
+            #expect(fields["Authorization"] == nil)
+            #expect(fields["X-Api-Key"] == nil)
+            #expect(fields["Proxy-Authorization"] == nil)
+            #expect(fields["X-Other"] == "z")
+            // Who is in no lane is answered as ever, after the time of what is recorded.
+            let replayed = Self.lane(scenario, .replay(Replay(recording)))
+            scenario.advance(.seconds(100_000))
+            #expect(try await scenario.get("/a")["Cache-Status"]?.contains("fwd") == true)
+            #expect(try await Self.ask(scenario, replayed, "GET /a").text == "/a")
+        }
+    }
+
+    @Test func `an answer that is cut off is not recorded`() async throws {
+        try await Scenario.run { scenario in
+            let recording = Recording(name: "one")
+            let recorded = Self.lane(scenario, .record(recording))
+            let client = try await scenario.client()
+            try await client.get(scenario.url("/a"), recorded)
+            let request = try await scenario.origin.request()
+            try await request.wire.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+            await request.wire.reset()
+            _ = try? await client.response()
+            _ = try await scenario.get("/-/ready")
+            #expect(recording.count == 0)
+        }
+    }
+
+    @Test func `a replaying lane lets no tunnel through`() async throws {
+        try await Scenario.run { scenario in
+            let replayed = Self.lane(scenario, .replay(Replay(Recording(name: "none"))))
+            let client = try await scenario.client()
+            try await client.send(
+                "CONNECT \(scenario.origin.authority) HTTP/1.1", "Host: \(scenario.origin.authority)", replayed)
+            #expect(try await client.response(to: "CONNECT").status != 200)
+            #expect(scenario.origin.wires.isEmpty)
+        }
+    }
+}
