@@ -197,3 +197,22 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// The programs of Examples and of the documentation, when `Conformance/clients/cases/examples.py` has them built: beside
+// the rest and on what is compiled already, but seeing no more than users do. A line for each target: its kind, its
+// name, its folder, and what it depends on.
+for line in (Context.environment["LARDER_DOCUMENTED"] ?? "").split(separator: "\n") {
+    let words = line.split(separator: " ").map(String.init)
+    let dependencies = words.dropFirst(3).map { Target.Dependency(stringLiteral: $0) }
+    switch words[0] {
+    case "executable":
+        package.targets.append(
+            .executableTarget(name: words[1], dependencies: dependencies, path: words[2], packageAccess: false))
+    case "test":
+        package.targets.append(
+            .testTarget(name: words[1], dependencies: dependencies, path: words[2], packageAccess: false))
+    default:
+        package.targets.append(
+            .target(name: words[1], dependencies: dependencies, path: words[2], packageAccess: false))
+    }
+}

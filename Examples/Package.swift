@@ -11,6 +11,7 @@ let package = Package(
         .executableTarget(name: "Pantry", dependencies: [.product(name: "LarderDaemon", package: "larder")]),
         .executableTarget(name: "Cellar", dependencies: [.product(name: "LarderDaemon", package: "larder")]),
         .executableTarget(name: "Notebook", dependencies: [.product(name: "Larder", package: "larder")]),
+        .executableTarget(name: "Tour", dependencies: [.product(name: "Larder", package: "larder")]),
         .target(name: "StargazerKit", dependencies: [.product(name: "Larder", package: "larder")]),
         .executableTarget(name: "Stargazer", dependencies: ["StargazerKit"]),
         .testTarget(

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documentation shows as Swift, taken out of it to be built."""
+"""The Swift of Examples and of the documentation, as targets that are built beside those of the package."""
 
+import json
 import re
+import subprocess
 
 # A fence of Swift, the mark above it if there is one, and a fence of text right below it if there is one.
 FENCE = re.compile(
@@ -21,14 +23,47 @@ def fragment(number, code):
     return f"func fragment{number}(service: Service, resource: Resource) async throws {{\n{body}}}\n"
 
 
-def package(root, targets):
-    """A manifest: the targets of Examples, and these: (kind, name, products)."""
-    manifest = (root / "Examples" / "Package.swift").read_text(encoding="utf-8")
-    lines = "".join(
-        f'        .{kind}(name: "{name}", dependencies: ['
-        + ", ".join(f'.product(name: "{product}", package: "larder")' for product in products)
-        + "]),\n"
-        for kind, name, products in targets
-    )
-    manifest = manifest.replace('path: ".."', f'path: "{root}"')
-    return manifest.replace("    targets: [\n", "    targets: [\n" + lines, 1)
+def write(path, text):
+    """Writes what is not there already, so that nothing is built twice."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def documented(root, pages, folder):
+    """The targets, as (kind, name, folder, what they depend on), and the pages' programs, as {name: (page, output)}."""
+    targets, programs, fragments = [], {}, []
+
+    def add(kind, name, depends, text):
+        write(folder / name / ("main.swift" if kind == "executable" and "@main" not in text else "Code.swift"), text)
+        targets.append((kind, name, (folder / name).relative_to(root), depends))
+
+    for page in pages:
+        for mark, code, output in snippets(page):
+            name = f"{page.stem.capitalize()}{len(targets) + len(fragments)}"
+            if mark == "fragment":
+                fragments.append(fragment(len(fragments), code))
+            elif mark == "declarations":
+                add("library", name, ["Larder"], "import Larder\n\n" + code)
+            elif mark == "testing":
+                add("library", name, ["Larder", "LarderTesting"], code)
+            elif "@main" in code:
+                add("executable", name, ["LarderDaemon"], code)
+            else:
+                add("executable", name, ["Larder"], code)
+                programs[name] = (page.name, output)
+    add("library", "Fragments", ["Larder"], "import Larder\n\n" + "\n".join(fragments))
+    return targets, programs
+
+
+def examples(root):
+    """The targets that the manifest of Examples has."""
+    command = ["swift", "package", "--package-path", root / "Examples", "dump-package"]
+    manifest = json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout)
+    targets = []
+    for target in manifest["targets"]:
+        kind = {"executable": "executable", "test": "test"}.get(target["type"], "library")
+        depends = [next(iter(found.values()))[0] for found in target["dependencies"]]
+        place = "Tests" if kind == "test" else "Sources"
+        targets.append((kind, target["name"], f"Examples/{place}/{target['name']}", depends))
+    return targets
