@@ -8,7 +8,6 @@ import PackageDescription
 let settings: [SwiftSetting] = [
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     .enableUpcomingFeature("ExistentialAny"),
-    .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("InternalImportsByDefault"),
 ]
 
@@ -41,7 +40,10 @@ let package = Package(
         .target(name: "LarderIO", dependencies: ["CLibevent", "COpenSSL"], swiftSettings: settings),
         .target(
             name: "LarderUpstream",
-            dependencies: ["LarderHTTP", "LarderIO", .product(name: "DequeModule", package: "swift-collections")],
+            dependencies: [
+                "LarderHTTP", "LarderIO", "LarderRules",
+                .product(name: "DequeModule", package: "swift-collections"),
+            ],
             swiftSettings: settings),
         .target(
             name: "Larder",

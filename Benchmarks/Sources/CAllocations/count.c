@@ -3,6 +3,7 @@
 #include "CAllocations.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 extern void *__libc_malloc(size_t);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import CAllocations
+import Foundation
+import FoundationNetworking
 import Glibc
 import Larder
 import LarderIO
@@ -11,23 +13,26 @@ struct LoadScale {
     let count: Int
     let width: Int
     let contentSize: Int
+    /// Whether it is `URLSession` with a dictionary that loads and keeps, to compare with.
+    let isURLSession: Bool
 
     func run() async throws {
         let origin = try await SmallOrigin.start(contentSize: contentSize)
-        let service = Service("many", baseURL: "http://127.0.0.1:\(origin.port)/")
-        service.cachedResourceCountLimit = count + 1
+        let base = "http://127.0.0.1:\(origin.port)"
+        let get = isURLSession ? Self.session(base) : service(base)
         // The first loads make what all others share.
-        for number in 0..<64 { _ = await service.resource("/warm/\(number)").load().response() }
+        for number in 0..<64 { _ = await get("/warm/\(number)") }
 
         let memory = Self.residentOctets()
         allocations_begin()
         let clock = ContinuousClock()
         let start = clock.now
-        let failures = await load(service)
+        let failures = await load(get)
         let duration = clock.now - start
         let allocations = allocations_count()
         let grown = Self.residentOctets() - memory
         let seconds = Double(duration.wholeNanoseconds) / 1e9
+        print("with                       \(isURLSession ? "URLSession and a dictionary" : "Larder")")
         print("loads                      \(count), \(width) at a time, \(contentSize) octets each; \(failures) failed")
         print("seconds                    \(seconds)")
         print("loads a second             \(Int(Double(count) / seconds))")
@@ -36,19 +41,44 @@ struct LoadScale {
         origin.stop()
     }
 
+    /// Loads a path and keeps what came; false when it failed.
+    private typealias Get = @Sendable (String) async -> Bool
+
+    private func service(_ base: String) -> Get {
+        let service = Service("many", baseURL: base)
+        service.cachedResourceCountLimit = count + 65
+        return { path in
+            guard case .failure = await service.resource(path).load().response().response else { return true }
+            return false
+        }
+    }
+
+    /// As many connections as `OriginTransport` has, JSON parsed as a service's standard transformers parse it.
+    private static func session(_ base: String) -> Get {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.httpMaximumConnectionsPerHost = TransportOptions().connectionLimit
+        configuration.urlCache = nil
+        let session = URLSession(configuration: configuration)
+        let kept = Lock<[URL: (HTTPURLResponse, [String: String])]>([:])
+        return { path in
+            guard let url = URL(string: base + path), let (data, response) = try? await session.data(from: url),
+                let response = response as? HTTPURLResponse,
+                let content = try? JSONDecoder().decode([String: String].self, from: data)
+            else { return false }
+            kept.withLock { $0[url] = (response, content) }
+            return true
+        }
+    }
+
     /// How many failed.
-    private func load(_ service: Service) async -> Int {
+    private func load(_ get: @escaping Get) async -> Int {
         await withTaskGroup(of: Bool.self) { group in
             var next = 0
             var failures = 0
             func add() {
                 let path = "/things/\(next)"
                 next += 1
-                group.addTask {
-                    let info = await service.resource(path).load().response()
-                    if case .failure = info.response { return false }
-                    return true
-                }
+                group.addTask { await get(path) }
             }
             while next < min(width, count) { add() }
             for await isLoaded in group {

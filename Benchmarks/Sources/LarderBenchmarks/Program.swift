@@ -25,13 +25,16 @@ struct Program {
             return try await StoreScale(entries: entries, contentSize: 1024).run()
         }
         if CommandLine.arguments.dropFirst().first == "loads" {
-            let numbers = CommandLine.arguments.dropFirst(2).map { Int($0) ?? 0 }
+            let isURLSession = CommandLine.arguments.dropFirst(2).first == "--urlsession"
+            let numbers = CommandLine.arguments.dropFirst(isURLSession ? 3 : 2).map { Int($0) ?? 0 }
             guard numbers.count <= 3, numbers.allSatisfy({ $0 > 0 }) else {
-                print("usage: LarderBenchmarks loads [COUNT [AT-A-TIME [OCTETS]]]")
+                print("usage: LarderBenchmarks loads [--urlsession] [COUNT [AT-A-TIME [OCTETS]]]")
                 exit(2)
             }
             let all = numbers + [10_000, 1_000, 1_024].dropFirst(numbers.count)
-            return try await LoadScale(count: all[0], width: all[1], contentSize: all[2]).run()
+            return try await LoadScale(
+                count: all[0], width: all[1], contentSize: all[2], isURLSession: isURLSession
+            ).run()
         }
         guard let program = Program(CommandLine.arguments.dropFirst()) else {
             print("usage: LarderBenchmarks [--filter TEXT] [--runs N] [--json] [--list]")
