@@ -244,7 +244,7 @@ package final class Daemon: Sendable {
             let (model, number) = lasting.service(
                 service.name, base: isUnclaimed ? nil : service.baseURL.target.string)
             model.replaceConfiguration(
-                with: service.entries(variables, settings.limits, lasting.transport, lasting.host))
+                with: service.entries(variables, settings, lasting.transport, lasting.host))
             let named = isUnclaimed ? nil : service
             return RoutedService(
                 model, number: number, settings: service,
@@ -285,16 +285,18 @@ package final class Daemon: Sendable {
 extension ServiceSettings {
     /// The service's own words, those of the program that declares it, then its blocks: later ones override earlier ones.
     fileprivate func entries(
-        _ variables: VariableValues, _ limits: Settings.Limits, _ transport: ProxyTransport, _ host: DaemonHost
+        _ variables: VariableValues, _ settings: Settings, _ transport: ProxyTransport, _ host: DaemonHost
     ) -> [ConfigurationEntry] {
         let offline = offline ?? .off
-        let transformedContent = limits.transformedContent.bytes
+        let transformedContent = settings.limits.transformedContent.bytes
+        let abandon = settings.timeouts.abandon
         let privacy = Configuration.Privacy(rawValue: privacy.rawValue) ?? .shared
         let own = ConfigurationEntry(description: "service \(name)") {
             $0.transformedSizeLimit = transformedContent
             addStandardTransformers(to: &$0)
             offline.apply(to: &$0)
             $0.privacy = privacy
+            $0.onAbandon = .cancel(after: abandon)
         }
         return [own] + declared(transport, host)
             + configure.map {

@@ -153,6 +153,21 @@ package final class Scenario: Sendable {
     /// Lets time pass for the daemon.
     package func advance(_ duration: Duration) { time.advance(by: duration) }
 
+    /// Lets time pass until `body` has what it waits for, and fails unless that is when `limit` has been reached: not
+    /// before, and before three times as much. Time goes on while `body` notices, so it cannot be told more exactly.
+    package func lettingTimePass<Value>(
+        reaching limit: Duration, until body: () async throws -> Value
+    ) async throws -> Value {
+        await proxy.settle()
+        let start = time.monotonic()
+        let value = try await lettingTimePass(limit / 20, until: body)
+        let passed = Duration.nanoseconds(time.monotonic() - start)
+        guard (limit...limit * 3).contains(passed) else {
+            throw ScenarioFailure("it took \(passed), and the limit is \(limit)")
+        }
+        return value
+    }
+
     /// Lets time pass, a step every few milliseconds, until `body` has what it waits for.
     package func lettingTimePass<Value>(
         _ step: Duration, until body: () async throws -> Value

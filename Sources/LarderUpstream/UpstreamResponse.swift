@@ -11,7 +11,8 @@ package final class UpstreamResponse {
     package let head: ResponseHead
     package let framing: BodyFraming
     private var decoder: ContentDecoder
-    private let lease: ConnectionLease
+    /// nil for a response that no origin sent.
+    private let lease: ConnectionLease?
     private let silence: Duration
     private var isOver = false
     /// What was read before anybody asked for it, from `heldStart` on.
@@ -27,7 +28,18 @@ package final class UpstreamResponse {
         if decoder.isComplete, head.status != 101 { end(isClean: true) }
     }
 
-    deinit { if !isOver { lease.close() } }
+    /// A response that no origin sent.
+    package init(made head: ResponseHead, content: [ContentChunk]) {
+        self.head = head
+        framing = .length(content.reduce(0) { $0 + UInt64($1.count) })
+        lease = nil
+        silence = .zero
+        decoder = ContentDecoder(.none, limits: ParseLimits())
+        held = content
+        isOver = true
+    }
+
+    deinit { if !isOver { lease?.close() } }
 
     /// Octets of content, if they are known beforehand.
     package var contentLength: Int64? {
@@ -39,13 +51,13 @@ package final class UpstreamResponse {
     }
 
     /// Whether `nextChunk` has something to look at without waiting for the origin.
-    package var isContentAtHand: Bool { isOver || heldStart < held.count || lease.connection.hasInput }
+    package var isContentAtHand: Bool { isOver || heldStart < held.count || lease?.connection.hasInput == true }
 
     /// Complete once `nextChunk` has returned nil.
     package var trailers: Fields { decoder.trailers }
 
     /// For tests: the connection this came on.
-    var connectionInUse: UpstreamConnection { lease.connection }
+    var connectionInUse: UpstreamConnection? { lease?.connection }
 
     /// The next piece of content, as it comes, of 64 KiB at most; nil once all has come, whole.
     package func nextChunk() async throws(UpstreamError) -> ContentChunk? {
@@ -70,12 +82,12 @@ package final class UpstreamResponse {
     /// Looks at what has come behind the head: whether that is all of the content. The connection is free then;
     /// `contentHere` has it, and `nextChunk` gives it.
     package func isAllHere() throws(UpstreamError) -> Bool {
-        guard !isOver else { return true }
+        guard !isOver, let lease else { return true }
         lease.connection.receiveAtHand(of: decoder)
         do {
             while let chunk = try lease.connection.takeContent(&decoder) { held.append(chunk) }
         } catch {
-            throw failed(error)
+            throw failed(error, lease)
         }
         if decoder.isComplete { end(isClean: framing != .untilClose) }
         return isOver
@@ -85,7 +97,7 @@ package final class UpstreamResponse {
     package var contentHere: [ContentChunk] { heldStart == 0 ? held : Array(held[heldStart...]) }
 
     private func receiveChunk() async throws(UpstreamError) -> ContentChunk? {
-        guard !isOver else { return nil }
+        guard !isOver, let lease else { return nil }
         do {
             guard let chunk = try await lease.connection.readContent(&decoder, silence: silence) else {
                 end(isClean: framing != .untilClose)
@@ -95,11 +107,11 @@ package final class UpstreamResponse {
             if decoder.isComplete { end(isClean: framing != .untilClose) }
             return chunk
         } catch {
-            throw failed(error)
+            throw failed(error, lease)
         }
     }
 
-    private func failed(_ error: any Error) -> UpstreamError {
+    private func failed(_ error: any Error, _ lease: ConnectionLease) -> UpstreamError {
         let failure = lease.failure(error, isHeadComplete: true)
         end(isClean: false)
         return failure
@@ -108,8 +120,9 @@ package final class UpstreamResponse {
     /// Gives the response up and closes its connection.
     package func abort() { end(isClean: false) }
 
-    /// After a 101: the connection itself, and what has been received on it already.
-    package func takeStream() -> (ByteStream, early: [UInt8]) {
+    /// After a 101: the connection itself, and what has been received on it already; nil where no origin sent it.
+    package func takeStream() -> (ByteStream, early: [UInt8])? {
+        guard let lease else { return nil }
         isOver = true
         let early = lease.connection.takeReceived()
         lease.connection.stream.setDeadline(after: nil)
@@ -120,6 +133,6 @@ package final class UpstreamResponse {
         guard !isOver else { return }
         isOver = true
         let persists = ConnectionOptions(head.fields).persists(head.version, honoursKeepAlive: true)
-        if isClean, persists { lease.giveBack(keepAlive: KeepAlive.timeout(head.fields)) } else { lease.close() }
+        if isClean, persists { lease?.giveBack(keepAlive: KeepAlive.timeout(head.fields)) } else { lease?.close() }
     }
 }

@@ -249,7 +249,7 @@ struct ResponseTests {
             try await origin.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\n\r\nearly")
             let response = try await answer.take().get()
             #expect(response.head.status == 101)
-            let (stream, early) = response.takeStream()
+            let (stream, early) = try #require(response.takeStream())
             #expect(String(decoding: early, as: UTF8.self) == "early")
             #expect(test.statistics?.active == 0 && test.statistics?.idle == 0)
             try await stream.write(Array("ping".utf8))

@@ -87,10 +87,18 @@ public struct Configuration: Sendable {
         case cancel(after: Duration)
         /// It goes on to its end.
         case finish
+
+        /// After how long it is cancelled; nil for never.
+        package var delay: Duration? {
+            if case .cancel(let delay) = self { delay } else { nil }
+        }
     }
 
-    /// How long data stays up to date. Only the value for GET counts.
-    public var expirationTime: Duration = .seconds(30)
+    /// How long data stays up to date. Only the value for GET counts. Where heuristics hold, setting it makes it count
+    /// wherever the origin says nothing (`expirationMode` becomes `fallback`).
+    public var expirationTime: Duration = .seconds(30) {
+        didSet { if expirationMode == .heuristic { expirationMode = .fallback } }
+    }
     /// How `expirationTime` and the origin's own words go together.
     public var expirationMode: ExpirationMode = .override
     /// How long after an error the resource counts as up to date, so that it is not asked for at once again. Only

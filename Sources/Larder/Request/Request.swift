@@ -10,6 +10,8 @@ public struct ResponseInfo: Sendable {
     public var isNew: Bool
     /// What a resource needs to know to take the response over; nil for responses that no pipeline made.
     var landing: Landing?
+    /// The number of the response that a daemon got it from; nil for what no origin sent.
+    package var source: Int?
 
     /// Makes what a request comes to.
     public init(_ response: Response, isNew: Bool = true) {

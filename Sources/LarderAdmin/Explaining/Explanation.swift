@@ -98,11 +98,12 @@ extension Explanation {
                 Fact(name: "name", value: service.name, note: "no service claims this URL, so RFC 9111 alone decides")
             ] + way(situation)
         }
+        let privacy = service.privacy(for: situation.uri)
         return [
             Fact(name: "name", value: service.name),
             Fact(name: "baseURL", value: base.string),
             Fact(name: "mount", value: service.settings.effectiveMount),
-            Fact(name: "privacy", value: service.settings.privacy.rawValue, note: privacy(service.settings.privacy)),
+            Fact(name: "privacy", value: privacy.rawValue, note: note(privacy)),
         ] + ignoredQuery(service) + way(situation)
     }
 
@@ -116,7 +117,7 @@ extension Explanation {
         ]
     }
 
-    private static func privacy(_ privacy: ServicePrivacy) -> String {
+    private static func note(_ privacy: ServicePrivacy) -> String {
         switch privacy {
         case .shared: "one cache for everyone"
         case .partitioned: "a cache for each user that `identity` tells apart"
@@ -137,7 +138,7 @@ extension Explanation {
     /// What put the request where it is.
     private static func partition(_ situation: Situation) -> String? {
         let (service, fields) = (situation.service, situation.request.fields)
-        guard service.settings.privacy == .partitioned else { return nil }
+        guard service.privacy(for: situation.uri) == .partitioned else { return nil }
         let names = service.identification(in: fields)
         let unnamed = situation.policy.identity?.unnamedCredential(in: fields).map {
             "; \($0.spelling) is not part of `identity`, so the rules of a shared cache hold for the response"

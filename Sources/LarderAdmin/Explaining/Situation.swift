@@ -51,7 +51,7 @@ struct Situation: Sendable {
         var head = RequestHead(method: method, target: uri.pathAndQuery, fields: fields)
         head.fields[.host] = uri.authority
         request = head
-        partition = service.partition(of: head.fields, from: .machine, client: Situation.client)
+        partition = service.partition(of: head.fields, for: uri, from: .machine, client: Situation.client)
         self.now = now
         if isRead { ignoredWishes = configuration.policy.ignoredRequest.remove(from: &request.fields) }
     }

@@ -153,7 +153,7 @@ final class Load {
     /// When all clients have left, the load gets its grace and is then cancelled (T-15); an operator can cancel one
     /// that others wait for.
     private func obey() {
-        let grace = isBackground ? nil : context.configuration.settings.timeouts.abandon
+        let grace = isBackground ? nil : configuration.frozen.configuration.onAbandon.delay
         let (loop, memory, abort) = (context.loop, resource.memory, Confined(abort))
         flight.onWish { flight, wish in
             loop.execute { loop in
@@ -184,7 +184,8 @@ final class Load {
         _ request: RequestHead?, validating variant: Variant? = nil, completing completion: Completion? = nil
     ) async throws -> Outcome {
         let requestTime = context.now()
-        let sender = InboundSender(context: context, service: service, uri: uri, configuration: configuration)
+        let sender = InboundSender(
+            context: context, service: service, uri: uri, configuration: configuration, resource: resource)
         let response = try await send(inbound(request), by: sender)
         let isForAnotherPartition = sender?.isForAnotherPartition ?? false
         let times = Arrival.Times(request: requestTime, response: context.now())

@@ -17,7 +17,10 @@ final class InboundSender {
     private let service: RoutedService
     /// What the requests are about.
     private let uri: TargetURI
-    private let decorators: Decorators
+    private let decorators: Decorators?
+    private let configuration: Configuration
+    /// What decorators are given; nil where that is found out when it is needed.
+    private let resource: Resource?
     /// Whether the response was got with another credential than the request set out with.
     private(set) var hasRenewed = false
     /// How often the request was made, without those for a new credential.
@@ -25,6 +28,7 @@ final class InboundSender {
 
     /// What was done, in the words of `Cache-Status`; nil for nothing.
     var remark: String? {
+        guard let decorators, decorators.changesRequests else { return nil }
         var words: [String] = []
         if decorators.delay != nil { words.append("delayed") }
         if hasRenewed { words.append("refreshed") }
@@ -36,21 +40,28 @@ final class InboundSender {
     static let discardLimit = 64 << 10
 
     /// Nil where requests are sent as they are: by the loop itself.
-    init?(context: LoopContext, service: RoutedService, uri: TargetURI, configuration: EffectiveConfiguration) {
-        guard let decorators = configuration.decorators, decorators.changesRequests else { return nil }
+    init?(
+        context: LoopContext, service: RoutedService, uri: TargetURI, configuration: EffectiveConfiguration,
+        resource: Resource? = nil
+    ) {
+        let isPlain = configuration.decorators?.changesRequests != true
+        guard !isPlain || ProgramSender.isNeeded(by: configuration.frozen.configuration) else { return nil }
+        self.resource = resource
+        self.configuration = configuration.frozen.configuration
         self.context = context
         self.service = service
         self.uri = uri
-        self.decorators = decorators
+        decorators = configuration.decorators
     }
 
     /// Whether what came belongs to another partition than the request did (T-03).
-    var isForAnotherPartition: Bool { hasRenewed && service.settings.privacy == .partitioned }
+    var isForAnotherPartition: Bool { hasRenewed && configuration.privacy == .partitioned }
 
     /// - Parameter content: the request's content, if it has any and may have to be sent again.
     func send(
         _ request: UpstreamRequest, repeating content: RepeatableContent? = nil
     ) async throws -> UpstreamResponse {
+        guard let decorators, decorators.changesRequests else { return try await sendOnce(request, content) }
         if let delay = decorators.delay { try await wait(delay, request) }
         if decorators.retry != nil { service.retryBudget.earn() }
         var request = request
@@ -85,10 +96,19 @@ final class InboundSender {
         var request = request
         if let content { request.content = content.outgoing }
         do {
-            return .success(try await context.send(request))
+            return .success(try await sendOnce(request, content))
         } catch {
             return .failure(error)
         }
+    }
+
+    /// Sends it as the program says that brings the service along, if one does.
+    private func sendOnce(_ request: UpstreamRequest, _ content: RepeatableContent?) async throws -> UpstreamResponse {
+        guard ProgramSender.isNeeded(by: configuration) else { return try await context.send(request) }
+        let resource = resource ?? service.service.resource(for: ResourceURL(uri))
+        return try await ProgramSender(
+            context: context, service: service, resource: resource, uri: uri, configuration, request, content
+        ).send()
     }
 
     // MARK: Trying again
@@ -143,7 +163,6 @@ final class InboundSender {
         var request = request
         let configuration = current.configuration(for: uri, method: request.head.method)
         configuration.apply(to: &request.head.fields)
-        configuration.mutate(&request.head.fields, of: request.head.method, uri)
         return request
     }
 }

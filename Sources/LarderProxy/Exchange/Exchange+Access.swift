@@ -19,6 +19,7 @@ extension Exchange {
 
     /// Whose Resource the request is about.
     func partition(in service: RoutedService) -> Larder.Partition {
-        service.partition(of: head.fields, from: reach, client: service.isKeyedByHead ? nil : connection.identity)
+        service.partition(
+            of: head.fields, for: uri, from: reach, client: service.isKeyedByHead ? nil : connection.identity)
     }
 }

@@ -61,6 +61,7 @@ extension Exchange {
         let isNeeded =
             configuration.decorators?.refresh != nil
             || configuration.decorators?.retry != nil && head.method.isIdempotent
+            || ProgramSender.isNeeded(by: configuration.frozen.configuration)
             || configuration.frozen.configuration.afterWrite.action == .override && head.method == .put
         guard isNeeded else { return nil }
         let repeatable = RepeatableContent(content)
@@ -212,6 +213,9 @@ extension Exchange {
                 detail: "The origin switched to a protocol that it was not asked for.",
                 advice: "Report it to the origin's owner.")
         }
+        guard let (upstream, early) = response.takeStream() else {
+            throw UpstreamError(.protocolError, "A decorator switched protocols, with nobody to talk to.")
+        }
         var fields = response.head.fields
         HopByHop.strip(&fields, for: .forwardResponse)
         if way.isGateway { fields = mapped(fields, service: service, way: way) }
@@ -223,7 +227,6 @@ extension Exchange {
         record.kind = .tunnel
         stopWatching()
         try await sendHead()
-        let (upstream, early) = response.takeStream()
         await relayTunnel(to: upstream, early: early)
     }
 }

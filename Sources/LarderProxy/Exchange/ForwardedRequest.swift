@@ -49,7 +49,6 @@ struct ForwardedRequest {
         }
         if !configuration.policy.codings.isEmpty { CodedTag.restoreConditions(in: &fields) }
         configuration.apply(to: &fields)
-        configuration.mutate(&fields, of: head.method, uri)
         if let forwarded { fields[.forwarded] = forwarded }
         fields.append(.via, via)
     }

@@ -48,7 +48,7 @@ private struct OperatorLoad {
 
     func run(onlyIfNeeded: Bool, despiteFailure: Bool) async throws -> LoadOutcome {
         let service = subject.service
-        let partition = service.partition(of: head.fields, from: reach)
+        let partition = service.partition(of: head.fields, for: subject.uri, from: reach)
         let registry = context.registry
         let resource = registry.resource(for: subject.key(in: partition)) { key in
             service.makeResource(key: key, partition: partition, url: subject.uri)

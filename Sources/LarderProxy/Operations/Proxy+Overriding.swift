@@ -34,7 +34,7 @@ extension Proxy {
         _ subject: ResourceSubject, with override: Override, fields: Fields, from reach: Reach
     ) throws(Problem) -> (variant: Variant, partition: Larder.Partition) {
         let service = subject.service
-        let partition = service.partition(of: fields, from: reach)
+        let partition = service.partition(of: fields, for: subject.uri, from: reach)
         let configuration = service.configuration(for: subject.uri, method: subject.method)
         guard configuration.caches else { throw .notOverridden(by: service.name) }
         let limit = self.configuration.memoryObjectLimit

@@ -36,17 +36,6 @@ package final class EffectiveConfiguration: Sendable {
 
     /// Sets and removes what the configuration says on a request that goes inbound.
     func apply(to fields: inout Fields) { frozen.configuration.fields.apply(to: &fields) }
-
-    /// Has the mutators of a service that is written in Swift edit the fields of a request that goes inbound. Everything
-    /// else of it is its client's, and its framing the connection's.
-    func mutate(_ fields: inout Fields, of method: Method, _ uri: TargetURI) {
-        let mutators = frozen.configuration.mutators
-        guard !mutators.isEmpty else { return }
-        var request = OutgoingRequest(method: method, url: uri, fields: fields)
-        for mutate in mutators { mutate(&request) }
-        fields = request.fields
-        for name in [FieldName.contentLength, .transferEncoding] { fields.remove(name) }
-    }
 }
 
 extension ConfigurationEntry {

@@ -37,6 +37,8 @@ package final class RoutedService: Sendable {
     private let usesVariables: Bool
     /// What says who asks; nil where users are not kept apart.
     private let identity: Identity?
+    /// Whether a program says for some of its URLs whether users are kept apart.
+    private let saysPrivacyByURL: Bool
     /// Whether the octets of a request and the kind of its client say whose Resource it is about.
     let isKeyedByHead: Bool
     private let targets: [FieldName]
@@ -73,7 +75,8 @@ package final class RoutedService: Sendable {
         self.settings = settings
         self.variables = variables
         configurations = service.configurationSet
-        identity = settings.privacy == .partitioned ? Identity(settings.identity) : nil
+        saysPrivacyByURL = settings.declare != nil && configurations.entries.contains(where: \.saysPrivacy)
+        identity = settings.privacy == .partitioned || saysPrivacyByURL ? Identity(settings.identity) : nil
         isKeyedByHead = identity?.parts?.contains(.client) != true
         usesVariables = !settings.usedVariables.isEmpty
         configuredCredentials = variables.octets(of: settings.variablesInFields)
@@ -141,8 +144,10 @@ package final class RoutedService: Sendable {
     /// Whose Resource a request is about (T-03), and whether it may have come from inside this machine or its network.
     ///
     /// - Parameter client: the address it came from; nil where it came from none, as what operators ask for.
-    package func partition(of fields: Fields, from reach: Reach, client: String? = nil) -> Larder.Partition {
-        let own = partition(of: fields, client)
+    package func partition(
+        of fields: Fields, for uri: TargetURI, from reach: Reach, client: String? = nil
+    ) -> Larder.Partition {
+        let own = privacy(for: uri) == .partitioned ? partition(of: fields, client) : .shared
         return reach == .network && !namesItsPlace ? own.acrossNetwork : own
     }
 
@@ -155,11 +160,20 @@ package final class RoutedService: Sendable {
         return own.isEmpty ? partition.ofNobody : partition
     }
 
+    /// Who may be answered from what is stored of a URL.
+    package func privacy(for uri: TargetURI) -> ServicePrivacy {
+        guard saysPrivacyByURL else { return settings.privacy }
+        let configuration = configurations.configuration(for: ResourceURL(uri), method: .get).configuration
+        return ServicePrivacy(rawValue: configuration.privacy.rawValue) ?? settings.privacy
+    }
+
     /// What of a request says who asks, by name.
     package func identification(in fields: Fields) -> [String] { identity?.named(in: fields) ?? [] }
 
     /// Whether resources of the service were kept in partitions since the start.
-    package var hasPartitions: Bool { settings.privacy == .partitioned || invalidations.hasPartitions(number) }
+    package var hasPartitions: Bool {
+        settings.privacy == .partitioned || saysPrivacyByURL || invalidations.hasPartitions(number)
+    }
 
     // MARK: Configuration
 
@@ -248,11 +262,11 @@ package final class RoutedService: Sendable {
         policy.setCookie = .withheld
         policy.surrogateKey = surrogateKey?.field
         policy.hidesSurrogateKey = surrogateKey?.isHidden ?? false
-        // By whom responses may be used is the service's to say, not a block's.
-        policy.role =
-            settings.privacy == .private || settings.privacy == .partitioned && key.isOfUser ? .private : .shared
+        // In files that is the service's to say, not a block's.
+        let privacy = configuration.privacy
+        policy.role = privacy == .private || privacy == .partitioned && key.isOfUser ? .private : .shared
         policy.storesAuthorized = false
-        if var identity {
+        if var identity, privacy == .partitioned {
             let fields = configuration.fields
             identity.replaced = fields.removed
             fields.set.forEachLine { _, spelling, _ in identity.replaced.insert(FieldName(token: spelling)) }
@@ -297,6 +311,17 @@ extension RoutedService {
             settings.configure.flatMap(\.headers).filter { edit in
                 edit.value?.variables.contains { names.contains($0) } == true
             }.map(\.name))
+    }
+}
+
+extension ConfigurationEntry {
+    /// Whether it says something of privacy, whatever was said before.
+    fileprivate var saysPrivacy: Bool {
+        var (shared, own) = (Configuration(), Configuration())
+        (shared.privacy, own.privacy) = (.shared, .private)
+        apply(&shared)
+        apply(&own)
+        return shared.privacy == own.privacy
     }
 }
 

@@ -98,7 +98,7 @@ extension OneMindScenarios.Trial {
     mutating func run() async throws -> (word: String, isOver: Bool) {
         let proxy = scene.proxy
         let subject = try proxy.subject(of: scene.url(path))
-        let partition = subject.service.partition(of: request.fields, from: .machine)
+        let partition = subject.service.partition(of: request.fields, for: subject.uri, from: .machine)
         let resource = proxy.registry.resource(for: subject.key(in: partition)) { key in
             subject.service.makeResource(key: key, partition: partition, url: subject.uri)
         }

@@ -47,7 +47,7 @@ struct HostedServiceScenarios {
     }
 
     @Test(arguments: [Resource.WipeScope.memory, .memoryAndCaches])
-    func `wiping a service's resources reaches what its clients get`(scope: Resource.WipeScope) async throws {
+    func `SV-11 RS-29 wiping a service's resources reaches what its clients get`(scope: Resource.WipeScope) async throws {
         try await run { scene, program in
             for path in ["/a", "/b"] { _ = try await scene.get(path) }
             let service = try program.service
@@ -63,7 +63,7 @@ struct HostedServiceScenarios {
         }
     }
 
-    @Test func `what is loaded while it is wiped is not kept`() async throws {
+    @Test func `RS-28 what is loaded while it is wiped is not kept`() async throws {
         try await run(answering: false) { scene, program in
             let client = try await scene.client()
             try await client.get(scene.url("/a"))
@@ -78,7 +78,7 @@ struct HostedServiceScenarios {
         }
     }
 
-    @Test func `invalidating a service's resources has what its clients get validated, from the disk too`()
+    @Test func `RS-26 invalidating a service's resources has what its clients get validated, from the disk too`()
         async throws
     {
         try await run { scene, program in
@@ -96,7 +96,7 @@ struct HostedServiceScenarios {
         }
     }
 
-    @Test func `invalidating its configuration has it said again, and counts at once`() async throws {
+    @Test func `CF-01 CF-12 invalidating its configuration has it said again, and counts at once`() async throws {
         try await run { scene, program in
             #expect(try await scene.get("/a").text == "one")
             program.word.withLock { $0 = "two" }
@@ -115,7 +115,7 @@ struct HostedServiceScenarios {
         }
     }
 
-    @Test func `after a recovery what is watched and failed is loaded again`() async throws {
+    @Test func `B-28 after a recovery what is watched and failed is loaded again`() async throws {
         try await run { scene, program in
             scene.origin.answer { _ in .response(503, "Cache-Control: no-store") }
             let events = try await scene.events(about: "/a")

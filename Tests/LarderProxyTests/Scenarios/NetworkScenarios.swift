@@ -173,9 +173,10 @@ struct NetworkScenarios {
             let table = scene.proxy.configuration.router.table
             let named = try #require(table.named("named"))
             #expect(!named.namesItsPlace)
-            #expect(named.partition(of: [:], from: .network) == .network)
-            #expect(named.partition(of: [:], from: .machine) == .shared)
-            #expect(table.unclaimed.partition(of: [:], from: .network) == .network)
+            let uri = try TargetURI("http://inside.test/")
+            #expect(named.partition(of: [:], for: uri, from: .network) == .network)
+            #expect(named.partition(of: [:], for: uri, from: .machine) == .shared)
+            #expect(table.unclaimed.partition(of: [:], for: uri, from: .network) == .network)
         }
     }
 

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderRules
+import LarderUpstream
+
+/// Sends a request to its origin as the program that brings the service along says in Swift: its mutators edit each
+/// attempt, and its decorators see a request of the library, whose attempts go out here.
+///
+/// Confined to its loop.
+final class ProgramSender {
+    private let context: LoopContext
+    private let service: RoutedService
+    private let resource: Resource
+    private let uri: TargetURI
+    private let decorators: [RequestDecorator]
+    /// What all attempts begin with.
+    private let request: UpstreamRequest
+    /// The request's content, if it is at hand.
+    private let body: [UInt8]?
+    /// What came so far, by the numbers that `ResponseInfo.source` has.
+    private var responses: [UpstreamResponse] = []
+
+    /// Content up to this size is shown to decorators; longer content goes on as it comes.
+    static let shownLimit = 1 << 20
+
+    init(
+        context: LoopContext, service: RoutedService, resource: Resource, uri: TargetURI,
+        _ configuration: Configuration, _ request: UpstreamRequest, _ content: RepeatableContent?
+    ) {
+        self.context = context
+        self.service = service
+        self.resource = resource
+        self.uri = uri
+        self.request = request
+        decorators = configuration.decorators
+        body =
+            switch (request.content, content?.octets) {
+            case (.octets(let chunk), _): chunk.withBytes { Array($0) }
+            case (_, let chunks?): chunks.flatMap { $0.withBytes { Array($0) } }
+            default: nil
+            }
+    }
+
+    /// Whether there is anything to do.
+    static func isNeeded(by configuration: Configuration) -> Bool {
+        !configuration.mutators.isEmpty || !configuration.decorators.isEmpty
+    }
+
+    func send() async throws -> UpstreamResponse {
+        guard !decorators.isEmpty else { return try await attempt() }
+        let place = Confined(self)
+        let attempts = InboundDelegate(resource: resource, loop: context.loop, sender: place)
+        let decorated = decorators.reduce(resource.prepareRequest(using: attempts)) { $1(resource, $0) }
+        let info = await decorated.start().response()
+        if request.abort.isAborted { throw ClientGone() }
+        return try answer(info)
+    }
+
+    /// The response that `info` stands for; those it does not stand for are given up.
+    private func answer(_ info: ResponseInfo) throws -> UpstreamResponse {
+        let chosen = info.source.map { responses[$0] }
+        for response in responses where response !== chosen { response.abort() }
+        responses = []
+        if let chosen { return chosen }
+        let entity: AnyEntity
+        var status: Status?
+        switch info.response {
+        case .success(let success): entity = success
+        case .failure(let error):
+            if let cause = error.cause as? UpstreamError { throw cause }
+            guard let content = error.entity, error.status?.isError == true else {
+                throw UpstreamError(
+                    .internalError, "A decorator of ‘\(service.name)’ let the request fail: \(error.userMessage)",
+                    advice: "Look at the program that brings the service along.", cause: error)
+            }
+            (entity, status) = (content, error.status)
+        }
+        let wire = try entity.content as? [UInt8] == nil ? entity.encodedForWire() : entity.withContent(octets(entity))
+        let chunks = wire.content.isEmpty ? [] : [ContentChunk(wire.content)]
+        return UpstreamResponse(made: ResponseHead(status: status ?? wire.status, fields: wire.fields), content: chunks)
+    }
+
+    private func octets(_ entity: AnyEntity) -> [UInt8] { entity.content as? [UInt8] ?? [] }
+
+    // MARK: Attempts
+
+    /// One request to the origin.
+    private func attempt() async throws -> UpstreamResponse {
+        var fields = request.head.fields
+        let configuration = resource.configuration(for: request.head.method)
+        // What the fields are made of may have changed since they were put there: a token, say.
+        configuration.fields.apply(to: &fields)
+        let original = OutgoingRequest(method: request.head.method, url: uri, fields: fields, body: body)
+        var outgoing = original
+        for mutate in configuration.mutators { mutate(&outgoing) }
+        return try await context.send(inbound(outgoing, insteadOf: original))
+    }
+
+    private func inbound(_ outgoing: OutgoingRequest, insteadOf original: OutgoingRequest) -> UpstreamRequest {
+        var head = request.head
+        head.method = outgoing.method
+        head.fields = outgoing.fields
+        // Framing is the connection's.
+        for name in [FieldName.contentLength, .transferEncoding] { head.fields.remove(name) }
+        if outgoing.url != original.url {
+            head.target = Array(outgoing.url.pathAndQuery.utf8)
+            head.fields[.host] = outgoing.url.authority
+        }
+        var inbound = request
+        if !outgoing.url.hasSameOrigin(as: uri) {
+            inbound = UpstreamRequest(
+                origin: Origin(outgoing.url), head: head, parent: service.parent(outgoing.url),
+                allowsAddress: request.allowsAddress, abort: request.abort)
+            inbound.content = request.content
+            inbound.isDescribed = request.isDescribed
+            inbound.tls = service.tls(for: outgoing.url)
+            inbound.bypassesBackoff = request.bypassesBackoff
+            inbound.onInterim = request.onInterim
+        }
+        inbound.head = head
+        if outgoing.body != original.body {
+            inbound.content = outgoing.body.map { .octets(ContentChunk($0)) } ?? .none
+        }
+        return inbound
+    }
+
+    /// One request to the origin, and what it means to decorators: what a request of the library would have come to.
+    fileprivate func attemptForDecorators() async -> ResponseInfo {
+        let requestTime = context.now()
+        do {
+            let response = try await attempt()
+            let isEndless = response.head.fields[first: .contentType]?.hasPrefix("text/event-stream") == true
+            var octets: [UInt8] = []
+            if !isEndless, response.head.status != 101 {
+                _ = try await response.readAhead(upTo: ProgramSender.shownLimit)
+                octets = response.contentHere.flatMap { $0.withBytes { Array($0) } }
+            }
+            responses.append(response)
+            let now = context.now()
+            let entity = Entity(
+                content: octets, fields: response.head.fields, status: response.head.status, timestamp: now,
+                requestTime: requestTime, responseTime: now)
+            var info = ResponseInfo(.success(entity.erased), isNew: response.head.status != 304)
+            if info.isNew {
+                let configuration = resource.configuration(for: request.head.method)
+                info.response = await resource.transform(entity, configuration).response
+            }
+            info.source = responses.count - 1
+            return info
+        } catch {
+            return ResponseInfo(.failure(RequestError(cause: error, timestamp: context.now())))
+        }
+    }
+
+    fileprivate func cancel() { request.abort.abort() }
+}
+
+/// The library's side of an attempt: it is begun on the loop of its sender.
+private final class InboundDelegate: RequestDelegate {
+    private let resource: Resource
+    private let loop: EventLoop
+    private let sender: Confined<ProgramSender>
+
+    init(resource: Resource, loop: EventLoop, sender: Confined<ProgramSender>) {
+        self.resource = resource
+        self.loop = loop
+        self.sender = sender
+    }
+
+    func startUnderlyingOperation(_ completion: RequestCompletion) {
+        let sender = sender
+        loop.spawn { _ in completion.complete(await sender.value.attemptForDecorators()) }
+    }
+
+    func cancelUnderlyingOperation() {
+        let sender = sender
+        loop.execute { _ in sender.value.cancel() }
+    }
+
+    func repeated() -> any RequestDelegate { InboundDelegate(resource: resource, loop: loop, sender: sender) }
+    var requestDescription: String { "request of a client for \(resource.url)" }
+}
