@@ -52,6 +52,8 @@ def documented(root, pages, folder):
             else:
                 add("executable", name, ["Larder"], code)
                 programs[name] = (page.name, output)
+    for listing in sorted((root / "Sources" / "Larder" / "Larder.docc" / "Resources").glob("*.swift")):
+        add("executable", "Tutorial" + listing.stem.title().replace("-", ""), ["Larder"], listing.read_text("utf-8"))
     add("library", "Fragments", ["Larder"], "import Larder\n\n" + "\n".join(fragments))
     return targets, programs
 

@@ -1,0 +1,13 @@
+import Larder
+
+struct User: Codable, Sendable {
+    let login: String
+    let followers: Int
+}
+
+let github = Service("github", baseURL: "https://api.github.com")
+github.configure("/users/*") { $0.expirationTime = .seconds(600) }
+github.configureTransformer("/users/*", .decodable(User.self))
+
+let octocat = github.resource("/users/octocat").typed(as: User.self)
+print(try await octocat.load().content.followers)
