@@ -81,7 +81,7 @@ struct DamageTests {
         await store.close()
     }
 
-    @Test func `a flipped bit anywhere in the database never alters what is served`() async throws {
+    @Test func `EC-16 a flipped bit anywhere in the database never alters what is served`() async throws {
         let source = TemporaryDirectory()
         try await fill(source)
         let database = source.contents(of: "larder.db")
@@ -97,7 +97,7 @@ struct DamageTests {
 
     /// The octets of the file's header that mean something, and of the schema: its names, columns, types and its
     /// version. These once left a store that could not write for ever.
-    @Test func `damage to the header or the schema ends in a database that can be used`() async throws {
+    @Test func `EC-16 damage to the header or the schema ends in a database that can be used`() async throws {
         let source = TemporaryDirectory()
         try await fill(source)
         let database = source.contents(of: "larder.db")

@@ -39,7 +39,7 @@ struct FullDiskTests {
         #expect(await store.contents(key("later")) == [content("later", 5000)])
     }
 
-    @Test func `a database that may not grow keeps what it has, and goes on when it may`() async throws {
+    @Test func `EC-16 a database that may not grow keeps what it has, and goes on when it may`() async throws {
         let directory = TemporaryDirectory()
         let log = EventLog()
         let store = try openStore(directory, log: log) { $0.pageLimit = 60 }

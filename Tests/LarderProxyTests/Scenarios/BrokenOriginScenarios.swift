@@ -131,11 +131,11 @@ struct BrokenOriginScenarios {
     }
 
     @Test func `an origin that is silent for too long is given up`() async throws {
-        try await Scenario.run { (scene) async throws in
+        try await Scenario.run({ settings, _ in settings.timeouts.upstream = .seconds(4) }) { (scene) async throws in
             let client = try await scene.client()
             try await client.get(scene.url("/a"))
             let request = try await scene.origin.request()
-            let answer = try await scene.lettingTimePass(.seconds(5)) { try await client.response() }
+            let answer = try await scene.lettingTimePass(reaching: .seconds(4)) { try await client.response() }
             #expect(answer.status == 504)
             #expect(answer["Proxy-Status"]?.contains("http_response_timeout") == true)
             _ = try await request.wire.end()
@@ -144,13 +144,13 @@ struct BrokenOriginScenarios {
     }
 
     @Test func `an origin that goes silent inside its content breaks the response off`() async throws {
-        try await Scenario.run { (scene) async throws in
+        try await Scenario.run({ settings, _ in settings.timeouts.upstream = .seconds(4) }) { (scene) async throws in
             let client = try await scene.client()
             try await client.get(scene.url("/a"))
             let request = try await scene.origin.request()
             try await request.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\(Self.fresh)\r\n\r\n01234")
             try await client.hasReceived(50)
-            let answer = try await scene.lettingTimePass(.seconds(5)) { try await client.response() }
+            let answer = try await scene.lettingTimePass(reaching: .seconds(4)) { try await client.response() }
             #expect(answer.cut != nil)
             request.finish()
         }

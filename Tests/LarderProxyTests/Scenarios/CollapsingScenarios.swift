@@ -160,14 +160,14 @@ struct CollapsingScenarios {
     // MARK: Leaving
 
     @Test func `HT-15 when all clients have left, the origin's connection ends after a moment of grace`() async throws {
-        try await Scenario.run { (scene) async throws in
+        try await Scenario.run({ settings, _ in settings.timeouts.abandon = .seconds(4) }) { (scene) async throws in
             let client = try await scene.client()
             try await client.get(scene.url("/a"))
             let request = try await scene.origin.request()
             await client.close()
             try await eventually("it has left") { scene.interest(in: "/a") == 0 }
             #expect(!request.wire.isEnded)
-            _ = try await scene.lettingTimePass(.milliseconds(20)) { try await request.wire.end() }
+            _ = try await scene.lettingTimePass(reaching: .seconds(4)) { try await request.wire.end() }
             try await eventually("the load is over") { scene.resource("/a")?.memory.flights.isEmpty != false }
             request.finish()
         }

@@ -172,7 +172,7 @@ struct DecoratorScenarios {
             try await client.get(scene.url("/a"))
             try await eventually("the request is being made") { scene.proxy.registry.count == 1 }
             #expect(scene.origin.seen.isEmpty)
-            let answer = try await scene.lettingTimePass(.seconds(1)) { try await client.response() }
+            let answer = try await scene.lettingTimePass(reaching: .seconds(5)) { try await client.response() }
             #expect(answer.text == "x")
             #expect(try await scene.get("/a")["Cache-Status"]?.hasPrefix("Larder; hit") == true)
         }

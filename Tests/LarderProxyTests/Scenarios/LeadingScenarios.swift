@@ -27,12 +27,12 @@ struct LeadingScenarios {
     }
 
     @Test func `when it alone waited and leaves, the load is cancelled after its grace`() async throws {
-        try await Scenario.run { (scene) async throws in
+        try await Scenario.run({ settings, _ in settings.timeouts.abandon = .seconds(4) }) { (scene) async throws in
             let leader = try await scene.client("the leader")
             try await leader.get(scene.url("/a"))
             let request = try await scene.origin.request()
             await leader.close()
-            _ = try await scene.lettingTimePass(.milliseconds(100)) { try await request.wire.end() }
+            _ = try await scene.lettingTimePass(reaching: .seconds(4)) { try await request.wire.end() }
             try await eventually("the load is over") { scene.resource("/a")?.memory.flights.isEmpty == true }
             #expect(scene.count(.aborted) == 1)
             scene.origin.answer { _ in .ok(Self.fresh, content: "pears") }

@@ -96,12 +96,15 @@ struct LifeScenarios {
 
     @Test(arguments: [.milliseconds(50), .seconds(3600)] as [Duration])
     func `an exchange that does not end is ended when its time is up`(abandon: Duration) async throws {
-        try await Scenario.run({ settings, _ in settings.timeouts.abandon = abandon }) { (scene) async throws in
+        try await Scenario.run({ settings, _ in
+            settings.timeouts.abandon = abandon
+            settings.timeouts.drain = .seconds(4)
+        }) { (scene) async throws in
             let busy = try await scene.client()
             try await busy.get(scene.url("/a"))
             let request = try await scene.origin.request()
             let proxy = scene.proxy
-            try await scene.lettingTimePass(.seconds(1)) { await proxy.drain() }
+            try await scene.lettingTimePass(reaching: .seconds(4)) { await proxy.drain() }
             _ = try await busy.end()
             request.finish()
         }

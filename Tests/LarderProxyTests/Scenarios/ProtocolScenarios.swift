@@ -137,7 +137,7 @@ struct ProtocolScenarios {
             try await client.send(
                 "POST \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 5", "Expect: 100-continue")
             let request = try await scene.origin.request()
-            #expect(try await scene.lettingTimePass(.milliseconds(100)) { try await client.response() }.status == 100)
+            #expect(try await scene.lettingTimePass(reaching: .seconds(1)) { try await client.response() }.status == 100)
             try await client.write("01234")
             #expect(try await request.content().text == "01234")
             try await request.reply(content: "thanks")
@@ -309,10 +309,13 @@ struct ProtocolScenarios {
     }
 
     @Test func `a connection to the origin that idles for too long is closed`() async throws {
-        try await Scenario.run({ settings, _ in settings.threads = 1 }) { (scene) async throws in
+        try await Scenario.run({ settings, _ in
+            settings.threads = 1
+            settings.timeouts.upstreamIdle = .seconds(4)
+        }) { (scene) async throws in
             scene.origin.answer { .ok(content: $0.target) }
             _ = try await scene.get("/a")
-            _ = try await scene.lettingTimePass(.seconds(5)) { try await scene.origin.wires[0].end() }
+            _ = try await scene.lettingTimePass(reaching: .seconds(4)) { try await scene.origin.wires[0].end() }
         }
     }
 
@@ -433,11 +436,11 @@ struct ProtocolScenarios {
     }
 
     @Test func `a tunnel in which nothing moves is closed`() async throws {
-        try await Scenario.run { (scene) async throws in
+        try await Scenario.run({ settings, _ in settings.timeouts.tunnelIdle = .seconds(4) }) { (scene) async throws in
             let client = try await scene.client()
             try await client.send("CONNECT \(scene.origin.authority) HTTP/1.1", "Host: \(scene.origin.authority)")
             #expect(try await client.head().status == 200)
-            _ = try await scene.lettingTimePass(.seconds(30)) { try await client.end() }
+            _ = try await scene.lettingTimePass(reaching: .seconds(4)) { try await client.end() }
         }
     }
 

@@ -90,10 +90,10 @@ struct RefusalScenarios {
     }
 
     @Test func `a head that takes too long is answered 408`() async throws {
-        try await Scenario.run { (scene) async throws in
+        try await Scenario.run({ settings, _ in settings.timeouts.head = .seconds(4) }) { (scene) async throws in
             let client = try await scene.client()
             try await client.write("GET \(scene.url("/a")) HTTP/1.1\r\nHo")
-            let answer = try await scene.lettingTimePass(.seconds(1)) { try await client.response() }
+            let answer = try await scene.lettingTimePass(reaching: .seconds(4)) { try await client.response() }
             #expect(answer.status == 408)
             #expect(answer["Connection"] == "close")
             #expect(try await client.end() == .closed)
@@ -101,33 +101,33 @@ struct RefusalScenarios {
     }
 
     @Test func `a connection that stays idle is closed without a word`() async throws {
-        try await Scenario.run { (scene) async throws in
+        try await Scenario.run({ settings, _ in settings.timeouts.idle = .seconds(4) }) { (scene) async throws in
             let client = try await scene.client()
-            #expect(try await scene.lettingTimePass(.seconds(5)) { try await client.end() } == .closed)
+            #expect(try await scene.lettingTimePass(reaching: .seconds(4)) { try await client.end() } == .closed)
             #expect(client.received == 0)
         }
     }
 
     @Test func `a client that stops inside its content is answered, or closed, in time`() async throws {
-        try await Scenario.run { (scene) async throws in
+        try await Scenario.run({ settings, _ in settings.timeouts.body = .seconds(4) }) { (scene) async throws in
             let client = try await scene.client()
             try await client.send("POST \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 10", content: "01234")
             let request = try await scene.origin.request()
-            _ = try await scene.lettingTimePass(.seconds(5)) { try await client.end() }
+            _ = try await scene.lettingTimePass(reaching: .seconds(4)) { try await client.end() }
             _ = try await request.wire.end()
             request.finish()
         }
     }
 
     @Test func `a client that does not take its answer is closed in time`() async throws {
-        try await Scenario.run { (scene) async throws in
+        try await Scenario.run({ settings, _ in settings.timeouts.write = .seconds(4) }) { (scene) async throws in
             let content = String(repeating: "x", count: 24 << 20)
             let client = try await scene.client("the client", isHeld: true)
             try await client.send("DELETE \(scene.url("/a")) HTTP/1.1", "Host: x")
             let request = try await scene.origin.request()
             async let replied: Void = request.reply(content: content)
             try await eventually("the answer is under way") { scene.count(.received) > 256 << 10 }
-            try await scene.lettingTimePass(.seconds(5)) {
+            try await scene.lettingTimePass(reaching: .seconds(4)) {
                 try await eventually("it is closed") { scene.proxy.openConnections == 0 }
             }
             try? await replied

@@ -233,7 +233,7 @@ struct TransformingStoreScenarios {
             let client = try await scene.client()
             try await client.get(scene.url("/a"))
             try await eventually("the transformer runs") { started.count == 1 }
-            let response = try await scene.lettingTimePass(.seconds(1)) { try await client.response() }
+            let response = try await scene.lettingTimePass(reaching: .seconds(5)) { try await client.response() }
             #expect(response.status == 502)
             #expect(response.text.contains("by ‘sleeper’"))
             release(1)

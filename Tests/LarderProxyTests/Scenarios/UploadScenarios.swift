@@ -183,7 +183,10 @@ struct UploadScenarios {
     }
 
     @Test func `a client that does not take interim responses is given up in time`() async throws {
-        try await Scenario.run({ settings, _ in settings.threads = 1 }) { (scene) async throws in
+        try await Scenario.run({ settings, _ in
+            settings.threads = 1
+            settings.timeouts.write = .seconds(4)
+        }) { (scene) async throws in
             let client = try await scene.client(isHeld: true)
             try await client.send("DELETE \(scene.url("/a")) HTTP/1.1", "Host: x")
             let request = try await scene.origin.request()
@@ -191,7 +194,7 @@ struct UploadScenarios {
             let hint = Self.hint
             let hinting = Task { for _ in 0..<32 { try await request.write(hint) } }
             for _ in 0..<2 { _ = try await scene.client().close() }
-            let end = try await scene.lettingTimePass(.seconds(5)) { try await request.wire.end() }
+            let end = try await scene.lettingTimePass(reaching: .seconds(4)) { try await request.wire.end() }
             #expect(end == .closed || end == .reset)
             _ = try? await hinting.value
             request.finish()

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import Foundation
 import Larder
+import LarderIO
 import LarderTesting
 import Testing
 
@@ -73,14 +75,19 @@ struct RequestTests {
         held.release()
         _ = await request.response()
         #expect(order.values == ["1", "2", "3"])
+        // Attached to what is complete already: called soon, and not by the call that attaches.
         let late = Recorder<String>()
-        let isAttached = Recorder<Bool>()
+        let thread = Lock(pthread_t?.none)
         await withCheckedContinuation { continuation in
-            request.onCompletion { _ in late("late") }.onCompletion { _ in continuation.resume() }
-            isAttached(late.count >= 0)
+            thread.withLock { $0 = pthread_self() }
+            request.onCompletion { _ in
+                late(thread.withLock { $0 } == pthread_self() ? "by the call" : "late")
+            }.onCompletion { _ in continuation.resume() }
+            thread.withLock { $0 = nil }
         }
         #expect(late.values == ["late"])
         #expect(order.count == 3)
+        #expect(request.onSuccess { _ in } === request)
     }
 
     @Test func `RQ-03 a hook attached by a hook comes after what was waiting`() async {
@@ -346,11 +353,16 @@ struct RequestDelegateTests {
     private final class Manual: RequestDelegate {
         let completions = Recorder<RequestCompletion?>()
         let cancels = Recorder<Int>()
+        let repetitions = Recorder<Manual>()
         let keeps: Bool
         init(keeps: Bool = true) { self.keeps = keeps }
         func startUnderlyingOperation(_ completion: RequestCompletion) { completions(keeps ? completion : nil) }
         func cancelUnderlyingOperation() { cancels(1) }
-        func repeated() -> any RequestDelegate { Manual() }
+        func repeated() -> any RequestDelegate {
+            let other = Manual()
+            repetitions(other)
+            return other
+        }
         func computeProgress() -> Double { 0.25 }
         var requestDescription: String { "manual" }
     }
@@ -394,8 +406,13 @@ struct RequestDelegateTests {
     @Test func `RQ-24 a repetition has a delegate of its own`() {
         let delegate = Manual()
         let request = Request.prepare(using: delegate).start()
-        request.repeated().start()
+        let repeated = request.repeated()
+        #expect(repeated.state == .notStarted && delegate.repetitions.count == 1)
+        repeated.start()
         #expect(delegate.completions.count == 1)
+        #expect(delegate.repetitions.values[0].completions.count == 1)
+        delegate.repetitions.values[0].completions.values[0]?.complete(info)
+        #expect(repeated.state == .completed && request.state == .inProgress)
     }
 
     @Test func `RQ-24 a delegate that lets go of its completion fails the request`() async {

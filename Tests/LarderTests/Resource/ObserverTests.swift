@@ -39,18 +39,21 @@ struct ObserverTests {
 
     @Test func `OB-02 an observer with an owner is held as long as the owner lives`() {
         let resource = resource
+        let told = EventRecorder()
         weak var observer: EventRecorder?
         var owner: Owner? = Owner()
         do {
             let recorder = EventRecorder()
             observer = recorder
-            resource.addObserver(recorder, owner: owner!)
+            resource.addObserver(recorder, owner: owner!).addObserver(told, owner: owner!)
         }
         resource.overrideLocalData(with: .text("x"))
         #expect(observer?.events == ["observerAdded", "newData(localOverride)"])
         owner = nil
         resource.overrideLocalData(with: .text("y"))
         #expect(observer == nil)
+        #expect(told.events == ["observerAdded", "newData(localOverride)"])
+        #expect(!resource.hasInterest)
     }
 
     @Test func `OB-03 closures are never taken for each other`() {
@@ -198,6 +201,23 @@ struct ObserverTests {
         fixture.service.flushUnusedResources()
         #expect(observed != nil)
         observed?.removeObservers(ownedBy: owner)
+        fixture.service.flushUnusedResources()
+        #expect(observed == nil)
+    }
+
+    @Test func `OB-10 a resource stays as long as an owner of its observers lives, and shows what it had`() async {
+        fixture.reply("kept", .text("data"))
+        weak var observed: Resource?
+        var owner: Owner? = Owner()
+        do {
+            let resource = fixture.service.resource("kept")
+            observed = resource
+            if let owner { resource.addObserver(owner: owner) { _, _ in } }
+            _ = await resource.load().response()
+        }
+        fixture.service.flushUnusedResources()
+        #expect(fixture.service.resource("kept").text == "data")
+        owner = nil
         fixture.service.flushUnusedResources()
         #expect(observed == nil)
     }

@@ -146,6 +146,14 @@ struct ServiceTests {
         #expect(service.resourceCount == 1)
     }
 
+    @Test func `SV-07 by default there are two thousand and forty-eight`() {
+        let service = service("https://api.example")
+        for number in 0..<2_048 { _ = service.resource("r\(number)") }
+        #expect(service.resourceCount == 2_048)
+        _ = service.resource("one more")
+        #expect(service.resourceCount == 1)
+    }
+
     @Test func `SV-07 used resources stay and the limit can be lowered`() {
         let service = service("https://api.example")
         service.cachedResourceCountLimit = 100
