@@ -107,9 +107,18 @@ let package = Package(
             ],
             swiftSettings: swiftSettings),
         .target(
+            name: "LarderDashboard",
+            resources: [
+                .embedInCode("Page/dashboard.html"), .embedInCode("Page/dashboard.css"), .embedInCode("Page/icon.svg"),
+                .embedInCode("Page/words.js"), .embedInCode("Page/charts.js"), .embedInCode("Page/explain.js"),
+                .embedInCode("Page/dashboard.js"),
+            ],
+            swiftSettings: swiftSettings),
+        .target(
             name: "LarderAdmin",
             dependencies: [
-                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderStores", "LarderUpstream", "LarderProxy",
+                "LarderDashboard", "LarderCodings", "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderStores",
+                "LarderUpstream", "LarderProxy",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: swiftSettings),
@@ -180,6 +189,7 @@ let package = Package(
         .testTarget(
             name: "LarderProxyTests",
             dependencies: [
+                "LarderDashboard",
                 "LarderProxy", "LarderAdmin", "LarderStores", "LarderUpstream", "Larder", "LarderHTTP", "LarderRules",
                 "LarderIO", "LarderCodings", "LarderTesting", "LarderScenarios",
                 .product(name: "Logging", package: "swift-log"),

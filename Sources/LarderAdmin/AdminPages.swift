@@ -25,7 +25,7 @@ package struct AdminPages: OwnPages {
     private let pages: [String: Page]
     private let walkers: WorkerPool
 
-    package init() {
+    package init(history: History = History()) {
         // Long walks: two at a time, and a few that wait.
         let walkers = WorkerPool(name: "larder-admin", threads: 2, queueLimit: 32)
         self.walkers = walkers
@@ -35,6 +35,12 @@ package struct AdminPages: OwnPages {
             .merging(AdminPages.eventPages(walkers)) { page, _ in page }
             .merging(AdminPages.resolvePages) { page, _ in page }
             .merging(AdminPages.authorityPages(walkers)) { page, _ in page }
+            .merging(AdminPages.requestPages(walkers)) { page, _ in page }
+            .merging(AdminPages.historyPages(history)) { page, _ in page }
+            .merging(AdminPages.contentPages(walkers)) { page, _ in page }
+            .merging(AdminPages.reloadPages) { page, _ in page }
+            .merging(FirstPage.assets.mapValues { file in .reading { _, _ in FirstPage.file(file) } }) { page, _ in page
+            }
     }
 
     package func answer(_ request: OwnRequest, of proxy: Proxy) async -> OwnResponse {
@@ -65,10 +71,6 @@ package struct AdminPages: OwnPages {
     private static var statusPages: [String: Page] {
         [
             "/": .reading { request, proxy in FirstPage.answer(request, proxy) },
-            "/favicon.ico": .reading { _, _ in FirstPage.icon },
-            "/-/assets/icon.svg": .reading { _, _ in FirstPage.icon },
-            "/-/assets/dashboard.css": .reading { _, _ in FirstPage.style() },
-            "/-/assets/dashboard.js": .reading { _, _ in FirstPage.script() },
             "/-/health": .reading { request, _ in
                 _ = try AdminParameters(request, known: [])
                 return OwnResponse(text: "healthy\n")

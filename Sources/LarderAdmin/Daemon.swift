@@ -13,6 +13,8 @@ package import Logging
 /// The daemon: settings become services, a store and a proxy, which it starts, reloads and stops.
 package final class Daemon: Sendable {
     package let proxy: Proxy
+    /// What happened in the last day; `History.interval` says how often it is to be sampled.
+    package let history = History()
     private let state: Lock<Lasting>
 
     /// - Parameter time: the clocks of everything the daemon does.
@@ -30,7 +32,7 @@ package final class Daemon: Sendable {
                 Storing(
                     store: $0, via: ProxyConfiguration.via, maxObject: Int64(settings.cache.maxObject.bytes))
             },
-            pages: AdminPages(), logger: logger, time: time, interception: interception,
+            pages: AdminPages(history: history), logger: logger, time: time, interception: interception,
             recordings: RecordingTable(keeper: store.map { RecordingFiles(directory: $0.directory) }))
         lasting.transport.attach(proxy)
         state = Lock(lasting)

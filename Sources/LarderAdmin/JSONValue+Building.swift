@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Larder
+package import Larder
 import LarderHTTP
 
 extension JSONValue {
@@ -21,7 +21,7 @@ extension JSONValue {
     static func seconds(_ duration: Duration) -> JSONValue { .decimal(duration.inSeconds, places: 3) }
 
     /// The value over several lines, for people and programs alike; short lists and objects stay on one.
-    var pretty: [UInt8] {
+    package var pretty: [UInt8] {
         var text = ""
         write(to: &text, indent: 0)
         return Array((text + "\n").utf8)

@@ -33,15 +33,31 @@ struct MetricsText {
         gauge(name, help, [([], Double(value))])
     }
 
-    /// A histogram; `buckets` are counts up to and with a bound, each with those of the bounds before.
+    /// What one histogram counted; `buckets` are counts up to and with a bound, each with those of the bounds before.
+    struct Histogram {
+        var labels: Labels = []
+        var buckets: [(bound: Double, count: UInt64)]
+        var count: UInt64
+        var sum: Double
+    }
+
     mutating func histogram(
         _ name: String, _ help: String, buckets: [(bound: Double, count: UInt64)], count: UInt64, sum: Double
     ) {
+        histogram(name, help, [Histogram(buckets: buckets, count: count, sum: sum)])
+    }
+
+    mutating func histogram(_ name: String, _ help: String, _ histograms: [Histogram]) {
         head(name, "histogram", help)
-        for bucket in buckets { line(name + "_bucket", [("le", "\(bucket.bound)")], Double(bucket.count)) }
-        line(name + "_bucket", [("le", "+Inf")], Double(count))
-        line(name + "_sum", [], sum)
-        line(name + "_count", [], Double(count))
+        for histogram in histograms {
+            let labels = histogram.labels
+            for bucket in histogram.buckets {
+                line(name + "_bucket", labels + [("le", "\(bucket.bound)")], Double(bucket.count))
+            }
+            line(name + "_bucket", labels + [("le", "+Inf")], Double(histogram.count))
+            line(name + "_sum", labels, histogram.sum)
+            line(name + "_count", labels, Double(histogram.count))
+        }
     }
 
     /// The end, which OpenMetrics marks.

@@ -38,6 +38,7 @@ extension StatusReport {
             "latencyMilliseconds": [
                 "p50": milliseconds(latency(0.5)), "p90": milliseconds(latency(0.9)),
                 "p99": milliseconds(latency(0.99)), "p999": milliseconds(latency(0.999)),
+                "hits": latencies(.cache), "loads": latencies(.origin),
             ],
             "store": storeJSON,
             "offline": [
@@ -46,6 +47,8 @@ extension StatusReport {
             ],
             "interception": interception.json,
             "services": .array(services.map(json(of:))),
+            "otherHosts": .object(StatusReport.counts(unclaimed)),
+            "configuration": reload.json,
             "upstream": [
                 "requests": .integer(sum(.upstreamRequests)), "errors": .integer(sum(.upstreamErrors)),
                 "held": .integer(sum(.upstreamHeld)),
@@ -93,9 +96,31 @@ extension StatusReport {
     private func json(of tier: Tier) -> JSONValue { ["bytes": .integer(tier.bytes), "limit": .integer(tier.limit)] }
 
     private func json(of service: ServiceLine) -> JSONValue {
-        [
+        var object: JSONObject = [
             "name": .string(service.name), "baseURL": .string(service.baseURL), "mount": .string(service.mount),
             "offline": .bool(service.isOffline), "offlineMode": .string(service.offlineMode.rawValue),
+        ]
+        let counts = StatusReport.counts(service.totals)
+        for name in counts.names { object[name] = counts[name] }
+        return .object(object)
+    }
+
+    /// What was counted of a service.
+    static func counts(_ totals: ServiceCounters.Totals) -> JSONObject {
+        var requests = JSONObject()
+        for kind in LoopCounters.Kind.allCases where kind != .own && kind != .tunnel {
+            requests["\(kind)"] = .integer(totals.count(kind))
+        }
+        func latency(_ source: ServiceCounters.Source, _ quantile: Double) -> JSONValue {
+            .decimal(LatencyScale.quantile(quantile, of: totals.latencies(source)) * 1_000, places: 3)
+        }
+        return [
+            "requests": .object(requests), "hitRatio": .decimal(totals.hitRatio, places: 4),
+            "bytes": ["sent": .integer(totals.sent), "saved": .integer(totals.saved)],
+            "latencyMilliseconds": [
+                "hits": ["p50": latency(.cache, 0.5), "p99": latency(.cache, 0.99)],
+                "loads": ["p50": latency(.origin, 0.5), "p99": latency(.origin, 0.99)],
+            ],
         ]
     }
 
@@ -106,6 +131,14 @@ extension StatusReport {
             "entries": .integer(store.entries), "pendingWrites": .integer(store.pendingOperations),
             "pendingBytes": .integer(store.pendingBytes), "evicted": .integer(store.evictions),
             "droppedWrites": .integer(store.droppedWrites), "damaged": .integer(store.damaged),
+        ]
+    }
+
+    private func latencies(_ source: ServiceCounters.Source) -> JSONValue {
+        let counts = latenciesBySource[source.rawValue]
+        return [
+            "p50": milliseconds(LatencyScale.quantile(0.5, of: counts)),
+            "p99": milliseconds(LatencyScale.quantile(0.99, of: counts)),
         ]
     }
 

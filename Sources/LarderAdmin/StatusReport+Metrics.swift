@@ -17,6 +17,8 @@ extension StatusReport {
             [([], Double(startedAt.nanoseconds) / 1e9)])
         text.gauge("larder_ready", "Whether it accepts requests.", phase == .serving ? 1 : 0)
         writeTraffic(&text)
+        writeServices(&text)
+        reload.write(&text)
         writeTiers(&text)
         writeUpstreams(&text)
         writeLoops(&text)
@@ -32,7 +34,8 @@ extension StatusReport {
         text.histogram(
             "larder_request_duration_seconds",
             "From the request head to the last octet of the response, without Larder's own pages and tunnels.",
-            buckets: durationBuckets, count: latencies.reduce(0, +), sum: Double(latencySum) / 1e9)
+            buckets: StatusReport.buckets(latencies, each: 2), count: latencies.reduce(0, +),
+            sum: Double(latencySum) / 1e9)
         text.counter("larder_sent_bytes", "Octets of content sent to clients.", sum(.sent))
         text.counter("larder_received_bytes", "Octets of content received from origins.", sum(.received))
         text.counter("larder_saved_bytes", "Octets of content that no origin had to send.", sum(.saved))
@@ -75,22 +78,10 @@ extension StatusReport {
             samples(ProxyStatus.ErrorType.allCases.map { (.problem($0), $0.rawValue) }))
     }
 
-    /// One bucket for each power of two from 4 µs to a minute.
-    private var durationBuckets: [(bound: Double, count: UInt64)] {
-        var total: UInt64 = 0
-        var buckets: [(bound: Double, count: UInt64)] = []
-        for (bucket, count) in latencies.enumerated() {
-            total += count
-            let bound = LatencyScale.upperBound(of: bucket)
-            if bucket % 4 == 3, bound < 70 { buckets.append((bound, total)) }
-        }
-        return buckets
-    }
-
     private func writeTiers(_ text: inout MetricsText) {
         text.gauge("larder_memory_bytes", "Octets that resources take in memory.", memory.bytes)
         text.gauge("larder_memory_limit_bytes", "The bound of that.", memory.limit)
-        text.gauge("larder_resources", "Resources in memory.", resources)
+        text.gauge("larder_resources", "Resources in memory that keep something.", resources)
         text.counter("larder_memory_evictions", "Resources dropped from memory for room.", evictedFromMemory)
         text.gauge("larder_disk_bytes", "Octets on disk.", store?.bytesOnDisk ?? 0)
         text.gauge("larder_disk_limit_bytes", "The bound of that.", store?.limit ?? 0)

@@ -17,6 +17,7 @@ struct StatusReport: Sendable {
         var name, baseURL, mount: String
         var isOffline: Bool
         var offlineMode: OfflineMode
+        var totals: ServiceCounters.Totals
     }
 
     struct LoopLine: Sendable {
@@ -44,6 +45,11 @@ struct StatusReport: Sendable {
     var openConnections, openTunnels: Int
     var addresses, tlsAddresses, adminAddresses: [String]
     var services: [ServiceLine]
+    /// The same of services and what none claims, by where answers came from.
+    var latenciesBySource: [[UInt64]]
+    /// What no service claims.
+    var unclaimed: ServiceCounters.Totals
+    var reload: ReloadReport
     var offline: OfflineReport
     var interception: InterceptionReport
     var upstreams: [UpstreamStatistics]
@@ -64,7 +70,7 @@ struct StatusReport: Sendable {
         latencies = (0..<LatencyScale.buckets).map { bucket in counts.reduce(0) { $0 + $1[bucket] } }
         latencySum = proxy.counters.reduce(0) { $0 + $1.latencySum }
         memory = Tier(bytes: Int64(proxy.registry.bytes), limit: Int64(proxy.registry.limit))
-        resources = proxy.registry.count
+        resources = proxy.registry.keeping
         evictedFromMemory = proxy.registry.evicted
         store = proxy.storing?.store.statistics
         storePath = proxy.storing?.store.directory
@@ -75,11 +81,20 @@ struct StatusReport: Sendable {
         adminAddresses = proxy.adminAddresses.map(\.description)
         let offline = OfflineReport(of: proxy)
         self.offline = offline
+        let totals = proxy.serviceTotals()
+        latenciesBySource = ServiceCounters.Source.allCases.map { source in
+            totals.values.reduce(into: [UInt64](repeating: 0, count: LatencyScale.buckets)) { sums, total in
+                for (bucket, count) in total.latencies(source).enumerated() { sums[bucket] += count }
+            }
+        }
+        unclaimed = totals["-"] ?? ServiceCounters.Totals()
+        reload = ReloadReport(proxy.reloading)
         services = settings.services.map { service in
             let line = offline.lines.first { $0.name == service.name }
             return ServiceLine(
                 name: service.name, baseURL: service.baseURL.shown, mount: service.effectiveMount,
-                isOffline: line?.isOffline ?? false, offlineMode: line?.mode ?? .off)
+                isOffline: line?.isOffline ?? false, offlineMode: line?.mode ?? .off,
+                totals: totals[service.name] ?? ServiceCounters.Totals())
         }
         interception = InterceptionReport(of: proxy)
         loops = proxy.loopStatistics.enumerated().map { LoopLine(name: "larder-\($0)", statistics: $1) }

@@ -19,6 +19,11 @@ final class LoopContext {
     let counters: LoopCounters
     let buffers = BufferPool()
     let front: LoopFront
+    /// Where exchanges are noted, and how many answers from memory still may be.
+    let requests: RequestLog
+    var noteBudget = NoteBudget()
+    /// Where services are counted, by their numbers.
+    private var serviceCounters: [UInt32: ServiceCounters] = [:]
     /// Where input is read to that is answered at once.
     let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: BufferPool.size, alignment: 16)
     private var clientKinds: [Router.Client: ClientKind] = [:]
@@ -51,6 +56,7 @@ final class LoopContext {
         self.proxy = proxy
         registry = proxy.registry
         storing = proxy.storing
+        requests = proxy.requests
         self.configuration = configuration
         self.counters = counters
         front = LoopFront(limit: proxy.registry.limit / 8 / max(1, proxy.counters.count))
@@ -71,6 +77,13 @@ final class LoopContext {
     deinit { scratch.deallocate() }
 
     var connectionCount: Int { connections.all.count }
+
+    func counters(of service: RoutedService) -> ServiceCounters {
+        if let known = serviceCounters[service.number] { return known }
+        let counters = counters.counters(of: service.name)
+        serviceCounters[service.number] = counters
+        return counters
+    }
 
     func now() -> Timestamp { Timestamp(nanoseconds: loop.wallClockHere()) }
 
@@ -321,6 +334,7 @@ final class LoopContext {
     func apply(_ configuration: ProxyConfiguration) {
         self.configuration = configuration
         lastVia = nil
+        serviceCounters = [:]
         front.removeAll()
         upstream.apply(configuration.upstreamSettings)
     }

@@ -23,7 +23,11 @@ package final class Proxy: Sendable {
     package let events: EventHub
     /// Where responses are transformed.
     let transforming: TransformingRoom
-    let accessLog: AccessLog
+    package let accessLog: AccessLog
+    /// What clients asked for last.
+    package let requests = RequestLog()
+    /// How the configuration came to be in force.
+    package let reloading = Reloading()
     /// What every loop knows about origins in trouble.
     package let origins: OriginWatch
     /// What was chosen about going offline since the start.
@@ -322,8 +326,10 @@ package final class Proxy: Sendable {
     }
 
     /// Serves the admin surface on a Unix socket at `path`, whose permissions are the authorisation.
-    package func listen(onSocketAt path: String) async throws {
-        _ = try await share(try ListeningSocket.unix(path: path))
+    package func listen(
+        onSocketAt path: String, mode: FileMode = FileMode(0o600), group: UInt32? = nil
+    ) async throws {
+        _ = try await share(try ListeningSocket.unix(path: path, mode: mode.bits, group: group))
     }
 
     /// All loops accept from one socket.

@@ -13,6 +13,7 @@ package final class Registry: Sendable {
     private let shards: [Lock<Shard>]
     private let total = Atomic<Int>(0)
     private let population = Atomic<Int>(0)
+    private let filled = Atomic<Int>(0)
     private let limitBytes: Atomic<Int>
     private let evictions = Atomic<Int>(0)
     private let loading = Atomic<Int>(0)
@@ -31,6 +32,8 @@ package final class Registry: Sendable {
     package var bytes: Int { total.load(ordering: .relaxed) }
     /// How many Resources are in memory.
     package var count: Int { population.load(ordering: .relaxed) }
+    /// How many of them keep something.
+    package var keeping: Int { filled.load(ordering: .relaxed) }
     /// How many Resources were dropped for room since the start.
     package var evicted: Int { evictions.load(ordering: .relaxed) }
 
@@ -70,11 +73,13 @@ package final class Registry: Sendable {
     /// Says what a Resource's variants take now, and makes room when that is too much. Nothing happens for a
     /// Resource that was dropped in the meantime.
     package func charge(_ resource: Resource, content bytes: Int) {
-        let cost = Registry.overhead + resource.key.bytes.count + bytes
-        let difference = shards[Registry.shard(resource.key.hash)].withLock { shard -> Int in
-            guard let place = shard.find(resource.key), shard.queue[place].resource === resource else { return 0 }
-            return shard.queue.charge(place, cost: cost, isBlank: bytes == 0)
+        let least = Registry.overhead + resource.key.bytes.count
+        let (difference, keeping) = shards[Registry.shard(resource.key.hash)].withLock { shard -> (Int, Int) in
+            guard let place = shard.find(resource.key), shard.queue[place].resource === resource else { return (0, 0) }
+            let kept = shard.queue.cost(at: place) > least ? 1 : 0
+            return (shard.queue.charge(place, cost: least + bytes, isBlank: bytes == 0), (bytes > 0 ? 1 : 0) - kept)
         }
+        if keeping != 0 { filled.add(keeping, ordering: .relaxed) }
         charged(difference, startingAt: Registry.shard(resource.key.hash))
     }
 
@@ -127,14 +132,19 @@ package final class Registry: Sendable {
         var found: [String] = []
         var cost = 0
         var population = 0
+        var keeping = 0
         for (number, shard) in shards.enumerated() {
             shard.withLock { shard in
                 found += shard.checkInvariants().map { "shard \(number): \($0)" }
                 cost += shard.queue.cost
                 population += shard.queue.count
+                keeping += shard.queue.places.count {
+                    shard.queue.cost(at: $0) > Registry.overhead + shard.queue[$0].resource.key.bytes.count
+                }
             }
         }
         if cost + reserved != bytes { found.append("\(bytes) octets are counted, \(cost + reserved) are there") }
+        if keeping != self.keeping { found.append("\(self.keeping) are said to keep something, \(keeping) do") }
         if population != count { found.append("\(count) Resources are counted, \(population) are there") }
         return found
     }
@@ -175,6 +185,7 @@ package final class Registry: Sendable {
         if areEvicted { evictions.add(dropped.count, ordering: .relaxed) }
         total.subtract(dropped.reduce(0) { $0 + $1.cost }, ordering: .relaxed)
         population.subtract(dropped.count, ordering: .relaxed)
+        filled.subtract(dropped.count(where: \.keepsSomething), ordering: .relaxed)
     }
 }
 
@@ -182,6 +193,8 @@ package final class Registry: Sendable {
 private struct Removed {
     let resource: Resource
     let cost: Int
+
+    var keepsSomething: Bool { cost > Registry.overhead + resource.key.bytes.count }
 }
 
 /// One shard: the queue of what is kept, and where in it each key is.

@@ -81,6 +81,7 @@ package final class ResourceMemory: Sendable {
 
     let state: Lock<State>
     private let visited = Atomic<Bool>(false)
+    private let answered = Atomic<UInt64>(0)
     private let reach: Reach?
     private let invalidations: Invalidations?
 
@@ -169,6 +170,14 @@ package final class ResourceMemory: Sendable {
     /// Whether there was a hit since the last call.
     func takeVisited() -> Bool {
         visited.load(ordering: .relaxed) && visited.exchange(false, ordering: .relaxed)
+    }
+
+    /// How often a client was answered from here since it came to memory. Whoever answers many at once may add them up
+    /// for a second.
+    package var hits: UInt64 { answered.load(ordering: .relaxed) }
+
+    package func count(hits: UInt64) {
+        if hits > 0 { answered.add(hits, ordering: .relaxed) }
     }
 
     // MARK: Configuration

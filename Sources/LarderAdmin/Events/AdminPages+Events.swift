@@ -13,7 +13,9 @@ extension AdminPages {
 
     /// `Last-Event-ID` is accepted and needs nothing: every stream begins with the state, not with history.
     private static func events(_ request: OwnRequest, _ proxy: Proxy, _ walkers: WorkerPool) throws -> OwnResponse {
-        let parameters = try AdminParameters(request, known: ["url", "match", "service", "content", "loadIfNeeded"])
+        let parameters = try AdminParameters(
+            request, known: ["url", "match", "service", "content", "loadIfNeeded", "requests"])
+        let requests = try parameters.choice("requests", of: ["0", "1", "only"], default: "0")
         let hasContent = try parameters.choice("content", of: ["0", "1"], default: "0") == "1"
         let wantsLoad = try parameters.choice("loadIfNeeded", of: ["0", "1"], default: "0") == "1"
         let suffix = hasContent ? " content" : ""
@@ -23,10 +25,12 @@ extension AdminPages {
                 throw Problem.badParameter("‘url’ and ‘\(name)’ exclude each other.", advice: "Give one of them.")
             }
             let subject = try proxy.subject(of: parameters.required("url"))
-            events = OwnEvents(
-                EventSubject(
-                    name: "url \(subject.service.number) \(subject.url)\(suffix)", scope: .resource(subject),
-                    hasContent: hasContent, text: EventWording(about: .url(subject.url), walkers: walkers)))
+            var topic = EventSubject(
+                name: "url \(subject.service.number) \(subject.url)\(suffix) \(requests)", scope: .resource(subject),
+                hasContent: hasContent, text: EventWording(about: .url(subject.url), walkers: walkers))
+            let url = subject.uri.string
+            if requests != "0" { topic.requests = { $0.url == url } }
+            events = OwnEvents(topic)
             if wantsLoad {
                 let reach = Reach(isLoopback: request.isLoopback)
                 // What becomes of it is told by the stream.
@@ -39,11 +43,14 @@ extension AdminPages {
             }
             let filter = try filter(parameters, proxy)
             let (match, service) = (parameters.text("match"), parameters.text("service"))
-            events = OwnEvents(
-                EventSubject(
-                    name: "match \(service ?? "*") \(match ?? "**")\(suffix)",
-                    scope: .matching { filter.accepts(ResourceURL($0.key.url), service: $0.service) },
-                    hasContent: hasContent, text: EventWording(about: .pattern(match, filter), walkers: walkers)))
+            let isOnly = requests == "only"
+            var topic = EventSubject(
+                name: "match \(service ?? "*") \(match ?? "**")\(suffix) \(requests)",
+                scope: .matching { !isOnly && filter.accepts(ResourceURL($0.key.url), service: $0.service) },
+                hasContent: hasContent,
+                text: EventWording(about: isOnly ? .requests(match) : .pattern(match, filter), walkers: walkers))
+            if requests != "0" { topic.requests = { filter.accepts($0) } }
+            events = OwnEvents(topic)
         }
         var response = OwnResponse(type: "text/event-stream", [])
         response.events = events

@@ -14,6 +14,8 @@ struct EventWording: EventText {
     enum About: Sendable {
         case url(String)
         case pattern(String?, ResourceFilter)
+        /// Requests, and nothing else.
+        case requests(String?)
     }
 
     let about: About
@@ -37,6 +39,13 @@ struct EventWording: EventText {
         if case .newData(let source) = event { data["source"] = .string(source.rawValue) }
         EventWording.describe(change, withContent: withContent, now: now, in: &data)
         return EventWording.octets(id: change.sequence, data)
+    }
+
+    /// It has no `id` either: what was missed is in `/-/requests`.
+    func event(_ note: RequestNote) -> [UInt8] {
+        var data: JSONObject = ["event": "request"]
+        for name in note.object.names { data[name] = note.object[name] }
+        return EventWording.octets(id: nil, data)
     }
 
     /// It has no `id`, as nothing is missed by who missed it.
@@ -63,6 +72,9 @@ struct EventWording: EventText {
             var data: JSONObject = ["event": "observerAdded"]
             EventWording.describe(moment, withContent: subject.hasContent, now: now, in: &data)
             octets = EventWording.octets(id: moment.sequence, data)
+        } else if case .requests(let match) = about {
+            octets = EventWording.octets(
+                id: begun, ["event": "observerAdded", "match": .string(match ?? "**"), "resources": []])
         } else if case .pattern(let match, let filter) = about {
             let found = await EventWording.moments(of: filter, in: proxy, walkers)
             moments = found ?? []

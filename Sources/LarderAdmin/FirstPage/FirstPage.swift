@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderDashboard
 import LarderHTTP
 import LarderIO
 import LarderProxy
@@ -9,20 +10,21 @@ enum FirstPage {
     static func answer(_ request: OwnRequest, _ proxy: Proxy) -> OwnResponse {
         let accept = request.fields[.accept]?.lowercased() ?? ""
         guard accept.contains("text/html") else { return OwnResponse(text: text(request, proxy)) }
-        var response = OwnResponse(type: "text/html; charset=utf-8", DashboardMarkup.text.utf8)
+        var response = file(.markup)
         response.fields[.contentSecurityPolicy] = policy
         response.fields[.referrerPolicy] = "no-referrer"
         response.fields["X-Frame-Options"] = "DENY"
         return response
     }
 
-    static func style() -> OwnResponse { OwnResponse(type: "text/css; charset=utf-8", DashboardStyle.text.utf8) }
+    static func file(_ file: DashboardFile) -> OwnResponse { OwnResponse(type: file.mediaType, file.octets) }
 
-    static func script() -> OwnResponse {
-        OwnResponse(type: "text/javascript; charset=utf-8", DashboardScript.text.utf8)
+    /// What the page loads, by path.
+    static var assets: [String: DashboardFile] {
+        var assets = ["/favicon.ico": DashboardFile.icon]
+        for file in DashboardFile.allCases where file != .markup { assets["/-/assets/\(file.rawValue)"] = file }
+        return assets
     }
-
-    static let icon = OwnResponse(type: "image/svg+xml", DashboardMarkup.icon.utf8)
 
     /// Everything comes from here, nothing is inline, nobody may frame it.
     private static let policy =

@@ -20,9 +20,11 @@ extension AdminPages {
                 return OwnResponse(json: ["invalidated": counts.json])
             },
             "/-/wipe": .changing { request, proxy in
-                let parameters = try AdminParameters(request, known: ["match", "service", "group", "origin", "caches"])
+                let parameters = try AdminParameters(
+                    request, known: ["match", "service", "group", "origin", "caches", "dryRun"])
                 let keepsStored = try parameters.choice("caches", of: ["remove", "keep"], default: "remove") == "keep"
                 let many = ManyResources(proxy: proxy, selection: try selection(parameters, proxy), walkers: walkers)
+                if try parameters.isDryRun() { return OwnResponse(json: ["wouldWipe": try await many.count().json]) }
                 let counts = try await many.wipe(keepsStored: keepsStored)
                 return OwnResponse(json: ["wiped": counts.json])
             },
@@ -33,10 +35,15 @@ extension AdminPages {
                 return OwnResponse(json: ["url": .string(subject.url), "invalidated": .integer(count)])
             },
             "/-/resource/wipe": .changing { request, proxy in
-                let parameters = try AdminParameters(request, known: ["url", "caches"])
+                let parameters = try AdminParameters(request, known: ["url", "caches", "dryRun"])
                 let keepsStored = try parameters.choice("caches", of: ["remove", "keep"], default: "remove") == "keep"
                 let subject = try proxy.subject(of: parameters.required("url"))
                 let many = ManyResources(proxy: proxy, selection: .partitions(subject), walkers: walkers)
+                if try parameters.isDryRun() {
+                    let details = ResourceDetails(subject: subject, proxy: proxy, walkers: walkers)
+                    let count = try await details.partCount()
+                    return OwnResponse(json: ["url": .string(subject.url), "wouldWipe": .integer(count)])
+                }
                 let count =
                     await proxy.wipe(subject, keepsStored: keepsStored)
                     + (try await many.wipe(keepsStored: keepsStored)).most
@@ -64,8 +71,12 @@ extension AdminPages {
             }
             return OwnResponse(json: details)
         }
-        let parameters = try AdminParameters(request, known: ["match", "service", "limit", "after"])
+        let parameters = try AdminParameters(
+            request, known: ["match", "service", "limit", "after", "sort", "state"])
         let limit = try parameters.number("limit", in: 1...10_000, default: 1_000)
+        if parameters.text("sort") != nil || parameters.text("state") != nil {
+            return try await sortedResources(parameters, proxy, walkers, limit: limit)
+        }
         let cursor = try parameters.text("after").map { text throws(Problem) -> ResourceList.Cursor in
             guard let cursor = ResourceList.Cursor(text) else {
                 throw .badParameter(
@@ -89,6 +100,29 @@ extension AdminPages {
             answer["total"] = .integer(page.lines.count)
         }
         return OwnResponse(json: .object(answer))
+    }
+
+    /// The first ones by `sort`, of those in `state`.
+    private static func sortedResources(
+        _ parameters: AdminParameters, _ proxy: Proxy, _ walkers: WorkerPool, limit: Int
+    ) async throws -> OwnResponse {
+        guard parameters.text("after") == nil else {
+            throw Problem.badParameter("‘after’ goes on in no order.", advice: "Raise ‘limit’ instead, up to 10000.")
+        }
+        let orders = SortedResources.Order.allCases.map(\.rawValue)
+        let order = try parameters.choice("sort", of: orders, default: "url")
+        let states = SortedResources.states
+        let state = try parameters.choice("state", of: states.keys.sorted() + ["any"], default: "any")
+        let filter = try filter(parameters, proxy)
+        let now = proxy.now
+        let page = try await SortedResources(
+            list: ResourceList(proxy: proxy, filter: filter, walkers: walkers),
+            order: SortedResources.Order(rawValue: order) ?? .url, states: states[state], now: now
+        ).page(limit: limit)
+        return OwnResponse(json: [
+            "resources": .array(page.lines.map { $0.json(at: now) }), "total": .integer(page.total),
+            "isComplete": .bool(page.isComplete),
+        ])
     }
 
     /// What `match` or `group` names; one of them must be there.
@@ -155,6 +189,11 @@ extension ManyResources.Counts {
 }
 
 extension AdminParameters {
+    /// Whether it is only to be said what would be done.
+    fileprivate func isDryRun() throws(Problem) -> Bool {
+        try choice("dryRun", of: ["true", "false"], default: "false") == "true"
+    }
+
     /// The fields given as `Name: value`.
     func fields(_ name: String) throws(Problem) -> Fields {
         var fields = Fields()

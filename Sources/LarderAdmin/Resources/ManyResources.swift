@@ -45,6 +45,26 @@ struct ManyResources {
         }
     }
 
+    /// Counts what `wipe` would remove: resources in memory and variants on disk.
+    func count() async throws -> Counts {
+        let selection = selection
+        var counts = Counts()
+        counts.memory = try await walk { resource, _ in
+            let snapshot = resource.memory.snapshot
+            if case .group = selection { return snapshot.variants.contains { selection.accepts($0.stored) } }
+            return !snapshot.variants.isEmpty || snapshot.failure != nil
+        }
+        guard let storing = proxy.storing, mayBeOnDisk(storing) else { return counts }
+        await storing.store.flush()
+        var row: Int64?
+        while true {
+            let slice = await storing.store.list(after: row, limit: 500, where: selection.match)
+            counts.disk += slice.count
+            guard slice.count == 500 else { return counts }
+            row = slice.last?.row
+        }
+    }
+
     /// Cancels the loads under way; counts them.
     func cancelLoads() async throws -> Int {
         let count = Atomic<Int>(0)

@@ -13,6 +13,15 @@ struct ResourceDetails {
     let proxy: Proxy
     let walkers: WorkerPool
 
+    /// In how many partitions something is known.
+    func partCount() async throws -> Int {
+        var count = 0
+        for partition in [.shared] + (try await partitions()) where await json(of: partition, proxy.now) != nil {
+            count += 1
+        }
+        return count
+    }
+
     /// nil when nothing is known.
     func json() async throws -> JSONValue? {
         let service = subject.service
@@ -74,7 +83,7 @@ struct ResourceDetails {
         let line = ResourceLine(
             url: key.url, service: service.name, partition: partition, variants: variants,
             isLoading: !(memory?.flights.isEmpty ?? true), hasFailed: snapshot?.failure != nil,
-            isInMemory: !(snapshot?.variants.isEmpty ?? true), isOnDisk: !stored.isEmpty)
+            isInMemory: !(snapshot?.variants.isEmpty ?? true), isOnDisk: !stored.isEmpty, hits: memory?.hits ?? 0)
         guard line.isWorthListing, let summary = line.json(at: now).object else { return nil }
         var object = JSONObject()
         for name in summary.names where !["url", "service", "variants"].contains(name) { object[name] = summary[name] }

@@ -15,6 +15,8 @@ struct ResourceLine {
     var hasFailed = false
     let isInMemory: Bool
     let isOnDisk: Bool
+    /// How often it answered since it came to memory.
+    var hits: UInt64 = 0
 
     /// Whether there is anything to say; a resource that only passed through has nothing.
     var isWorthListing: Bool { !variants.isEmpty || isLoading || hasFailed }
@@ -26,16 +28,20 @@ struct ResourceLine {
         if let newest = variants.first {
             let report = VariantReport(variant: newest, now: now)
             object["status"] = .integer(newest.served.status.rawValue)
-            object["bytes"] = .integer(variants.reduce(0) { $0 + $1.content.length })
+            object["bytes"] = .integer(bytes)
             object["age"] = .integer(report.age.wholeSeconds)
             object["ttl"] = report.shownTTL.map { .integer($0) } ?? .null
         }
+        object["hits"] = .integer(hits)
         object["variants"] = .integer(variants.count)
         object["where"] = .string(place)
         return .object(object)
     }
 
-    private func state(at now: Timestamp) -> String {
+    /// Octets of content.
+    var bytes: Int64 { variants.reduce(0) { $0 + Int64($1.content.length) } }
+
+    func state(at now: Timestamp) -> String {
         if isLoading { return "loading" }
         if hasFailed { return "failed" }
         return variants.first.map { VariantReport(variant: $0, now: now).state } ?? "empty"

@@ -152,7 +152,7 @@ extension ResourceLine {
             url: resource.key.url, service: service.name, partition: resource.partition, variants: snapshot.variants,
             isLoading: !memory.flights.isEmpty, hasFailed: snapshot.failure != nil, isInMemory: true,
             isOnDisk: storing?.mayContain(resource.key.url, partition: resource.partition, service: service.name)
-                ?? false)
+                ?? false, hits: memory.hits)
     }
 }
 

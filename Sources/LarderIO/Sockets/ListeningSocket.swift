@@ -67,12 +67,13 @@ package final class ListeningSocket: Sendable {
         return sockets
     }
 
-    /// Listens at a path, for whom `mode` lets.
+    /// Listens at a path, for whom `mode` lets; `group` is the number of the group that is meant by it, unless it is
+    /// the process's own.
     ///
     /// What is left there by a process that is gone is replaced; a socket somebody listens on is `.addressInUse`,
     /// and so is anything else that has the name.
     package static func unix(
-        path: String, mode: UInt32 = 0o600, backlog: Int32 = 1024
+        path: String, mode: UInt32 = 0o600, group: UInt32? = nil, backlog: Int32 = 1024
     ) throws(IOError) -> ListeningSocket {
         let operation = "listen on unix:\(path)"
         guard !path.isEmpty, path.utf8.count <= SocketAddress.unixPathLimit, !path.utf8.contains(0) else {
@@ -93,9 +94,11 @@ package final class ListeningSocket: Sendable {
             bound = address.withSystemAddress { bind(descriptor, $0, $1) }
         }
         // Nobody can connect before `listen`, so the mode is in force in time without touching the umask.
-        guard bound == 0, chmod(path, mode) == 0, listen(descriptor, backlog) == 0 else {
+        let isOwned = bound == 0 && group.map { chown(path, uid_t.max, $0) == 0 } ?? true
+        guard bound == 0, isOwned, chmod(path, mode) == 0, listen(descriptor, backlog) == 0 else {
             let number = errno
             Glibc.close(descriptor)
+            if bound == 0 { unlink(path) }
             throw IOError(errno: number, operation: operation)
         }
         return ListeningSocket(descriptor: descriptor, file: FileIdentity(path: path))

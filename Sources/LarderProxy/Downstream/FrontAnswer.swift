@@ -36,6 +36,10 @@ final class FrontAnswer {
     private let variant: Variant
     private let snapshot: ResourceMemory.Snapshot
     private let memory: ResourceMemory
+    /// Where its uses count.
+    let counters: ServiceCounters
+    /// Uses that the Resource has not been told of.
+    private var uses: UInt64 = 0
     private let service: Service
     private let version: UInt64
     private let inlined: [ContentChunk]
@@ -49,8 +53,9 @@ final class FrontAnswer {
     init(
         to request: [UInt8], from client: ClientKind, with variant: Variant, head: ArraySlice<UInt8>,
         content: [ContentChunk], of retrieval: Retrieval, snapshot: ResourceMemory.Snapshot, version: UInt64,
-        closes: Bool
+        closes: Bool, counters: ServiceCounters
     ) {
+        self.counters = counters
         self.closes = closes
         self.client = client
         self.variant = variant
@@ -104,9 +109,19 @@ final class FrontAnswer {
             render(at: now)
         }
         if !wasUsed { wasUsed = true }
+        uses &+= 1
         memory.touch()
         return true
     }
+
+    /// Tells the Resource how often it was used: now and then, as every loop does.
+    func tellUses() {
+        guard uses > 0 else { return }
+        memory.count(hits: uses)
+        uses = 0
+    }
+
+    deinit { tellUses() }
 
     /// Calls `body` with head and content, or with the head alone where `chunks` follow.
     func withResponse<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {

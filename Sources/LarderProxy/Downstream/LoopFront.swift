@@ -83,7 +83,9 @@ final class LoopFront {
         sweptAt = turn
         for _ in 0..<LoopFront.sweepSize {
             let place = table.advanceSweeper()
-            if table[place]?.isCurrent == false { drop(place) }
+            guard let answer = table[place] else { continue }
+            answer.tellUses()
+            if !answer.isCurrent { drop(place) }
         }
     }
 

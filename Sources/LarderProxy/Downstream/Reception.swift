@@ -25,6 +25,11 @@ enum Reception {
 }
 
 extension LoopContext {
+    /// Whether an answer from memory that begins now is told to those who watch, which takes an exchange.
+    private func isHitNoted(at now: Int64) -> Bool {
+        requests.isWatched(at: now) && noteBudget.hasRoom(at: now)
+    }
+
     /// Reads what a client has sent, and answers it at once if the loop's front knows the answer.
     ///
     /// - Parameter kind: nil where the front has no answers.
@@ -39,7 +44,7 @@ extension LoopContext {
             return .ended
         }
         guard let kind, request.count < scratch.count, !isDraining, !configuration.settings.log.access,
-            let answer = front.answer(to: request, from: kind, at: now())
+            !isHitNoted(at: began), let answer = front.answer(to: request, from: kind, at: now())
         else { return .octets(request) }
         let rest: [UInt8]
         do throws(IOError) {
@@ -51,7 +56,9 @@ extension LoopContext {
         counters.add(.answeredAtOnce)
         counters.add(.saved, answer.contentLength)
         counters.add(.sent, answer.contentLength)
-        counters.count(.hit, latency: loop.time.monotonic() - began)
+        let took = loop.time.monotonic() - began
+        counters.count(.hit, latency: took)
+        answer.counters.count(.hit, latency: took, sent: answer.contentLength)
         return .answered(isLast: answer.closes, rest: rest)
     }
 }

@@ -17,7 +17,12 @@ package final class EventHub: Sendable {
         var lastTopic = 0
         var worker: WorkerPool?
         var isClosed = false
+        /// Exchanges that wait to be passed on.
+        var notes: [RequestNote] = []
     }
+
+    /// What does not fit is not told: whoever wants all of it reads the log.
+    private static let noteLimit = 2_048
 
     /// What streams with one subject are on.
     final class Topic: Sendable {
@@ -129,6 +134,31 @@ package final class EventHub: Sendable {
                 worded[subject.hasContent] = octets
                 var item = EventItem(number: number, key: change.key, sequence: change.sequence, octets: octets)
                 if case .progress(_, let flight) = change.what { item.progressOf = ObjectIdentifier(flight) }
+                for mailbox in topic.mailboxes.withLock({ $0 }) { mailbox.put(item, for: topic.number) }
+            }
+        }
+    }
+
+    /// Passes an exchange on to the streams that tell of such.
+    func tell(_ note: RequestNote) {
+        let worker = state.withLock { state -> WorkerPool? in
+            guard state.notes.count < EventHub.noteLimit else { return nil }
+            state.notes.append(note)
+            return state.notes.count == 1 ? state.worker : nil
+        }
+        if let worker, !worker.submit({ self.passOnNotes() }) { state.withLock { $0.notes = [] } }
+    }
+
+    private func passOnNotes() {
+        let (notes, topics) = state.withLock { state in
+            defer { state.notes = [] }
+            return (state.notes, state.topics.values.filter { $0.subject.requests != nil })
+        }
+        for note in notes {
+            for topic in topics where topic.subject.requests?(note) == true {
+                let octets = ContentChunk(topic.subject.text.event(note))
+                // No snapshot contains it.
+                let item = EventItem(number: .max, key: ResourceKey(), sequence: .max, octets: octets)
                 for mailbox in topic.mailboxes.withLock({ $0 }) { mailbox.put(item, for: topic.number) }
             }
         }

@@ -11,6 +11,8 @@ package struct EventSubject: Sendable {
     /// Whether small contents go along.
     package let hasContent: Bool
     package let text: any EventText
+    /// Which exchanges are told of as well; nil for none.
+    package var requests: (@Sendable (RequestNote) -> Bool)?
 
     package enum Scope: Sendable {
         /// One URL: its state as everyone shares it, and what happens to it in any partition. Who watches it is
@@ -52,6 +54,9 @@ struct EventKey: Hashable, Sendable {
 /// Puts events into words: whole events of a stream (HTML, Server-sent events), as octets.
 package protocol EventText: Sendable {
     func event(_ change: ResourceChange, withContent: Bool, now: Timestamp) -> [UInt8]
+
+    /// An exchange that is over.
+    func event(_ note: RequestNote) -> [UInt8]
 
     /// What a new subscriber is told first, and one that has missed something.
     ///

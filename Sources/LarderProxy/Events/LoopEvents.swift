@@ -52,6 +52,7 @@ final class LoopEvents {
         byNumber[topic.hubTopic.number] = nil
         topic.resource?.memory.removeObserver()
         if let mailbox { proxy.events.leave(topic.hubTopic, mailbox) }
+        if topic.subject.requests != nil { proxy.requests.ignore(at: loop.monotonicHere()) }
         if topics.isEmpty {
             mailbox = nil
             heartbeat?.cancel()
@@ -65,6 +66,7 @@ final class LoopEvents {
         self.mailbox = mailbox
         let topic = LoopTopic(subject: subject, hubTopic: hubTopic, resource: subject.resource(in: proxy.registry))
         topic.resource?.memory.addObserver()
+        if subject.requests != nil { proxy.requests.listen() }
         topics[subject.name] = topic
         byNumber[hubTopic.number] = topic
         proxy.tellProgress()

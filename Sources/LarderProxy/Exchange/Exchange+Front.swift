@@ -25,14 +25,15 @@ extension Exchange {
     /// Has the loop answer the same request at once the next time. To be called when `out` holds the whole head.
     func keepInFront(_ variant: Variant, _ content: [ContentChunk], _ retrieval: Retrieval) {
         guard let repeatable, isPersistent == traits.isPersistent, record.cacheStatus?.outcome == .hit,
-            repeatable.generation == context.front.generation, retrieval.service.isKeyedByHead,
+            let counters = record.counters, repeatable.generation == context.front.generation,
+            retrieval.service.isKeyedByHead,
             variant.content.bytesInMemory <= LoopFront.contentLimit, !variant.isOverride
         else { return }
         context.front.keep(
             FrontAnswer(
                 to: received, from: repeatable.client, with: variant, head: out[..<momentStart],
                 content: content, of: retrieval, snapshot: repeatable.snapshot, version: retrieval.version,
-                closes: !isPersistent),
+                closes: !isPersistent, counters: counters),
             to: received)
     }
 }

@@ -24,6 +24,7 @@ extension Exchange {
         var fields = fields
         if let hidden = context.configuration.hiddenField { fields.remove(hidden) }
         for cookie in ownCookies { fields.append(.setCookie, cookie) }
+        if context.configuration.settings.log.access { sentType = fields[first: .contentType] }
         page.apply(to: &fields)
         PreparedHead.appendStatusLine(status, to: &out)
         PreparedHead.append(fields, to: &out)

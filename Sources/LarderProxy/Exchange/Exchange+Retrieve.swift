@@ -93,11 +93,13 @@ extension Exchange {
         switch plan.action {
         case .answer(let selection):
             if !isNew { memory.touch() }
+            memory.count(hits: 1)
             record.kind = .hit
             repeatable = Repeatable(snapshot, of: self)
             return try await serve(snapshot.variants[selection.index], StoredUse(selection), retrieval)
         case .answerStale(let selection, let reason):
             if !isNew { memory.touch() }
+            memory.count(hits: 1)
             record.kind = .stale
             let variant = snapshot.variants[selection.index]
             if plan.refreshes { refresh(variant, in: snapshot, retrieval) }

@@ -35,6 +35,7 @@ extension Exchange {
         _ variant: Variant, _ chunks: [ContentChunk], _ length: Int, _ use: StoredUse, _ retrieval: Retrieval
     ) async throws -> Bool {
         record.status = variant.served.status
+        if context.configuration.settings.log.access { sentType = variant.served.fields[first: .contentType] }
         out.removeAll(keepingCapacity: true)
         out.append(contentsOf: variant.head)
         if retrieval.way.sharesOrigin, traits.has(.browser) { PageFields.appendSandbox(to: &out) }

@@ -41,6 +41,8 @@ final class Exchange {
 
     // MARK: The response
 
+    /// The media type of what was sent, for logs that tell it.
+    var sentType: String?
     /// The response head as octets while it is put together.
     var out: [UInt8] = []
     /// What goes out before the final response.
@@ -157,6 +159,7 @@ final class Exchange {
         onlyReads = false
         page = .none
         repeatable = nil
+        sentType = nil
         isEnded = false
         record = ExchangeRecord(startedAt: context.loop.time.monotonic())
         lane = connection.lane
@@ -206,6 +209,7 @@ final class Exchange {
 
     private func dispatch(_ service: RoutedService, _ way: Way) async throws {
         record.service = service.name
+        record.counters = context.counters(of: service)
         record.way = way
         try checkForwarding(service)
         if lane?.options.recordingUse != nil, try await consultRecording() { return }
@@ -274,11 +278,26 @@ final class Exchange {
         context.counters.count(record.kind, latency: record.duration)
         context.counters.countReasons(of: record)
         context.counters.add(.sent, Int(record.contentSent))
+        record.counters?.count(record.kind, latency: record.duration, sent: Int(record.contentSent))
+        note()
         if let lane {
             lane.count(record, head.method, uri.isEmpty ? "" : uri.authority, at: context.now())
             lane.requestEnded()
         }
-        if context.configuration.settings.log.access { context.proxy.accessLog.write(record, head: head, uri: uri) }
+        let log = context.configuration.settings.log
+        if log.access { context.proxy.accessLog.write(self, in: log.accessFormat) }
+    }
+}
+
+extension Exchange {
+    /// Tells those who watch of the exchange, and of an answer from memory if there is room for it.
+    private func note() {
+        guard record.kind != .own else { return }
+        if record.kind == .hit {
+            let now = record.startedAt + record.duration
+            guard context.requests.isWatched(at: now), context.noteBudget.take(at: now) else { return }
+        }
+        context.proxy.note(RequestNote(self, at: context.now()))
     }
 }
 
@@ -293,6 +312,8 @@ struct ExchangeRecord {
     var kind = LoopCounters.Kind.pass
     var status: Status = 0
     var service = ""
+    /// Where the service is counted.
+    var counters: ServiceCounters?
     var way = Way.forward
     var cacheStatus: CacheStatus?
     var problem: Problem?

@@ -1,36 +1,196 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderHTTP
+import LarderIO
 import LarderRules
 import Logging
 
 /// One line for each exchange: what was asked, what was answered, and why from where. Queries, which may hold
-/// secrets, and fields are left out.
-struct AccessLog: Sendable {
+/// secrets, are left out, and so are fields but for those that name the client's program and its trace.
+package final class AccessLog: Sendable {
     private let logger: Logger
+    /// Where lines go that are not for the log itself.
+    private let output = Lock<(@Sendable (String) -> Void)?>(nil)
 
     init(logger: Logger) { self.logger = logger }
 
-    func write(_ record: ExchangeRecord, head: RequestHead, uri: TargetURI) {
-        let subject = uri.isEmpty ? Self.shown(head.target) : uri.origin + uri.path
-        logger.info(
-            "exchange",
-            metadata: [
-                "method": "\(head.method)", "url": "\(subject)",
-                // An exchange that was aborted has none.
-                "status": "\(record.status == 0 ? "-" : "\(record.status)")",
-                "service": "\(record.service)",
-                "outcome": "\(record.kind)", "reason": "\(record.reason)",
-                "cache": "\(record.cacheStatus?.member() ?? "-")",
-                "bytes": "\(record.contentSent)", "microseconds": "\(record.duration / 1000)",
-                "problem": "\(record.problem?.title ?? "-")",
-            ])
+    /// Has whole lines in place of messages given to `write`; nil ends that.
+    package func send(to write: (@Sendable (String) -> Void)?) { output.withLock { $0 = write } }
+
+    func write(_ exchange: Exchange, in format: AccessFormat) {
+        let line = AccessLine(exchange)
+        let write = output.withLock { $0 }
+        switch format {
+        case .standard:
+            if let write { write(line.json + "\n") } else { logger.info("exchange", metadata: line.metadata) }
+        case .combined, .squid:
+            let text = format == .combined ? line.combined : line.squid
+            if let write { write(text + "\n") } else { logger.info("\(text)") }
+        }
     }
 
     /// A target that became no URI, without the parts that may hold secrets: user information and query.
-    private static func shown(_ target: [UInt8]) -> String {
+    static func shown(_ target: [UInt8]) -> String {
         let start = target.prefix { $0 != UInt8(ascii: "?") }
         let rest = start.lastIndex(of: UInt8(ascii: "@")).map { start[($0 + 1)...] } ?? start
         return String(decoding: rest.prefix(1024), as: UTF8.self)
     }
+}
+
+/// One exchange as a line, in the forms that programs read.
+struct AccessLine {
+    private let record: ExchangeRecord
+    private let method: String
+    private let url: String
+    private let version: HTTPVersion
+    private let client: String
+    private let agent: String?
+    private let trace: String?
+    private let contentType: String?
+    private let host: String
+    private let now: Timestamp
+
+    init(_ exchange: Exchange) {
+        let (head, uri) = (exchange.head, exchange.uri)
+        record = exchange.record
+        method = head.method.token
+        url = uri.isEmpty ? AccessLog.shown(head.target) : uri.origin + uri.path
+        version = exchange.traits.version
+        client = exchange.stream.peerAddress.host
+        agent = head.fields[first: .userAgent]
+        trace = head.fields[first: "traceparent"]
+        contentType = exchange.sentType
+        host = uri.isEmpty ? "-" : uri.host
+        now = exchange.context.now()
+    }
+
+    /// Numbers stay numbers, for logs that tell them apart from texts.
+    var metadata: Logger.Metadata {
+        Dictionary(fields.map { ($0.name, $0.value.metadata) }) { first, _ in first }
+    }
+
+    /// An object on one line.
+    var json: String {
+        let time: (name: String, value: Value) = ("time", .text(ISOTime.text(now)))
+        return "{" + ([time] + fields).map { "\(JSONText.string($0.name)):\($0.value.json)" }.joined(separator: ",")
+            + "}"
+    }
+
+    private enum Value {
+        case text(String)
+        case number(Int64)
+
+        var json: String {
+            switch self {
+            case .text(let text): JSONText.string(text)
+            case .number(let number): String(number)
+            }
+        }
+
+        var metadata: Logger.MetadataValue {
+            switch self {
+            case .text(let text): .string(text)
+            case .number(let number): .stringConvertible(number)
+            }
+        }
+    }
+
+    private var fields: [(name: String, value: Value)] {
+        var fields: [(name: String, value: Value)] = [
+            ("method", .text(method)), ("url", .text(url)),
+            // An exchange that was aborted has none.
+            ("status", record.status == 0 ? .text("-") : .number(Int64(record.status.rawValue))),
+            ("service", .text(record.service)), ("outcome", .text("\(record.kind)")), ("reason", .text(record.reason)),
+            ("cache", .text(record.cacheStatus?.member() ?? "-")), ("bytes", .number(record.contentSent)),
+            ("microseconds", .number(record.duration / 1000)), ("problem", .text(record.problem?.title ?? "-")),
+            ("client", .text(client)),
+        ]
+        if let agent { fields.append(("agent", .text(agent))) }
+        if let trace { fields.append(("traceparent", .text(trace))) }
+        return fields
+    }
+
+    /// As Apache and nginx write it. The referring page is left out: it is a URL with everything in it.
+    var combined: String {
+        let status = record.status == 0 ? "-" : "\(record.status)"
+        let request = "\(method) \(url) HTTP/1.\(version == .http10 ? 0 : 1)"
+        return "\(client) - - [\(ISOTime.commonLog(now))] \"\(AccessLine.quoted(request))\" \(status) "
+            + "\(record.contentSent) \"-\" \"\(AccessLine.quoted(agent ?? "-"))\""
+    }
+
+    /// As Squid writes its access.log.
+    var squid: String {
+        let milliseconds = now.nanoseconds / 1_000_000
+        let fraction = String(1_000 + milliseconds % 1_000).dropFirst()
+        let elapsed = String(record.duration / 1_000_000)
+        let padding = String(repeating: " ", count: max(0, 6 - elapsed.count))
+        let status = record.status == 0 ? "000" : "\(record.status)"
+        let hierarchy = asksOrigin ? "HIER_DIRECT/\(host)" : "HIER_NONE/-"
+        let type = contentType.map { $0.prefix { $0 != ";" && $0 != " " } } ?? "-"
+        return "\(milliseconds / 1_000).\(fraction) \(padding)\(elapsed) \(client) \(squidCode)/\(status) "
+            + "\(record.contentSent) \(method) \(AccessLine.unbroken(url)) - \(hierarchy) \(type)"
+    }
+
+    private var asksOrigin: Bool {
+        switch record.kind {
+        case .miss, .validated, .pass, .tunnel: true
+        case .hit, .stale, .collapsed, .error, .aborted, .own: false
+        }
+    }
+
+    private var squidCode: String {
+        switch record.kind {
+        case .hit: record.status == 304 ? "TCP_IMS_HIT" : "TCP_MEM_HIT"
+        case .stale: "TCP_REFRESH_FAIL_OLD"
+        case .validated: "TCP_REFRESH_UNMODIFIED"
+        case .collapsed: "TCP_CF_HIT"
+        case .miss, .pass: "TCP_MISS"
+        case .tunnel: "TCP_TUNNEL"
+        case .own: "TCP_HIT"
+        case .aborted: "TCP_MISS_ABORTED"
+        case .error: record.problem?.proxyError == .httpRequestDenied ? "TCP_DENIED" : "NONE"
+        }
+    }
+
+    /// Text between quotation marks: what could end it, or the line, is written as `\xNN`.
+    private static func quoted(_ text: String) -> String { escaped(text) { $0 == "\"" || $0 == "\\" } }
+
+    /// Text between blanks.
+    private static func unbroken(_ text: String) -> String { escaped(text) { $0 == " " } }
+
+    private static func escaped(_ text: String, _ isSpecial: (Unicode.Scalar) -> Bool) -> String {
+        var result = ""
+        for scalar in text.unicodeScalars {
+            guard scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value) || isSpecial(scalar) else {
+                result.unicodeScalars.append(scalar)
+                continue
+            }
+            let digits = String(scalar.value, radix: 16)
+            result += "\\x" + (digits.count < 2 ? "0" + digits : digits)
+        }
+        return result
+    }
+}
+
+/// Times as logs write them, in UTC.
+enum ISOTime {
+    /// `2026-01-31T12:00:00.123Z`
+    static func text(_ time: Timestamp) -> String {
+        let parts = HTTPDate.string(time).split(separator: " ")
+        guard parts.count == 6, let month = months.firstIndex(where: { $0 == parts[2] }) else { return "" }
+        let milliseconds = (time.nanoseconds / 1_000_000) % 1_000
+        return "\(parts[3])-\(String(101 + month).dropFirst())-\(parts[1])T\(parts[4])."
+            + "\(String(1_000 + milliseconds).dropFirst())Z"
+    }
+
+    /// `31/Jan/2026:12:00:00 +0000`
+    static func commonLog(_ time: Timestamp) -> String {
+        let parts = HTTPDate.string(time).split(separator: " ")
+        guard parts.count == 6 else { return "" }
+        return "\(parts[1])/\(parts[2])/\(parts[3]):\(parts[4]) +0000"
+    }
+
+    private static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
 }

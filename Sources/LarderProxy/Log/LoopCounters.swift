@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderIO
 import Synchronization
 
 /// What one loop has counted. Only that loop writes; anybody reads, and sums over the loops.
@@ -40,6 +41,8 @@ package final class LoopCounters: Sendable {
 
     // Each cell is atomic; the pointer never changes.
     private nonisolated(unsafe) let cells: UnsafeMutablePointer<Atomic<UInt64>>
+    /// What was counted for each service, by its name.
+    private let services = Lock<[String: ServiceCounters]>([:])
     private static let histogram = Kind.allCases.count + Amount.allCases.count
     private static let reasons = histogram + LatencyScale.buckets + 1
     private static let cellCount = reasons + Reason.all.count
@@ -76,6 +79,20 @@ package final class LoopCounters: Sendable {
         let current = cells[cell].load(ordering: .relaxed)
         cells[cell].store(current &+ value, ordering: .relaxed)
     }
+
+    // MARK: Services
+
+    /// Where the loop counts what concerns the service of that name.
+    func counters(of service: String) -> ServiceCounters {
+        services.withLock { services in
+            if let known = services[service] { return known }
+            let made = ServiceCounters()
+            services[service] = made
+            return made
+        }
+    }
+
+    package var byService: [String: ServiceCounters] { services.withLock { $0 } }
 
     // MARK: Reading, from anywhere
 

@@ -39,6 +39,10 @@ package struct Settings: Sendable {
     package struct Admin: Sendable {
         /// The Unix socket of the admin surface; its file permissions are the authorisation.
         package var socket = FileLocation.automatic
+        /// Who may use it, as chmod(2) counts.
+        package var socketMode = FileMode(0o600)
+        /// The group that is meant by that; nil for the daemon's own.
+        package var socketGroup: String?
         /// Where the admin surface alone is served over TCP.
         package var listen: [ListenAddress] = []
         /// The bearer token that authorises changes over TCP; nil means that none does.
@@ -127,6 +131,10 @@ package struct Settings: Sendable {
         /// Whether each exchange leaves a line.
         package var access = false
         package var format = LogFormat.text
+        /// The form of these lines.
+        package var accessFormat = AccessFormat.standard
+        /// Where they go; nil for the log itself.
+        package var accessFile: String?
     }
 
     package struct Upstream: Sendable {
@@ -217,6 +225,15 @@ package enum FileLocation: Sendable, Equatable {
 /// What a log line looks like.
 package enum LogFormat: String, Sendable, CaseIterable {
     case text, json
+}
+
+/// What a line about an exchange looks like.
+package enum AccessFormat: String, Sendable, CaseIterable {
+    case standard
+    /// The combined log format of web servers.
+    case combined
+    /// The native format of Squid's access.log.
+    case squid
 }
 
 /// What the `Forwarded` field of a request becomes on its way inbound (RFC 7239).

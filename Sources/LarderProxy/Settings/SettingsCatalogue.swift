@@ -9,6 +9,7 @@ package enum SettingsCatalogue {
         var settings = Settings()
         if let node { root.read(node, into: &settings, &reader) }
         SettingsChecks.check(settings, &reader)
+        SettingsWarnings.check(settings, &reader)
         return settings
     }
 
@@ -92,6 +93,13 @@ package enum SettingsCatalogue {
             is stored. `none` opens none.
             """),
         Setting(
+            "admin.socketMode", \.admin.socketMode, .fileMode, needsRestart: true,
+            "Who may use the Unix socket, as for chmod: `0660` lets the members of its group change what is stored."),
+        Setting(
+            "admin.socketGroup", \.admin.socketGroup, .line("group", upTo: 32), initially: "the daemon's own",
+            needsRestart: true,
+            "The group that the Unix socket belongs to. The daemon's user has to be a member, unless it is root."),
+        Setting(
             "admin.listen", \.admin.listen, .listenAddresses(count: 0...64), needsRestart: true,
             """
             Addresses and ports on which only Larder's own pages are served, as for a monitoring system. Requests there \
@@ -108,13 +116,13 @@ package enum SettingsCatalogue {
 
     private static let cache: [Setting<Settings>] = [
         Setting(
-            "cache.path", \.cache.path, .location(),
+            "cache.path", \.cache.path, .database,
             initially: "`larder.db` in `$STATE_DIRECTORY`, else in `/var/lib/larder` for root, else in "
                 + "`$XDG_STATE_HOME/larder`, else in `~/.local/state/larder`",
             needsRestart: true,
             """
-            Where the database lies that holds what is stored, with large content in files beside it: the \
-            directory, which is Larder's alone, or `larder.db` in it. `none` stores nothing on disk.
+            The directory for what is stored, which is Larder's alone: the database `larder.db`, which may be named \
+            too, with large content in files beside it. `none` stores nothing on disk.
             """),
         Setting(
             "cache.disk", \.cache.disk, .size(.mebibytes(1), .tebibytes(1_024)), needsRestart: true,
@@ -235,6 +243,18 @@ package enum SettingsCatalogue {
         Setting("log.level", \.log.level, .choice, "The least severe messages that are logged."),
         Setting("log.access", \.log.access, .flag, "Whether each exchange leaves a line in the log."),
         Setting("log.format", \.log.format, .choice, "Log lines for people, or one JSON object a line."),
+        Setting(
+            "log.accessFormat", \.log.accessFormat, .choice,
+            """
+            The lines of `log.access`: like all others (`standard`), as web servers write them (`combined`), or as Squid \
+            does (`squid`), for programs that read these.
+            """),
+        Setting(
+            "log.accessFile", \.log.accessFile, .path, initially: "the log itself",
+            """
+            A file that the lines of `log.access` are added to. On reload it is opened anew, so that another program may \
+            have moved it away.
+            """),
     ]
 
     private static let upstream: [Setting<Settings>] = [

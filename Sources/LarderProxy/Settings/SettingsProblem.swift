@@ -39,15 +39,19 @@ package struct SettingsProblem: Error, Sendable, Equatable {
 }
 
 extension SettingsProblem: CustomStringConvertible {
-    /// `larder.yaml:3:7: cache.disk: found …; expected …; did you mean …?; …`
+    /// `larder.yaml:3:7: cache.disk: found …; did you mean …? Expected …; …`
     package var description: String {
-        var parts = ["found \(found)"]
-        if let expected { parts.append("expected \(expected)") }
-        if let suggestion { parts.append("did you mean \(SettingsProblem.quoted(suggestion))?") }
-        if let advice { parts.append(advice) }
+        // What was meant comes first: what may stand there can be a long list.
+        let meant = suggestion.map { "; did you mean \(SettingsProblem.quoted($0))? " } ?? ""
+        let rest = [expected.map { "expected \($0)" }, advice].compactMap(\.self).joined(separator: "; ")
         let prefix = setting.isEmpty ? "\(place): " : "\(place): \(setting): "
-        return prefix + parts.joined(separator: "; ")
+        if meant.isEmpty { return prefix + "found \(found)" + (rest.isEmpty ? "" : "; " + rest) }
+        return (prefix + "found \(found)" + meant + rest.prefix(1).uppercased() + rest.dropFirst()).withoutBlankAtEnd
     }
+}
+
+extension String {
+    fileprivate var withoutBlankAtEnd: String { hasSuffix(" ") ? String(dropLast()) : self }
 }
 
 /// Every problem of a configuration, in the order of the text.

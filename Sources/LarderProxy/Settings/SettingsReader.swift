@@ -7,6 +7,8 @@
 package struct SettingsReader {
     package private(set) var problems: [SettingsProblem] = []
     package private(set) var omitted = 0
+    /// What is read as it stands, but cannot work or does not do what it seems to.
+    package private(set) var warnings: [SettingsProblem] = []
     /// Where each setting that was read stood, by its dotted path; the checks over several settings use it.
     package private(set) var places: [String: SourcePlace] = [:]
     /// The services that the configuration has, for suggestions.
@@ -43,6 +45,10 @@ package struct SettingsReader {
             return
         }
         problems.append(problem)
+    }
+
+    package mutating func warn(_ warning: SettingsProblem) {
+        if warnings.count < SettingsReader.problemLimit { warnings.append(warning) }
     }
 
     mutating func refuse(

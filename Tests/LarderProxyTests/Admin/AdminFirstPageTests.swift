@@ -2,6 +2,7 @@
 
 import Foundation
 import Larder
+import LarderDashboard
 import LarderHTTP
 import LarderTesting
 import Testing
@@ -10,6 +11,9 @@ import Testing
 
 @Suite("First page")
 struct AdminFirstPageTests {
+    /// All that the page runs.
+    private static let script = [DashboardFile.words, .charts, .explain, .script].map(\.text).joined()
+
     @Test func `a terminal gets three examples and the services`() async throws {
         try await AdminFixture.run { daemon throws in
             let page = try daemon.get("/", "User-Agent: curl/8.0", "Accept: */*")
@@ -35,7 +39,7 @@ struct AdminFirstPageTests {
             let parts = page.content.components(separatedBy: "\"/-/assets/").dropFirst().map {
                 $0.prefix { $0 != "\"" }
             }
-            #expect(Set(parts) == ["icon.svg", "dashboard.css", "dashboard.js"])
+            #expect(Set(parts) == Set(DashboardFile.allCases.filter { $0 != .markup }.map { Substring($0.rawValue) }))
             for part in parts {
                 let asset = try daemon.get("/-/assets/\(part)")
                 #expect(asset.status == 200)
@@ -49,20 +53,20 @@ struct AdminFirstPageTests {
     /// What the script puts on the page it puts there as text.
     @Test func `the script makes no markup of what it is told`() {
         for word in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"] {
-            #expect(!DashboardScript.text.contains(word))
+            #expect(!Self.script.contains(word))
         }
     }
 
     /// Every element the script names is on the page, and every one it fills is named there.
     @Test func `script and page agree on their names`() {
-        let asked = DashboardScript.text.components(separatedBy: "$(\"").dropFirst().map {
+        let asked = Self.script.components(separatedBy: "$(\"").dropFirst().map {
             String($0.prefix { $0 != "\"" })
         }
-        for name in Set(asked) { #expect(DashboardMarkup.text.contains("id=\"\(name)\""), "\(name)") }
+        for name in Set(asked) { #expect(DashboardFile.markup.text.contains("id=\"\(name)\""), "\(name)") }
     }
 
     @Test func `what the dashboard reads is in the events`() async throws {
-        let script = DashboardScript.text
+        let script = Self.script
         #expect(script.contains("new EventSource(\"/-/events\""))
         // What an event tells is not asked for again and again.
         #expect(!script.contains("setInterval"))
@@ -88,7 +92,9 @@ struct AdminFirstPageTests {
             let status = try daemon.get("/-/status").json
             for path in [
                 ["version"], ["state"], ["uptimeSeconds"], ["hitRatio"], ["byteHitRatio"], ["bytes", "saved"],
-                ["latencyMilliseconds", "p50"], ["latencyMilliseconds", "p99"], ["connections", "open"], ["resources"],
+                ["latencyMilliseconds", "hits", "p50"], ["latencyMilliseconds", "loads", "p99"],
+                ["otherHosts", "requests"],
+                ["configuration", "refused"], ["connections", "open"], ["resources"],
                 ["memory", "limit"], ["disk", "bytes"], ["store", "state"], ["services"], ["upstreams"],
             ] {
                 #expect(path.reduce(status as JSONValue?) { $0?[$1] } != nil, "\(path)")

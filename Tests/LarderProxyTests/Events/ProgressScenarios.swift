@@ -101,6 +101,7 @@ struct ProgressScenarios {
 
     @Test func `a stream that is behind gets the newest progress of a load alone`() {
         struct NoText: EventText {
+            func event(_: RequestNote) -> [UInt8] { [] }
             func event(_: ResourceChange, withContent: Bool, now: Timestamp) -> [UInt8] { [] }
             func snapshot(of _: EventSubject, _: Resource?, in _: Proxy) async -> EventSnapshot {
                 EventSnapshot([], begun: 0, complete: 0, sequences: [:], at: Timestamp(seconds: 0))

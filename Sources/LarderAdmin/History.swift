@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+import LarderIO
+package import LarderProxy
+
+/// What happened in the last quarter of an hour and in the last day, in steps: what the dashboard draws.
+///
+/// Bounded: 180 steps of 5 s, 288 of 5 min, and for each of at most 200 services 96 of 15 min; about 700 KiB in all.
+package final class History: Sendable {
+    /// What happened in one step.
+    struct Step: Sendable {
+        var hits: UInt64 = 0
+        var misses: UInt64 = 0
+        var errors: UInt64 = 0
+        var saved: UInt64 = 0
+        var received: UInt64 = 0
+        /// Latencies in seconds: the median and what 99 of 100 stay below, of answers from the cache and of others.
+        var hitLatency = (median: 0.0, most: 0.0)
+        var loadLatency = (median: 0.0, most: 0.0)
+    }
+
+    /// Steps of one length, the oldest first.
+    struct Series<Value: Sendable>: Sendable {
+        let seconds: Int64
+        let limit: Int
+        /// Which step the last value is of: its number since 1970.
+        private(set) var last: Int64?
+        private(set) var values: [Value] = []
+
+        init(seconds: Int64, limit: Int) {
+            self.seconds = seconds
+            self.limit = limit
+        }
+
+        /// Puts a value in the place of the step that `now` lies in; steps without any are `blank`.
+        mutating func put(at now: Timestamp, blank: Value, _ change: (inout Value) -> Void) {
+            let number = now.seconds / seconds
+            if let last, number > last {
+                for _ in 0..<min(Int64(limit), number - last) { values.append(blank) }
+            } else if last == nil {
+                values.append(blank)
+            }
+            // A clock that was set back adds to the last step.
+            last = max(number, last ?? number)
+            if values.count > limit { values.removeFirst(values.count - limit) }
+            if let end = values.indices.last { change(&values[end]) }
+        }
+
+        /// When the first step began.
+        var beginning: Int64 { ((last ?? 0) - Int64(values.count) + 1) * seconds }
+    }
+
+    /// Counters at a moment.
+    fileprivate struct Mark: Sendable {
+        var hits: UInt64 = 0
+        var misses: UInt64 = 0
+        var errors: UInt64 = 0
+        var saved: UInt64 = 0
+        var received: UInt64 = 0
+        var hitLatencies = [UInt64](repeating: 0, count: LatencyScale.buckets)
+        var loadLatencies = [UInt64](repeating: 0, count: LatencyScale.buckets)
+
+        static func - (a: Mark, b: Mark) -> Mark {
+            func less(_ a: [UInt64], _ b: [UInt64]) -> [UInt64] { zip(a, b).map { $0 >= $1 ? $0 - $1 : 0 } }
+            var rest = Mark()
+            rest.hits = a.hits &- b.hits
+            rest.misses = a.misses &- b.misses
+            rest.errors = a.errors &- b.errors
+            rest.saved = a.saved &- b.saved
+            rest.received = a.received &- b.received
+            rest.hitLatencies = less(a.hitLatencies, b.hitLatencies)
+            rest.loadLatencies = less(a.loadLatencies, b.loadLatencies)
+            return rest
+        }
+    }
+
+    /// What happened at one service in one step.
+    struct ServiceStep: Sendable {
+        var hits: UInt64 = 0
+        var others: UInt64 = 0
+        var errors: UInt64 = 0
+    }
+
+    struct State: Sendable {
+        var recent = Series<Step>(seconds: 5, limit: 180)
+        var day = Series<Step>(seconds: 300, limit: 288)
+        var services: [String: Series<ServiceStep>] = [:]
+        fileprivate var mark = Mark()
+        /// Since when the running step of `day` counts, as its latencies are those of the whole step.
+        fileprivate var dayMark = Mark()
+        fileprivate var dayStep: Int64 = 0
+        fileprivate var serviceMarks: [String: ServiceStep] = [:]
+    }
+
+    private let state = Lock(State())
+
+    static let serviceLimit = 200
+    /// How often `sample` is to be called.
+    package static let interval = Duration.seconds(5)
+
+    package init() {}
+
+    var steps: State { state.withLock { $0 } }
+
+    /// Adds what happened since the last call.
+    package func sample(_ proxy: Proxy) {
+        let now = proxy.now
+        let totals = proxy.serviceTotals()
+        let mark = History.mark(proxy, totals)
+        state.withLock { state in
+            let change = mark - state.mark
+            state.recent.put(at: now, blank: Step()) { History.add(change, to: &$0, latencies: change) }
+            if now.seconds / state.day.seconds != state.dayStep {
+                state.dayStep = now.seconds / state.day.seconds
+                state.dayMark = state.mark
+            }
+            let since = mark - state.dayMark
+            state.day.put(at: now, blank: Step()) { History.add(change, to: &$0, latencies: since) }
+            state.mark = mark
+            for (name, total) in totals { History.add(total, of: name, at: now, to: &state) }
+        }
+    }
+
+    private static func add(_ total: ServiceCounters.Totals, of name: String, at now: Timestamp, to state: inout State)
+    {
+        guard state.services[name] != nil || state.services.count < serviceLimit else { return }
+        let mark = ServiceStep(
+            hits: total.served, others: total.count(.miss) + total.count(.pass), errors: total.count(.error))
+        let before = state.serviceMarks.updateValue(mark, forKey: name) ?? ServiceStep()
+        state.services[name, default: Series(seconds: 900, limit: 96)].put(at: now, blank: ServiceStep()) { step in
+            step.hits += mark.hits &- before.hits
+            step.others += mark.others &- before.others
+            step.errors += mark.errors &- before.errors
+        }
+    }
+
+    private static func mark(_ proxy: Proxy, _ services: [String: ServiceCounters.Totals]) -> Mark {
+        var mark = Mark()
+        mark.hits = [.hit, .stale, .validated, .collapsed].reduce(0) { $0 + proxy.total($1) }
+        mark.misses = proxy.total(.miss) + proxy.total(.pass)
+        mark.errors = proxy.total(.error)
+        mark.saved = proxy.total(.saved)
+        mark.received = proxy.total(.received)
+        for total in services.values {
+            for (bucket, count) in total.latencies(.cache).enumerated() { mark.hitLatencies[bucket] += count }
+            for (bucket, count) in total.latencies(.origin).enumerated() { mark.loadLatencies[bucket] += count }
+        }
+        return mark
+    }
+
+    private static func add(_ change: Mark, to step: inout Step, latencies: Mark) {
+        step.hits += change.hits
+        step.misses += change.misses
+        step.errors += change.errors
+        step.saved += change.saved
+        step.received += change.received
+        step.hitLatency = quantiles(latencies.hitLatencies)
+        step.loadLatency = quantiles(latencies.loadLatencies)
+    }
+
+    private static func quantiles(_ counts: [UInt64]) -> (median: Double, most: Double) {
+        (LatencyScale.quantile(0.5, of: counts), LatencyScale.quantile(0.99, of: counts))
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderCodings
+import LarderHTTP
+import LarderIO
+import LarderProxy
+import LarderRules
+
+/// `/-/content`: what is stored, as it is stored but for its codings, for people to look at.
+///
+/// It comes from anywhere and has the address of Larder's own pages: so it is octets to browsers, and only images that
+/// can hold no script are what they are.
+extension AdminPages {
+    private static let contentLimit = 4 << 20
+    private static let images = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"]
+
+    static func contentPages(_ walkers: WorkerPool) -> [String: Page] {
+        [
+            "/-/content": .reading { request, proxy in
+                let parameters = try AdminParameters(request, known: ["url", "header"], repeatable: ["header"])
+                let subject = try proxy.subject(of: parameters.required("url"))
+                let fields = try parameters.fields("header")
+                guard request.isLoopback else { throw Problem.contentIsForThisMachine }
+                guard let variant = await AdminPages.variant(of: subject, fields, proxy) else {
+                    throw Problem.unknownResource(subject.url)
+                }
+                let length = variant.content.length
+                guard let octets = await variant.content.octets(upTo: contentLimit) else {
+                    throw Problem.unknownResource(subject.url)
+                }
+                return try await walkers.run { answer(octets, of: variant, length: Int64(length)) }
+            }
+        ]
+    }
+
+    /// The stored variant that a request with these fields would be about, else the newest.
+    private static func variant(of subject: ResourceSubject, _ fields: Fields, _ proxy: Proxy) async -> Variant? {
+        let key = subject.key(in: .shared)
+        var variants = proxy.registry.resource(for: key)?.memory.snapshot.variants ?? []
+        if variants.isEmpty {
+            let configuration = subject.service.configuration(for: subject.uri, method: subject.method)
+            variants =
+                await proxy.storing?.peek(
+                    key.url, partition: .shared, service: subject.service.name, configuration) ?? []
+        }
+        return variants.first { $0.stored.variance.matches(fields) } ?? variants.first
+    }
+
+    private static func answer(_ octets: [UInt8], of variant: Variant, length: Int64) -> OwnResponse {
+        var content = octets
+        let isWhole = Int64(octets.count) == length
+        let codings = (variant.served.fields[.contentEncoding] ?? "").split(separator: ",").reversed()
+        for name in codings where isWhole {
+            guard let coding = ContentCoding(token: name.filter { $0 != " " }),
+                let decoded = try? coding.decode(content, limit: contentLimit)
+            else { break }
+            content = decoded
+        }
+        let type = variant.served.fields[.contentType] ?? "application/octet-stream"
+        let plain = type.lowercased().prefix { $0 != ";" && $0 != " " }
+        let isImage = images.contains(String(plain))
+        var fields: Fields = [
+            "Content-Security-Policy": "default-src 'none'; sandbox", "Larder-Content-Type": type,
+            "Larder-Content-Length": "\(length)",
+        ]
+        if !isImage { fields["Content-Disposition"] = "attachment" }
+        return OwnResponse(type: isImage ? String(plain) : "application/octet-stream", content, fields: fields)
+    }
+}
+
+extension VariantContent {
+    /// Its first octets; nil when they cannot be had.
+    fileprivate func octets(upTo limit: Int) async -> [UInt8]? {
+        switch self {
+        case .memory(let chunks, _): return Array(chunks.flatMap(\.bytes).prefix(limit))
+        case .store(let source):
+            guard let reader = await source.open() else { return nil }
+            let end = min(source.length, Int64(limit))
+            var octets: [UInt8] = []
+            while Int64(octets.count) < end {
+                let count = Int(end) - octets.count
+                guard let chunk = await reader.read(at: Int64(octets.count), count: count), chunk.count > 0 else {
+                    return nil
+                }
+                octets += chunk.bytes
+            }
+            return octets
+        }
+    }
+}
+
+extension Problem {
+    fileprivate static let contentIsForThisMachine = Problem(
+        status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
+        detail: "What is stored is shown to clients on this machine.",
+        advice: "Ask for it through the gateway, or use `larder get` there.")
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderProxy
+import LarderRules
+
+/// The last requests, and what among them and the resources is worth a look.
+extension AdminPages {
+    static func requestPages(_ walkers: WorkerPool) -> [String: Page] {
+        [
+            "/-/requests": .reading { request, proxy in
+                let parameters = try AdminParameters(request, known: ["match", "service", "limit", "after"])
+                let limit = try parameters.number("limit", in: 1...RequestLog.limit, default: 100)
+                let last = try parameters.number("after", in: 0...Int.max, default: 0)
+                let filter = try AdminPages.filter(parameters, proxy)
+                proxy.requests.look(at: proxy.monotonicNow)
+                let notes = proxy.requests.notes(after: UInt64(last))
+                let chosen = notes.lazy.filter { filter.accepts($0) }.prefix(limit)
+                return OwnResponse(json: [
+                    "last": .integer(notes.first?.number ?? UInt64(last)), "requests": .array(chosen.map(\.json)),
+                ])
+            },
+            "/-/highlights": .reading { request, proxy in
+                let parameters = try AdminParameters(request, known: ["limit"])
+                let limit = try parameters.number("limit", in: 1...100, default: 10)
+                let now = proxy.now
+                let hottest = try await AdminPages.hottest(limit, proxy, walkers)
+                return OwnResponse(json: [
+                    "hottest": .array(hottest.map { $0.json(at: now) }),
+                    "slowest": .array(
+                        proxy.requests.slowest(limit).map { line in
+                            var object = line.place
+                            object["longestSeconds"] = .decimal(Double(line.longest) / 1e9, places: 6)
+                            object["meanSeconds"] = .decimal(Double(line.mean) / 1e9, places: 6)
+                            return .object(object)
+                        }),
+                    "notKept": .array(
+                        proxy.requests.unkept(limit).map { line in
+                            var object = line.place
+                            object["reason"] = .string(line.reason)
+                            return .object(object)
+                        }),
+                ])
+            },
+        ]
+    }
+
+    /// The resources in memory that answered most often.
+    private static func hottest(_ count: Int, _ proxy: Proxy, _ walkers: WorkerPool) async throws -> [ResourceLine] {
+        let services = proxy.configuration.router.table.byNumber
+        return try await walkers.run {
+            var kept: [Resource] = []
+            func best() -> [Resource] {
+                Array(kept.sorted { ($1.memory.hits, $0.key.url) < ($0.memory.hits, $1.key.url) }.prefix(count))
+            }
+            proxy.registry.forEach { resource in
+                guard resource.memory.hits > 0 else { return }
+                kept.append(resource)
+                if kept.count > 8 * count + 64 { kept = best() }
+            }
+            return best().compactMap { resource in
+                services[resource.key.serviceNumber].map {
+                    ResourceLine(resource, service: $0, storing: proxy.storing)
+                }
+            }
+        }
+    }
+}
+
+extension ResourceFilter {
+    /// Whether the note is about a resource that is meant.
+    func accepts(_ note: RequestNote) -> Bool {
+        matchesAll || accepts(ResourceURL(note.url), service: note.service)
+    }
+}
+
+extension RequestLog.Line {
+    fileprivate var place: JSONObject {
+        [
+            "method": .string(method), "url": .string(url), "service": .string(service), "requests": .integer(requests),
+        ]
+    }
+}
+
+extension RequestNote {
+    var json: JSONValue { .object(object) }
+
+    var object: JSONObject {
+        [
+            "number": .integer(number), "at": .time(at), "method": .string(method), "url": .string(shownURL),
+            "service": .string(service), "client": .string(client), "status": .integer(status),
+            "outcome": .string("\(kind)"), "reason": .string(reason),
+            "cacheStatus": cacheStatus.map { .string($0.member()) } ?? .null,
+            "problem": problem.map { .string($0) } ?? .null, "bytes": .integer(bytes),
+            "seconds": .decimal(Double(nanoseconds) / 1e9, places: 6),
+        ]
+    }
+}

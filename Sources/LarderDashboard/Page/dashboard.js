@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks for the status while the page is looked at, and is told of requests and resources as they happen.
+"use strict";
+
+let last = null, past = null, wantsDay = false;
+
+// MARK: Figures
+
+const servedOf = r => r.hit + r.stale + r.validated + r.collapsed;
+
+function showFigures(status) {
+  const r = status.requests, served = servedOf(r), now = performance.now();
+  const all = served + r.miss + r.pass + r.error;
+  if (last && all >= last.all) {
+    $("rate").textContent = rateText((all - last.all) / Math.max(0.2, (now - last.at) / 1000));
+  }
+  last = { at: now, all };
+  $("version").textContent = status.version;
+  $("state").textContent = status.offline.mode === "on" ? "offline" : status.state;
+  $("state").className = "badge " + (status.state === "serving" && status.offline.mode !== "on" ? "good" : "bad");
+  $("uptime").textContent = "up " + span(status.uptimeSeconds);
+  $("hit-ratio").textContent = percent(status.hitRatio);
+  $("hit-note").textContent = count(served) + " of " + count(served + r.miss) + " that could be";
+  $("rate-note").textContent = count(all) + " in all, " + count(status.connections.open) + " connections";
+  $("saved").textContent = bytes(status.bytes.saved);
+  $("saved-note").textContent = percent(status.byteHitRatio) + " of all content";
+  for (const [name, from] of [["hit", "hits"], ["load", "loads"]]) {
+    const { p50, p99 } = status.latencyMilliseconds[from];
+    $(name + "-latency").textContent = latency(p50 / 1000);
+    $(name + "-latency-note").textContent = p50 ? "median; 99 %: " + latency(p99 / 1000) : "nothing yet";
+  }
+  $("outcomes").replaceChildren(...Object.keys(r).filter(name => name !== "own").map(name => {
+    const item = element("span", name + " ");
+    item.append(element("b", count(r[name]), name === "error" && r[name] ? "bad-text" : ""));
+    return item;
+  }));
+  for (const tier of ["memory", "disk"]) {
+    const { bytes: used, limit } = status[tier];
+    $(tier).value = limit ? used / limit : 0;
+    $(tier + "-note").textContent = limit ? bytes(used) + " of " + bytes(limit) : "none";
+  }
+  $("store").textContent = "On disk: " + status.store.state
+    + (status.store.entries === undefined ? "" : ", " + count(status.store.entries) + " responses");
+  $("store").className = status.store.state.startsWith("reading only") ? "bad-text" : "quiet";
+  $("resources-note").textContent = count(status.resources) + " in memory";
+}
+
+function showRefused({ latest }) {
+  const isRefused = latest && !latest.accepted;
+  $("refused").hidden = !isRefused;
+  if (!isRefused) return;
+  $("refused").replaceChildren(
+    element("b", "The changed configuration was refused; the one before is in force."),
+    holding("ul", "", ...latest.problems.map(text => element("li", text))));
+}
+
+// MARK: Services and origins
+
+const troubles = { open: "left alone, as it fails", halfOpen: "being tried again", paused: "asks to wait" };
+
+function healthOf(service, upstreams) {
+  if (service.offline) return element("td", "offline", "warn-text");
+  const { origin, protocol } = new URL(service.baseURL);
+  const named = origin + (/:\d+$/.test(origin) ? "" : protocol === "https:" ? ":443" : ":80");
+  const line = upstreams.find(other => other.origin === origin || other.origin === named);
+  if (!line) return element("td", "not asked yet", "quiet");
+  if (!troubles[line.state]) return element("td", "well", "good-text");
+  return holding("td", "long bad-text", troubles[line.state], element("span", line.lastError, "sub"));
+}
+
+function showServices(status) {
+  const others = { name: "other hosts", ...status.otherHosts };
+  const all = status.services.concat(servedOf(others.requests) + others.requests.miss + others.requests.pass ? [others] : []);
+  rows("services", all.map(service => {
+    const r = service.requests, asked = servedOf(r) + r.miss + r.pass + r.error;
+    const name = service.mount ? element("a", service.name) : element("span", service.name);
+    if (service.mount) name.href = service.mount;
+    const { hits, loads } = service.latencyMilliseconds;
+    return [
+      holding("td", "long", name, service.baseURL ? element("span", service.baseURL, "sub") : null),
+      holding("td", "plot-column", sparkline(past && past.services[service.mount ? service.name : "-"])),
+      element("td", servedOf(r) + r.miss ? percent(service.hitRatio) : "–", "number"),
+      element("td", count(asked), "number"), element("td", bytes(service.bytes.saved), "number"),
+      element("td", latency(hits.p50 / 1000), "number roomy"), element("td", latency(loads.p50 / 1000), "number roomy"),
+      service.baseURL ? healthOf(service, status.upstreams) : element("td", "", "quiet"),
+    ];
+  }), "None yet: describe one in the configuration.");
+}
+
+function showOrigins(status) {
+  rows("origins", status.upstreams.map(line => [
+    element("td", line.origin, "long"), element("td", count(line.requests), "number"),
+    element("td", count(line.failures), "number" + (line.failures ? " warn-text" : "")),
+    element("td", line.active + " + " + line.idle + " idle", "number"), element("td", count(line.waiting), "number"),
+    element("td", (troubles[line.state] ? troubles[line.state] + "; " : "") + (line.lastError || ""), "long quiet"),
+  ]), "None has been asked yet.");
+}
+
+function showTunnels(status) {
+  const unseen = status.interception.tunnels.filter(line => line.lasts);
+  $("unseen").hidden = !unseen.length;
+  rows("tunnels", unseen.map(line => {
+    const ways = line.toChangeThat.map(way => element("code", way));
+    const copy = ways.length && navigator.clipboard
+      ? button("Copy", "link", () => navigator.clipboard.writeText(line.toChangeThat[0])) : null;
+    return [
+      element("td", line.host, "long"), element("td", count(line.requests), "number"),
+      element("td", bytes(line.bytes), "number"), element("td", line.why, "long"), holding("td", "cure", ...ways, copy),
+    ];
+  }), "Nothing.");
+}
+
+// MARK: Rankings
+
+const pathOf = url => url.replace(/^https?:\/\//, "");
+
+function ranking(list, lines, otherwise) {
+  const made = lines.map(({ url, method, figure, why }) => holding("li", "",
+    button((method && method !== "GET" ? method + " " : "") + pathOf(url), "link", () => lookAt(url, method)),
+    element("b", figure), why ? element("span", why, "quiet why") : null));
+  keepFocus($(list), () => $(list).replaceChildren(...(made.length ? made : [element("li", otherwise, "quiet")])));
+}
+
+async function showHighlights() {
+  const { hottest, slowest, notKept } = await ask("/-/highlights?limit=8");
+  ranking("hottest", hottest.map(line => ({ url: line.url, figure: count(line.hits), why: line.state })),
+    "Nothing was answered from memory yet.");
+  ranking("slowest", slowest.map(line => ({ url: line.url, method: line.method, figure: latency(line.longestSeconds),
+    why: `${count(line.requests)} loads, ${latency(line.meanSeconds)} on average` })), "Nothing was loaded yet.");
+  ranking("not-kept", notKept.map(line => ({ url: line.url, method: line.method, figure: count(line.requests),
+    why: line.reason })), "All that was asked for is kept.");
+}
+
+// MARK: Resources
+
+// Ages and lifetimes go on by themselves; nobody has to be asked about them.
+let clocks = [];
+function age() {
+  for (const { line, at, state, age, ttl } of clocks) {
+    const passed = Math.floor((performance.now() - at) / 1000);
+    if (line.age !== undefined) age.textContent = span(line.age + passed);
+    if (line.ttl === undefined || line.ttl === null) continue;
+    ttl.textContent = span(line.ttl - passed);
+    if (state.textContent === "fresh" && line.ttl - passed < 0) {
+      state.textContent = "stale";
+      state.className = "warn-text";
+    }
+  }
+}
+
+async function list() {
+  const match = $("pattern").value.trim();
+  const query = new URLSearchParams({ limit: 100, sort: $("sort").value, state: $("resource-state").value });
+  if (match) query.set("match", match);
+  try {
+    const page = await ask("/-/resources?" + query);
+    clocks = [];
+    rows("resources", page.resources.map(line => {
+      const style = { fresh: "good-text", failed: "bad-text" }[line.state] || "warn-text";
+      const clock = { line, at: performance.now(), state: element("td", line.state, style),
+        age: element("td", null, "number roomy"), ttl: element("td", null, "number roomy") };
+      clocks.push(clock);
+      return [
+        clock.state, element("td", line.status, "number roomy"), element("td", count(line.hits), "number"),
+        element("td", line.bytes === undefined ? "" : bytes(line.bytes), "number"), clock.age, clock.ttl,
+        element("td", line.where, "roomy"), holding("td", "long", button(line.url, "link", () => lookAt(line.url))),
+      ];
+    }), match || query.get("state") !== "any" ? "Nothing matches." : "Nothing is stored yet.");
+    age();
+  } catch (error) {
+    rows("resources", [], error.message);
+  }
+}
+
+// MARK: As it happens
+
+const seen = [], happened = [];
+let source = null, awaited = null, isPainting = false, isPaused = false;
+
+const outcomeStyle = kind => ({ hit: "good-text", validated: "good-text", collapsed: "good-text", stale: "warn-text",
+  error: "bad-text", aborted: "bad-text" }[kind] || "");
+
+function requestLine(note) {
+  const isTunnel = note.outcome === "tunnel";
+  const name = note.method + " " + note.url;
+  return [
+    element("td", new Date(note.at).toLocaleTimeString(), "quiet"), element("td", note.outcome, outcomeStyle(note.outcome)),
+    element("td", note.status || "–", "number"),
+    holding("td", "long", isTunnel ? name : button(name, "link", () => lookAt(note.url.replace(/\?…$/, ""), note.method)),
+      element("span", note.cacheStatus || note.problem || note.reason, "sub")),
+    element("td", bytes(note.bytes), "number roomy"), element("td", latency(note.seconds), "number roomy"),
+  ];
+}
+
+function now(data) {
+  if (data.progress !== undefined) return percent(data.progress);
+  const { latestData, latestError, isUpToDate, isLoading } = data.state || {};
+  const words = [];
+  if (latestData) {
+    words.push((latestData.isOverride ? "override" : latestData.status) + ", " + bytes(latestData.bytes));
+    words.push(isUpToDate ? "up to date" : "out of date");
+  } else {
+    words.push("no data");
+  }
+  if (latestError) words.push("failed: " + (latestError.error || latestError.status));
+  if (isLoading) words.push("loading");
+  return words.join(", ");
+}
+
+function paint() {
+  isPainting = false;
+  if (isPaused) return;
+  const outcome = $("outcome-filter").value;
+  const shown = seen.filter(note => !outcome || note.outcome === outcome).slice(0, 60);
+  rows("requests", shown.map(requestLine), $("match").value.trim() || outcome ? "None that matches yet." : "None yet.");
+  rows("live", happened.map(({ at, data }) => [
+    element("td", at.toLocaleTimeString(), "quiet"),
+    element("td", data.event + (data.source ? " (" + data.source + ")" : ""),
+      { error: "bad-text", newData: "good-text" }[data.event]),
+    element("td", now(data)), element("td", data.url, "long"),
+  ]), "Nothing has happened since this page is open.");
+}
+
+// Many events are one look at the list, and one picture.
+function follow() {
+  if (!awaited) awaited = setTimeout(() => { awaited = null; list(); }, 500);
+}
+function repaint() {
+  if (!isPainting) { isPainting = true; requestAnimationFrame(paint); }
+}
+
+function tell(data) {
+  if (data.event === "observerAdded") { follow(); return; }
+  if (!data.url) return;
+  if (data.event === "request") {
+    if (seen.some(note => note.number === data.number)) return;
+    seen.unshift(data);
+    if (seen.length > 300) seen.pop();
+    repaint();
+    return;
+  }
+  const before = happened.findIndex(h => h.data.event === "progress" && h.data.url === data.url);
+  if (before >= 0) happened.splice(before, 1);
+  happened.unshift({ at: new Date(), data });
+  if (happened.length > 40) happened.pop();
+  repaint();
+  if (data.event !== "progress") follow();
+}
+
+// What was seen by another filter goes; what comes late from the stream before it is not looked at any more.
+async function listen() {
+  if (source) source.close();
+  source = null;
+  if (document.hidden) return;
+  const match = $("match").value.trim(), query = match ? "&match=" + encodeURIComponent(match) : "";
+  const own = source = new EventSource("/-/events" + "?requests=1" + query);
+  own.onopen = () => { $("live-note").textContent = match ? "as it happens, of " + match : "as it happens"; };
+  own.onmessage = message => { if (own === source) tell(JSON.parse(message.data)); };
+  own.onerror = () => {
+    if (own !== source) return;
+    $("live-note").textContent = own.readyState === EventSource.CLOSED ? "not to be had" : "looking for Larder again";
+  };
+  try {
+    const { requests } = await ask("/-/requests?limit=60" + query);
+    if (own !== source) return;
+    for (const note of requests) if (!seen.some(known => known.number === note.number)) seen.push(note);
+    seen.sort((a, b) => b.number - a.number);
+  } catch (error) {
+    $("live-note").textContent = error.message;
+  }
+  repaint();
+}
+
+// MARK: Time
+
+let turn = 0;
+
+async function refresh() {
+  if (!document.hidden) {
+    age();
+    try {
+      const status = await ask("/-/status");
+      if (turn % 5 === 0 || !past) {
+        past = await ask("/-/history");
+        drawHistory(wantsDay ? past.day : past.recent, wantsDay);
+        await showHighlights();
+      }
+      turn += 1;
+      showFigures(status);
+      showRefused(status.configuration);
+      showServices(status);
+      showOrigins(status);
+      showTunnels(status);
+      $("trouble").hidden = true;
+    } catch (error) {
+      $("trouble").textContent = "Larder does not answer: " + error.message;
+      $("trouble").hidden = false;
+      $("state").textContent = "not reached";
+      $("state").className = "badge bad";
+      last = null;
+    }
+  }
+  setTimeout(refresh, 1000);
+}
+
+$("filter").addEventListener("submit", event => {
+  event.preventDefault();
+  seen.length = 0;
+  happened.length = 0;
+  listen();
+});
+$("outcome-filter").addEventListener("change", repaint);
+$("listing").addEventListener("submit", event => { event.preventDefault(); list(); });
+for (const name of ["sort", "resource-state"]) $(name).addEventListener("change", list);
+$("pause").addEventListener("click", () => {
+  isPaused = !isPaused;
+  $("pause").setAttribute("aria-pressed", String(isPaused));
+  repaint();
+});
+for (const choice of document.getElementsByName("span")) {
+  choice.addEventListener("change", () => {
+    wantsDay = $("span-day").checked;
+    if (past) drawHistory(wantsDay ? past.day : past.recent, wantsDay);
+  });
+}
+$("any-host").textContent = location.origin + "/https/example.com/";
+refresh();
+list();
+listen();
+document.addEventListener("visibilitychange", () => { if (!document.hidden) list(); listen(); });

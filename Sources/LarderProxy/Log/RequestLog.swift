@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderIO
+import LarderRules
+import Synchronization
+
+/// The last exchanges, and those of them that are worth a look: the slowest, and what was not kept.
+///
+/// Answers from memory are noted only while somebody watches, and then some in each second: to note one costs more
+/// than to give it.
+package final class RequestLog: Sendable {
+    /// How URLs, without their queries, took or were not kept.
+    package struct Line: Sendable {
+        package let method: String
+        package let url: String
+        package let service: String
+        package var requests = 0
+        /// In nanoseconds.
+        package var longest: Int64 = 0
+        package var total: Int64 = 0
+        /// Why it was not kept the last time, in one word.
+        package var reason = ""
+
+        package var mean: Int64 { total / Int64(max(1, requests)) }
+    }
+
+    private struct Key: Hashable {
+        let method, url: String
+    }
+
+    private struct State {
+        var notes: [RequestNote] = []
+        var last: UInt64 = 0
+        var loads: [Key: Line] = [:]
+        var unkept: [Key: Line] = [:]
+    }
+
+    private let state = Lock(State())
+    private let streams = Atomic<Int>(0)
+    /// Up to when, in monotonic nanoseconds, somebody has asked to be told of all.
+    private let watchedUntil = Atomic<Int64>(.min)
+
+    /// How many notes are kept.
+    package static let limit = 500
+    /// How many URLs are ranked before those with least to say go.
+    static let lineLimit = 1_024
+    /// How long who has looked is taken to be watching.
+    static let patience: Int64 = 15_000_000_000
+
+    init() {}
+
+    // MARK: Watching
+
+    /// Whether answers from memory are to be noted too.
+    @inline(__always)
+    func isWatched(at now: Int64) -> Bool { now < watchedUntil.load(ordering: .relaxed) }
+
+    /// Somebody looks, and will again soon.
+    package func look(at now: Int64) {
+        let until = watchedUntil.load(ordering: .relaxed)
+        if until < now + RequestLog.patience { watchedUntil.store(now + RequestLog.patience, ordering: .relaxed) }
+    }
+
+    /// Whether somebody listens.
+    var isHeard: Bool { streams.load(ordering: .relaxed) > 0 }
+
+    /// Somebody begins to listen; `ignore` must follow.
+    func listen() {
+        streams.add(1, ordering: .relaxed)
+        watchedUntil.store(.max, ordering: .relaxed)
+    }
+
+    func ignore(at now: Int64) {
+        if streams.subtract(1, ordering: .relaxed).newValue == 0 { watchedUntil.store(now, ordering: .relaxed) }
+    }
+
+    // MARK: Noting
+
+    /// Keeps a note, and gives it its number.
+    func add(_ note: RequestNote) -> RequestNote {
+        state.withLock { state in
+            state.last += 1
+            var note = note
+            note.number = state.last
+            if state.notes.count < RequestLog.limit {
+                state.notes.append(note)
+            } else {
+                state.notes[Int((state.last - 1) % UInt64(RequestLog.limit))] = note
+            }
+            RequestLog.rank(note, in: &state)
+            return note
+        }
+    }
+
+    private static func rank(_ note: RequestNote, in state: inout State) {
+        guard note.status > 0, !note.service.isEmpty else { return }
+        let key = Key(method: note.method, url: note.plainURL)
+        switch note.kind {
+        case .miss, .validated, .pass, .error:
+            change(key, note, in: &state.loads, isWorth: { $0.longest }) { line in
+                line.longest = max(line.longest, note.nanoseconds)
+            }
+        default: break
+        }
+        if note.isKept {
+            state.unkept[key] = nil
+        } else if note.kind == .miss || note.kind == .pass {
+            change(key, note, in: &state.unkept, isWorth: { Int64($0.requests) }) { line in
+                line.reason = note.cacheStatus?.detail ?? note.reason
+            }
+        }
+    }
+
+    private static func change(
+        _ key: Key, _ note: RequestNote, in lines: inout [Key: Line], isWorth worth: (Line) -> Int64,
+        _ change: (inout Line) -> Void
+    ) {
+        if lines.count >= lineLimit, lines[key] == nil {
+            let kept = lines.sorted { worth($0.value) > worth($1.value) }.prefix(lineLimit / 2)
+            lines = Dictionary(kept.map { ($0.key, $0.value) }) { first, _ in first }
+        }
+        var line = lines[key] ?? Line(method: key.method, url: key.url, service: note.service)
+        line.requests += 1
+        line.total += note.nanoseconds
+        change(&line)
+        lines[key] = line
+    }
+
+    // MARK: Reading
+
+    /// The notes behind the one with number `last`, newest first.
+    package func notes(after last: UInt64 = 0, limit: Int = RequestLog.limit) -> [RequestNote] {
+        let notes = state.withLock { $0.notes }
+        return Array(notes.filter { $0.number > last }.sorted { $0.number > $1.number }.prefix(limit))
+    }
+
+    /// What took longest to be got from its origin.
+    package func slowest(_ count: Int) -> [Line] {
+        let lines = state.withLock { Array($0.loads.values) }
+        return Array(lines.sorted { ($1.longest, $0.url) < ($0.longest, $1.url) }.prefix(count))
+    }
+
+    /// What was asked for most often of what is not kept.
+    package func unkept(_ count: Int) -> [Line] {
+        let lines = state.withLock { Array($0.unkept.values) }
+        return Array(lines.sorted { ($1.requests, $0.url) < ($0.requests, $1.url) }.prefix(count))
+    }
+}
+
+/// How many answers from memory a loop may note in a second. Confined to its loop.
+struct NoteBudget {
+    private static let perSecond = 20
+    private var second = Int64.min
+    private var left = 0
+
+    /// - Parameter now: in monotonic nanoseconds.
+    mutating func hasRoom(at now: Int64) -> Bool {
+        if now / 1_000_000_000 != second {
+            second = now / 1_000_000_000
+            left = NoteBudget.perSecond
+        }
+        return left > 0
+    }
+
+    mutating func take(at now: Int64) -> Bool {
+        guard hasRoom(at: now) else { return false }
+        left -= 1
+        return true
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// What one loop has counted of one service. Only that loop writes; anybody reads, and sums over the loops.
+package final class ServiceCounters: Sendable {
+    /// Where answers came from: what is stored, or the origin, be it only to validate.
+    package enum Source: Int, CaseIterable, Sendable {
+        case cache, origin
+
+        init(_ kind: LoopCounters.Kind) {
+            self = kind == .hit || kind == .stale ? .cache : .origin
+        }
+    }
+
+    // Each cell is atomic; the pointer never changes.
+    private nonisolated(unsafe) let cells: UnsafeMutablePointer<Atomic<UInt64>>
+    private static let sent = LoopCounters.Kind.allCases.count
+    private static let saved = sent + 1
+    private static let histograms = saved + 1
+    /// The counts of a histogram, and the sum behind them.
+    private static let histogramSize = LatencyScale.buckets + 1
+    private static let cellCount = histograms + Source.allCases.count * histogramSize
+
+    init() {
+        cells = .allocate(capacity: ServiceCounters.cellCount)
+        for index in 0..<ServiceCounters.cellCount { (cells + index).initialize(to: Atomic(0)) }
+    }
+
+    deinit {
+        cells.deinitialize(count: ServiceCounters.cellCount)
+        cells.deallocate()
+    }
+
+    /// Counts an exchange that sent so many octets of content.
+    func count(_ kind: LoopCounters.Kind, latency nanoseconds: Int64, sent: Int) {
+        add(1, to: kind.rawValue)
+        add(UInt64(sent), to: ServiceCounters.sent)
+        if kind == .hit || kind == .stale || kind == .validated { add(UInt64(sent), to: ServiceCounters.saved) }
+        let histogram = ServiceCounters.histograms + Source(kind).rawValue * ServiceCounters.histogramSize
+        add(1, to: histogram + LatencyScale.bucket(of: nanoseconds))
+        add(UInt64(max(0, nanoseconds)), to: histogram + LatencyScale.buckets)
+    }
+
+    /// One writer, so a load and a store are enough.
+    @inline(__always)
+    private func add(_ value: UInt64, to cell: Int) {
+        let current = cells[cell].load(ordering: .relaxed)
+        cells[cell].store(current &+ value, ordering: .relaxed)
+    }
+
+    fileprivate func value(at cell: Int) -> UInt64 { cells[cell].load(ordering: .relaxed) }
+
+    /// What several loops counted of one service, or of all.
+    package struct Totals: Sendable {
+        package var kinds = [UInt64](repeating: 0, count: LoopCounters.Kind.allCases.count)
+        package var sent: UInt64 = 0
+        /// Octets of content that clients got out of the cache.
+        package var saved: UInt64 = 0
+        /// Exchanges by their duration, on `LatencyScale`, by where the answer came from.
+        package var latencies = Source.allCases.map { _ in [UInt64](repeating: 0, count: LatencyScale.buckets) }
+        /// In nanoseconds.
+        package var latencySums = Source.allCases.map { _ in UInt64(0) }
+
+        package init() {}
+
+        package func count(_ kind: LoopCounters.Kind) -> UInt64 { kinds[kind.rawValue] }
+        package func latencies(_ source: Source) -> [UInt64] { latencies[source.rawValue] }
+        package func latencySum(_ source: Source) -> UInt64 { latencySums[source.rawValue] }
+
+        /// Answers that no origin had to give in full.
+        package var served: UInt64 { count(.hit) + count(.stale) + count(.validated) + count(.collapsed) }
+        package var requests: UInt64 { kinds.reduce(0, +) }
+
+        /// The share of cacheable requests that no origin had to answer in full; 0 before there were any.
+        package var hitRatio: Double {
+            let cacheable = served + count(.miss)
+            return cacheable == 0 ? 0 : Double(served) / Double(cacheable)
+        }
+
+        package mutating func add(_ counters: ServiceCounters) {
+            for index in kinds.indices { kinds[index] += counters.value(at: index) }
+            sent += counters.value(at: ServiceCounters.sent)
+            saved += counters.value(at: ServiceCounters.saved)
+            for source in Source.allCases.map(\.rawValue) {
+                let histogram = ServiceCounters.histograms + source * ServiceCounters.histogramSize
+                for bucket in 0..<LatencyScale.buckets {
+                    latencies[source][bucket] += counters.value(at: histogram + bucket)
+                }
+                latencySums[source] += counters.value(at: histogram + LatencyScale.buckets)
+            }
+        }
+    }
+}
+
+extension Proxy {
+    /// What all loops counted, by the name of the service; `-` is what no service claims.
+    package func serviceTotals() -> [String: ServiceCounters.Totals] {
+        var totals: [String: ServiceCounters.Totals] = [:]
+        for loop in counters {
+            for (name, counters) in loop.byService { totals[name, default: ServiceCounters.Totals()].add(counters) }
+        }
+        return totals
+    }
+}

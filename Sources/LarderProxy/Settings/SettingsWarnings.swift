@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+
+/// What is right by itself and cannot work all the same, as far as the configuration alone says.
+enum SettingsWarnings {
+    static func check(_ settings: Settings, _ reader: inout SettingsReader) {
+        checkAccess(settings, &reader)
+        for service in settings.services {
+            for (index, block) in service.configure.enumerated() {
+                let setting = "services.\(service.name).configure[\(index)]"
+                checkMatch(block, of: service, at: setting, &reader)
+                checkPlace(block, of: service, at: setting, &reader)
+                checkMethods(block, at: setting, &reader)
+            }
+        }
+    }
+
+    // MARK: Clients
+
+    private static func checkAccess(_ settings: Settings, _ reader: inout SettingsReader) {
+        if let open = settings.listen.first(where: { !$0.address.isLoopback }), settings.access.allow.isEmpty {
+            warn(
+                "listen", found: "\(SettingsProblem.quoted("\(open)")), where clients of other machines are refused",
+                expected: "addresses in `access.allow`",
+                advice: "name those that may use it, as `access: { allow: [192.0.2.0/24] }`", &reader)
+        }
+        if settings.admin.socketMode.bits & 0o006 != 0 {
+            warn(
+                "admin.socketMode", found: SettingsProblem.quoted(settings.admin.socketMode.text),
+                expected: "a mode without rights for others",
+                advice: "every user of this machine may change what is stored", &reader)
+        }
+        if settings.log.accessFile != nil, !settings.log.access {
+            warn(
+                "log.accessFile", found: "a file without `log.access`", expected: "`log.access: true`",
+                advice: "nothing is written to it", &reader)
+        }
+    }
+
+    // MARK: Blocks
+
+    /// Patterns that are written as other programs have them.
+    private static func checkMatch(
+        _ block: ConfigureBlock, of service: ServiceSettings, at setting: String, _ reader: inout SettingsReader
+    ) {
+        guard let pattern = block.pattern.match else { return }
+        let text = pattern.text
+        let isAbsolute = pattern.isAbsolute
+        let path = isAbsolute ? pathOf(text) : text[...]
+        let segments = path.split(separator: "/")
+        let named = segments.first { $0.hasPrefix(":") && $0.utf8.count > 1 || $0.hasPrefix("{") && $0.hasSuffix("}") }
+        if let named {
+            let meant = text.replacing("/\(named)", with: "/*")
+            return warn(
+                setting + ".match", found: "\(SettingsProblem.quoted(String(named))), which is taken as it stands",
+                expected: "`*` for one segment, `**` for several", suggestion: meant,
+                advice: "no other wildcards exist",
+                &reader)
+        }
+        let base = service.baseURL.target.pathAndQuery
+        let rooted = path.hasPrefix("/") ? path : "/" + path
+        guard !isAbsolute, base != "/", rooted.hasPrefix(base) else { return }
+        warn(
+            setting + ".match",
+            found:
+                "\(SettingsProblem.quoted(text)), which lies below \(SettingsProblem.quoted(base)) of `baseURL` twice",
+            expected: "a path below `baseURL`", suggestion: "/" + rooted.dropFirst(base.utf8.count),
+            advice: "no resource is at \(SettingsProblem.quoted(String(base.dropLast()) + rooted))", &reader)
+    }
+
+    /// What is on another host is no resource of the service.
+    private static func checkPlace(
+        _ block: ConfigureBlock, of service: ServiceSettings, at setting: String, _ reader: inout SettingsReader
+    ) {
+        let own = service.baseURL.target
+        func isReached(_ host: String, _ port: UInt16) -> Bool {
+            host.contains("*") || host == own.host
+                || service.allowHosts.contains { $0.matches(host: host, port: port) }
+        }
+        func tell(_ name: String, _ found: String) {
+            warn(
+                "\(setting).\(name)", found: "\(SettingsProblem.quoted(found)), where no resource of the service is",
+                expected: "\(SettingsProblem.quoted(own.host)), or a host in `allowHosts`",
+                advice: "the block is for nothing; move it to the service of that host", &reader)
+        }
+        if let url = block.pattern.url, !isReached(url.host, url.port) { tell("url", url.authority) }
+        if let match = block.pattern.match, match.isAbsolute, let place = authority(of: match.text),
+            !isReached(place.host, place.port)
+        {
+            tell("match", place.host)
+        }
+        if let scheme = block.pattern.scheme, scheme.rawValue != own.scheme.text, service.allowHosts.isEmpty {
+            warn(
+                setting + ".scheme", found: SettingsProblem.quoted(scheme.rawValue),
+                expected: SettingsProblem.quoted(own.scheme.text), advice: "the block is for nothing: `baseURL` is not",
+                &reader)
+        }
+    }
+
+    private static func checkMethods(_ block: ConfigureBlock, at setting: String, _ reader: inout SettingsReader) {
+        for method in block.methods ?? [] where !knownMethods.contains(method.token) {
+            warn(
+                setting + ".methods", found: "the method \(SettingsProblem.quoted(method.token)), which nobody knows",
+                expected: "a registered method",
+                suggestion: Nearest.name(to: method.token, in: knownMethods),
+                advice: "requests with other methods are passed on", &reader)
+        }
+        if block.keyedByContent == true, let methods = block.methods, !methods.contains(.post),
+            !methods.contains(.query)
+        {
+            warn(
+                setting + ".keyedByContent", found: "`keyedByContent` for methods without content",
+                expected: "`POST` or `QUERY` in `methods`", advice: "it changes nothing here", &reader)
+        }
+    }
+
+    /// The registered ones (IANA), without those that only HTTP/2 has.
+    private static let knownMethods = [
+        "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "QUERY", "ACL",
+        "BASELINE-CONTROL", "BIND", "CHECKIN", "CHECKOUT", "COPY", "LABEL", "LINK", "LOCK", "MERGE", "MKACTIVITY",
+        "MKCALENDAR", "MKCOL", "MKREDIRECTREF", "MKWORKSPACE", "MOVE", "ORDERPATCH", "PROPFIND", "PROPPATCH", "REBIND",
+        "REPORT", "SEARCH", "UNBIND", "UNCHECKOUT", "UNLINK", "UNLOCK", "UPDATE", "UPDATEREDIRECTREF",
+        "VERSION-CONTROL",
+    ]
+
+    /// The path of an absolute pattern.
+    private static func pathOf(_ text: String) -> Substring {
+        guard let scheme = text.firstRange(of: "://") else { return text[...] }
+        return text[scheme.upperBound...].drop { $0 != "/" }
+    }
+
+    private static func authority(of text: String) -> (host: String, port: UInt16)? {
+        guard let scheme = text.firstRange(of: "://") else { return nil }
+        let authority = text[scheme.upperBound...].prefix { $0 != "/" && $0 != "?" }
+        let standard: UInt16 = text.hasPrefix("http://") ? 80 : 443
+        guard let parts = HostAndPort.split(authority) else { return nil }
+        return (String(parts.host).lowercased(), parts.port ?? standard)
+    }
+
+    private static func warn(
+        _ setting: String, found: String, expected: String, suggestion: String? = nil, advice: String,
+        _ reader: inout SettingsReader
+    ) {
+        reader.warn(
+            SettingsProblem(
+                at: reader.place(of: setting), setting: setting, found: found, expected: expected,
+                suggestion: suggestion, advice: advice))
+    }
+}
