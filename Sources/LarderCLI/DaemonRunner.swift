@@ -22,6 +22,7 @@ enum DaemonRunner {
         defer { log.close() }
         let logger = log.logger
         for note in loaded.notes { logger.notice("\(note)") }
+        for warning in loaded.warnings { logger.warning("\(warning)") }
         let files = OpenFiles.raiseLimit()
         if let shortage = OpenFiles.shortage(limit: files, connections: loaded.settings.limits.connections) {
             // Who did not ask for that many need not hear of it on every start.
@@ -36,16 +37,21 @@ enum DaemonRunner {
         let signals = try await SignalStream(on: control)
 
         let daemon = try await start(loaded.settings, inherited: inherited, logger: logger)
+        let accessOutput = AccessOutput(log: log)
+        try accessOutput.apply(loaded.settings.log, to: daemon.proxy)
+        keepHistory(of: daemon, on: control)
         if let watchdog = Watchdog(environment: loader.environment) {
             keepAlive(daemon.proxy, by: watchdog, notifier, on: control)
         }
         releaseMemory(after: daemon.proxy, on: control)
-        notifier.send(.ready, .status(serving(loaded.settings)))
+        notifier.send(.ready, .status(Reloader.serving(loaded.settings)))
 
-        let reloader = Reloader(loader: loader, daemon: daemon, log: log, notifier: notifier)
+        let reloader = Reloader(
+            loader: loader, daemon: daemon, log: log, accessOutput: accessOutput, notifier: notifier)
+        daemon.proxy.reloading.attach { await reloader.reload() }
         for await signal in signals.received {
             guard signal == .hangUp else { break }
-            await reloader.reload()
+            _ = await daemon.proxy.reloading.reload()
         }
 
         let patience = daemon.proxy.configuration.settings.timeouts.drain
@@ -58,11 +64,6 @@ enum DaemonRunner {
         withExtendedLifetime(signals) {}
     }
 
-    static func serving(_ settings: Settings) -> String {
-        let count = settings.services.count
-        return "Serving \(count == 1 ? "1 service" : "\(count) services")."
-    }
-
     private static func start(_ settings: Settings, inherited: [Int32], logger: Logger) async throws -> Daemon {
         do {
             for path in [settings.cache.path.path, settings.admin.socket.path].compactMap({ $0 }) {
@@ -72,7 +73,9 @@ enum DaemonRunner {
             var addresses = try await daemon.proxy.start(inherited: inherited)
             if let socket = settings.admin.socket.path, !addresses.contains(where: { $0.unixPath == socket }) {
                 do {
-                    try await daemon.proxy.listen(onSocketAt: socket)
+                    try await daemon.proxy.listen(
+                        onSocketAt: socket, mode: settings.admin.socketMode,
+                        group: try settings.admin.socketGroup.map(UserGroup.number))
                 } catch {
                     await daemon.proxy.drain()
                     throw error
@@ -100,6 +103,16 @@ enum DaemonRunner {
             throw CommandFailure(
                 "cannot make the directory of \(path): \(error)",
                 advice: "make it, or name another place in `cache.path` or `admin.socket`")
+        }
+    }
+
+    /// Notes what happens, for those who look later.
+    private static func keepHistory(of daemon: Daemon, on control: EventLoop) {
+        control.spawn { loop in
+            while true {
+                await loop.sleep(for: History.interval)
+                daemon.history.sample(daemon.proxy)
+            }
         }
     }
 
@@ -150,43 +163,6 @@ private struct SignalStream {
     }
 }
 
-/// Reads the configuration again and has the daemon serve by it, or says why not.
-private struct Reloader {
-    let loader: SettingsLoader
-    let daemon: Daemon
-    let log: DaemonLog
-    let notifier: ServiceNotifier
-
-    func reload() async {
-        notifier.send(
-            .reloading(monotonicNanoseconds: SystemTime().monotonic()), .status("Reading the configuration again."))
-        let logger = log.logger
-        do {
-            let loaded = try loader.load()
-            let waiting = try daemon.reload(loaded.settings)
-            await daemon.proxy.settle()
-            log.apply(loaded.settings.log)
-            for note in loaded.notes { logger.notice("\(note)") }
-            logger.notice("the configuration was read again", metadata: ["file": "\(loaded.file ?? "none")"])
-            for name in waiting {
-                logger.warning("a changed setting takes effect at the next start", metadata: ["setting": "\(name)"])
-            }
-            notifier.send(.ready, .status(DaemonRunner.serving(loaded.settings)))
-        } catch let problems as SettingsProblems {
-            for problem in problems.problems { logger.error("\(problem)") }
-            refuse(problems.count == 1 ? "one problem" : "\(problems.count) problems", logger)
-        } catch {
-            logger.error("\(StartFailure.explained(error))")
-            refuse("\(error)", logger)
-        }
-    }
-
-    private func refuse(_ why: String, _ logger: Logger) {
-        logger.error("the new configuration was refused; the old one stays in force", metadata: ["why": "\(why)"])
-        notifier.send(.ready, .status("Serving by the old configuration: the new one was refused (\(why))."))
-    }
-}
-
 extension SettingsProblems {
-    fileprivate var count: Int { problems.count + omitted }
+    var count: Int { problems.count + omitted }
 }

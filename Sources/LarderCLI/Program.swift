@@ -11,16 +11,19 @@ package struct Program: AsyncParsableCommand {
         commandName: "larder",
         abstract: "Keeps your APIs at hand: a caching HTTP proxy for this machine.",
         discussion: """
-            Exit status: 0 when the command did what it says, 1 when it could not, 64 when it was not understood.
+            Exit status: 0 when the command did what it says, 1 when it could not, 2 when nothing matched, 64 when it \
+            was not understood.
 
             Start with `larder serve`, then `curl http://localhost:3128/https/example.com/`.
             """,
         version: "larder \(LarderVersion.current)",
         groupedSubcommands: [
-            CommandGroup(name: "Daemon", subcommands: [Serve.self, Check.self, SettingsCommand.self]),
+            CommandGroup(name: "Daemon", subcommands: [Serve.self, Check.self, Reload.self, SettingsCommand.self]),
             CommandGroup(
                 name: "Asking a running daemon",
-                subcommands: [StatusCommand.self, Explain.self, List.self, Show.self, Watch.self, Doctor.self]),
+                subcommands: [
+                    StatusCommand.self, Top.self, Explain.self, List.self, Show.self, Get.self, Watch.self, Doctor.self,
+                ]),
             CommandGroup(
                 name: "Changing what it stores",
                 subcommands: [

@@ -17,15 +17,16 @@ extension AdminClient {
 
     /// Asks for a stream of events and gives the data of each to `tell`, until the stream ends or `tell` returns false.
     func follow(_ target: String, tell: (String) throws -> Bool) throws {
-        let request = "GET \(target) HTTP/1.0\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n"
         var reader = EventStreamReader()
-        let connection = try attempt { () throws(UnixStream.Failure) in
-            let connection = try UnixStream(path: socket, seconds: AdminClient.streamPatience)
+        let connection = try attempt { () throws(PlainStream.Failure) in
+            let connection = try connect(seconds: AdminClient.streamPatience, mayUseTCP: true)
+            let request =
+                "GET \(target) HTTP/1.0\r\nHost: \(connection.host)\r\nAccept: text/event-stream\r\n\r\n"
             try connection.send(Array(request.utf8))
             return connection
         }
         while true {
-            let octets = try attempt { () throws(UnixStream.Failure) in try connection.receive() }
+            let octets = try attempt { () throws(PlainStream.Failure) in try connection.receive() }
             guard !octets.isEmpty else { break }
             for event in try reader.read(octets) where try !tell(event) { return }
         }
@@ -39,8 +40,8 @@ extension AdminClient {
         throw StreamEnd.broken(CommandFailure("the daemon has ended the stream"))
     }
 
-    private func attempt<Value: ~Copyable>(_ body: () throws(UnixStream.Failure) -> Value) throws(StreamEnd) -> Value {
-        do throws(UnixStream.Failure) {
+    private func attempt<Value: ~Copyable>(_ body: () throws(PlainStream.Failure) -> Value) throws(StreamEnd) -> Value {
+        do throws(PlainStream.Failure) {
             return try body()
         } catch {
             throw .broken(failure(error))

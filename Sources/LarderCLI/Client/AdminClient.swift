@@ -4,12 +4,17 @@ import Glibc
 import Larder
 import LarderProxy
 
-/// Asks a running daemon over its Unix socket.
+/// Asks a running daemon over its Unix socket, and where that is not this user's, over TCP: there it says everything,
+/// and changes nothing.
 ///
 /// Requests are HTTP/1.0: the answer then comes in one piece, with its length or up to the end of the connection,
 /// and blocking reads are all it takes.
 struct AdminClient {
     var socket: String
+    /// Where it is asked in place of the socket, if anywhere.
+    var place: TCPPlace?
+    /// Whether that is the only way.
+    var isOverTCP = false
 
     /// How long the daemon may be silent, and how much it may say.
     static let patience = 120
@@ -35,14 +40,14 @@ struct AdminClient {
         _ method: Method, _ target: String, accept: String = "application/json", content: [UInt8] = [],
         type: MediaType? = nil
     ) throws -> AdminAnswer {
-        let request =
-            "\(method) \(target) HTTP/1.0\r\nHost: localhost\r\nAccept: \(accept)\r\n"
-            + (type.map { "Content-Type: \($0)\r\n" } ?? "")
+        let rest =
+            "Accept: \(accept)\r\n" + (type.map { "Content-Type: \($0)\r\n" } ?? "")
             + (method.isSafe ? "" : "Content-Length: \(content.count)\r\n") + "\r\n"
         let answer: [UInt8]
-        do throws(UnixStream.Failure) {
-            let stream = try UnixStream(path: socket, seconds: AdminClient.patience)
-            try stream.send(Array(request.utf8) + content)
+        do throws(PlainStream.Failure) {
+            let stream = try connect(seconds: AdminClient.patience, mayUseTCP: method.isSafe)
+            let head = "\(method) \(target) HTTP/1.0\r\nHost: \(stream.host)\r\n\(rest)"
+            try stream.send(Array(head.utf8) + content)
             answer = try stream.receiveAll(limit: AdminClient.answerLimit)
         } catch {
             throw failure(error)
@@ -50,17 +55,36 @@ struct AdminClient {
         return try AdminAnswer(answer)
     }
 
-    func failure(_ failure: UnixStream.Failure) -> CommandFailure {
+    /// Connects to the socket, and over TCP where that is not this user's or not there.
+    func connect(seconds: Int, mayUseTCP: Bool) throws(PlainStream.Failure) -> PlainStream {
+        if isOverTCP, let place { return try PlainStream(to: place, seconds: seconds) }
+        do throws(PlainStream.Failure) {
+            return try PlainStream(path: socket, seconds: seconds)
+        } catch {
+            guard mayUseTCP, let place, error.isAboutTheSocket else { throw error }
+            do throws(PlainStream.Failure) {
+                return try PlainStream(to: place, seconds: seconds)
+            } catch {}
+            throw error
+        }
+    }
+
+    func failure(_ failure: PlainStream.Failure) -> CommandFailure {
         let starting =
             "start it with `larder serve` or `systemctl start larder`, or name its socket with `--socket PATH`"
         switch failure {
+        case .connect(let code) where isOverTCP:
+            return CommandFailure(
+                "nobody answers at \(place?.authority ?? "?"): \(String(cString: strerror(code)))", advice: starting)
         case .connect(ENOENT), .connect(ENOTDIR):
             return CommandFailure("no daemon is running: there is no socket \(socket)", advice: starting)
         case .connect(ECONNREFUSED):
             return CommandFailure("no daemon is running: nobody answers on \(socket)", advice: starting)
         case .connect(EACCES), .connect(EPERM):
             return CommandFailure(
-                "this user may not use \(socket)", advice: "run the command as the daemon's user or as root")
+                "this user may not use \(socket)",
+                advice: "run the command as the daemon's user or as root, or let a group have the socket "
+                    + "(`admin.socketGroup`, `admin.socketMode: 0660`)")
         case .connect(let code):
             return CommandFailure("cannot connect to \(socket): \(String(cString: strerror(code)))")
         case .pathTooLong:

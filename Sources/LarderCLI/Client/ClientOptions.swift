@@ -4,6 +4,7 @@ import ArgumentParser
 import FoundationEssentials
 import Glibc
 import Larder
+import LarderAdmin
 import LarderHTTP
 
 /// What the commands that ask a daemon have in common.
@@ -11,8 +12,32 @@ struct ClientOptions: ParsableArguments {
     @Option(help: "The daemon's Unix socket (default: this user's daemon, else the system's).")
     var socket: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "The daemon's address, for what only reads (default: $LARDER_URL, else http://localhost:3128 where the socket "
+                + "is not this user's).", valueName: "url"))
+    var url: String?
+
     @Flag(help: "Print the answer as JSON.")
     var json = false
+
+    /// Sends a request and gives the answer as JSON.
+    func answer(
+        _ method: LarderHTTP.Method, _ path: String, _ parameters: [(name: String, value: String)] = []
+    ) throws -> JSONValue {
+        let content = try adminClient().send(method, AdminClient.target(path, parameters))
+        do {
+            return try JSONValue(parsing: content)
+        } catch {
+            throw CommandFailure(
+                "the daemon's answer is not JSON", advice: "are the daemon and this command one version?")
+        }
+    }
+
+    /// Prints what `answer` gave, as it came or through `text`.
+    func show(_ value: JSONValue, text: (JSONValue, TextStyle) -> String) {
+        Terminal.write(json ? String(decoding: value.pretty, as: UTF8.self) : text(value, style))
+    }
 
     /// Sends a request and prints the answer, as it came or through `text`.
     func perform(
@@ -45,7 +70,16 @@ struct ClientOptions: ParsableArguments {
 
     /// Who asks the daemon that is meant.
     func adminClient() throws -> AdminClient {
-        AdminClient(socket: try socketPath(ProcessInfo.processInfo.environment))
+        let environment = ProcessInfo.processInfo.environment
+        let text = url ?? (socket == nil ? environment["LARDER_URL"] : nil)
+        if let text {
+            guard let place = TCPPlace(text) else {
+                throw CommandFailure("'\(text)' is no address of a daemon", advice: "write it as http://localhost:3128")
+            }
+            return AdminClient(socket: "", place: place, isOverTCP: true)
+        }
+        // Who names a socket means that one.
+        return AdminClient(socket: try socketPath(environment), place: socket == nil ? .usual : nil)
     }
 
     var style: TextStyle { Terminal.style(environment: ProcessInfo.processInfo.environment) }

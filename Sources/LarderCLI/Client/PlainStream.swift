@@ -2,20 +2,59 @@
 
 import Glibc
 
-/// A blocking connection to a Unix socket.
-struct UnixStream: ~Copyable {
+/// A blocking connection to a Unix socket, or over TCP.
+struct PlainStream: ~Copyable {
     private let descriptor: Int32
+    /// What requests on it name as their `Host`.
+    let host: String
 
     enum Failure: Error {
         case pathTooLong
         case connect(Int32)
         case transfer(Int32)
         case tooLarge
+
+        /// Whether it says that the Unix socket is not there, or not for this user.
+        var isAboutTheSocket: Bool {
+            switch self {
+            case .connect(let code): [ENOENT, ENOTDIR, ECONNREFUSED, EACCES, EPERM].contains(code)
+            case .pathTooLong: true
+            case .transfer, .tooLarge: false
+            }
+        }
     }
 
     /// Connects; each later send or receive fails after `seconds` of nothing.
     init(path: String, seconds: Int) throws(Failure) {
-        descriptor = try UnixStream.connectedDescriptor(path: path, seconds: seconds)
+        descriptor = try PlainStream.connectedDescriptor(path: path, seconds: seconds)
+        host = "localhost"
+    }
+
+    /// The same over TCP, to the first address of the host where somebody answers.
+    init(to place: TCPPlace, seconds: Int) throws(Failure) {
+        var hints = addrinfo()
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        var list: UnsafeMutablePointer<addrinfo>?
+        guard getaddrinfo(place.host, String(place.port), &hints, &list) == 0 else { throw .connect(EHOSTUNREACH) }
+        defer { freeaddrinfo(list) }
+        var code = ECONNREFUSED
+        var next = list
+        while let address = next?.pointee {
+            let made = socket(
+                address.ai_family, address.ai_socktype | Int32(SOCK_CLOEXEC.rawValue), address.ai_protocol)
+            if made >= 0 {
+                PlainStream.setPatience(of: made, seconds: seconds)
+                if connect(made, address.ai_addr, address.ai_addrlen) == 0 {
+                    descriptor = made
+                    host = place.authority
+                    return
+                }
+                code = errno
+                close(made)
+            }
+            next = address.ai_next
+        }
+        throw .connect(code)
     }
 
     deinit { close(descriptor) }
@@ -29,10 +68,7 @@ struct UnixStream: ~Copyable {
 
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw .connect(errno) }
-        var timeout = timeval(tv_sec: seconds, tv_usec: 0)
-        let size = socklen_t(MemoryLayout<timeval>.size)
-        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, size)
-        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &timeout, size)
+        setPatience(of: descriptor, seconds: seconds)
         let status = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
@@ -44,6 +80,13 @@ struct UnixStream: ~Copyable {
             throw .connect(code)
         }
         return descriptor
+    }
+
+    private static func setPatience(of descriptor: Int32, seconds: Int) {
+        var timeout = timeval(tv_sec: seconds, tv_usec: 0)
+        let size = socklen_t(MemoryLayout<timeval>.size)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, size)
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &timeout, size)
     }
 
     func send(_ bytes: [UInt8]) throws(Failure) {

@@ -52,23 +52,6 @@ struct Explain: ParsableCommand {
     }
 }
 
-/// `larder list`
-struct List: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        abstract: "List the resources and their state.",
-        discussion: "A pattern is as in a configure block: /users/*, https://api.github.com/**.")
-
-    @Argument(help: "Which resources (default: all).")
-    var pattern: String?
-
-    @OptionGroup var client: ClientOptions
-
-    func run() throws {
-        let match = pattern.map { [(name: "match", value: $0)] } ?? []
-        try client.perform(.get, "/-/resources", match, text: ResourceTable.text)
-    }
-}
-
 /// `larder show`
 struct Show: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Show everything about one resource.")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Larder
 import LarderHTTP
 
 /// `larder load`
@@ -78,32 +79,56 @@ struct Selection: ParsableArguments {
 struct Invalidate: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Mark resources out of date, so that the next request asks the origin.",
-        discussion: "What is stored stays: it is validated, and served if the origin fails.")
+        discussion: """
+            What is stored stays: it is validated, and served if the origin fails. Exit status 2 when nothing matched.
+            """)
 
     @OptionGroup var selection: Selection
     @OptionGroup var client: ClientOptions
 
     func run() throws {
         let (path, parameters) = selection.target("invalidate")
-        try client.perform(.post, path, parameters, text: Outline.text)
+        try client.change(path, parameters, counted: "invalidated")
     }
 }
 
 /// `larder wipe`
 struct Wipe: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Forget resources: what is in memory and what is stored.")
+        abstract: "Forget resources: what is in memory and what is stored.",
+        discussion: "Exit status 2 when nothing matched.")
 
     @OptionGroup var selection: Selection
 
     @Flag(help: "Forget only what is in memory; the next request reads it from disk again.")
     var keepStored = false
 
+    @Flag(help: "Only say how many would be forgotten.")
+    var dryRun = false
+
     @OptionGroup var client: ClientOptions
 
     func run() throws {
         let (path, parameters) = selection.target("wipe")
         let caches = (name: "caches", value: keepStored ? "keep" : "remove")
-        try client.perform(.post, path, parameters + [caches], text: Outline.text)
+        let trial = dryRun ? [(name: "dryRun", value: "true")] : []
+        try client.change(path, parameters + [caches] + trial, counted: dryRun ? "wouldWipe" : "wiped")
+    }
+}
+
+extension ClientOptions {
+    /// The exit status of a command that found nothing to do something to.
+    static let nothingMatched: Int32 = 2
+
+    /// Has the daemon change resources and prints how many; the member `name` of its answer counts them.
+    fileprivate func change(_ path: String, _ parameters: [(name: String, value: String)], counted name: String) throws
+    {
+        let answer = try answer(.post, path, parameters)
+        let counts = answer[name]
+        let count = counts?.int ?? max(counts?["memory"]?.int ?? 0, counts?["disk"]?.int ?? 0)
+        show(answer, text: Outline.text)
+        guard count == 0 else { return }
+        Terminal.writeError("larder: nothing matched")
+        throw ExitCode(ClientOptions.nothingMatched)
     }
 }

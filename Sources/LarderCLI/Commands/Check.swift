@@ -7,7 +7,10 @@ import LarderProxy
 struct Check: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Say whether a configuration is valid, without starting.",
-        discussion: "Every problem is a line `file:line:column: …` that says what was found and what was expected.")
+        discussion: """
+            Every problem is a line `file:line:column: …` that says what was found and what was expected. Warnings are of \
+            what is right by itself and cannot work: blocks that no request matches, programs and files that are not there.
+            """)
 
     @Argument(
         help: "The configuration (default: the one that `larder serve` would read).",
@@ -22,20 +25,27 @@ struct Check: ParsableCommand {
     @Flag(help: "Print problems or settings as JSON.")
     var json = false
 
+    @Flag(help: "Take warnings for problems.")
+    var strict = false
+
     func run() throws { try run(declaring: []) }
 
     func run(declaring services: [DeclaredService]) throws {
-        try Check.run(options.loader(file: file, declaring: services), show: show, json: json)
+        try Check.run(options.loader(file: file, declaring: services), show: show, json: json, strict: strict)
     }
 
-    static func run(_ loader: SettingsLoader, show: Bool, json: Bool) throws {
+    static func run(_ loader: SettingsLoader, show: Bool, json: Bool, strict: Bool = false) throws {
         do throws(SettingsProblems) {
             let loaded = try loader.load()
+            if !loaded.absent.isEmpty { throw SettingsProblems(loaded.absent) }
+            if strict, !loaded.warnings.isEmpty { throw SettingsProblems(loaded.warnings) }
             for note in loaded.notes { Terminal.writeError("note: \(note)") }
+            if !json { for warning in loaded.warnings { Terminal.writeError("warning: \(warning)") } }
             let shown = SettingsCatalogue.show(loaded.settings)
             if json {
                 let fields: [(name: String, value: ShownValue)] = [
                     ("file", loaded.file.map { .text($0) } ?? .nothing), ("problems", .list([])),
+                    ("warnings", .list(loaded.warnings.map(\.shown))),
                     ("settings", shown),
                 ]
                 Terminal.write(ShownValue.map(fields).json + "\n")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import LarderAdmin
 import LarderProxy
 
 /// `larder settings`
@@ -15,15 +16,21 @@ struct SettingsCommand: ParsableCommand {
     @Flag(help: "Print the reference page (docs/configuration.md).")
     var markdown = false
 
+    @Flag(help: "Print a JSON Schema for editors (etc/larder.schema.json).")
+    var jsonSchema = false
+
     @Flag(help: "Print the list as JSON.")
     var json = false
 
     func validate() throws {
-        if markdown && (json || name != nil) { throw ValidationError("--markdown prints the whole page: use it alone") }
+        let alone = [("--markdown", markdown), ("--json-schema", jsonSchema)].filter(\.1)
+        guard let (first, _) = alone.first else { return }
+        if alone.count > 1 || json || name != nil { throw ValidationError("\(first) prints the whole: use it alone") }
     }
 
     func run() throws {
         if markdown { return Terminal.write(SettingsReference.markdown) }
+        if jsonSchema { return Terminal.write(SettingsSchema.json.pretty) }
         let settings = SettingsReference.flat.filter { setting in
             name.map { setting.name.lowercased().contains($0.lowercased()) } ?? true
         }

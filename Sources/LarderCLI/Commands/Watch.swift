@@ -21,6 +21,9 @@ struct Watch: ParsableCommand {
     @Flag(help: "Load the resource first, unless it is up to date.")
     var load = false
 
+    @Flag(help: "Tell of requests too, with what became of them; of many hits in a second only some are told.")
+    var requests = false
+
     @OptionGroup var client: ClientOptions
 
     private var isMany: Bool { subject?.contains("*") ?? true }
@@ -34,6 +37,7 @@ struct Watch: ParsableCommand {
         signal(SIGINT) { _ in _exit(0) }
         var parameters = subject.map { [(name: isMany ? "match" : "url", value: $0)] } ?? []
         if load { parameters.append(("loadIfNeeded", "1")) }
+        if requests { parameters.append(("requests", "1")) }
         let target = AdminClient.target("/-/events", parameters)
         let admin = try client.adminClient()
         let style = client.style

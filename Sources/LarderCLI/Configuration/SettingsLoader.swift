@@ -32,6 +32,10 @@ package struct SettingsLoader: Sendable {
         package var file: String?
         /// What a person should know although it is no problem.
         package var notes: [String]
+        /// What is right by itself and cannot work.
+        package var warnings: [SettingsProblem]
+        /// Files without which the daemon cannot start, here and now.
+        package var absent: [SettingsProblem]
     }
 
     /// Reads everything, or throws every problem found, up to a bound.
@@ -77,7 +81,10 @@ package struct SettingsLoader: Sendable {
             let kept = problems.inOrder.prefix(SettingsReader.problemLimit)
             throw SettingsProblems(Array(kept), omitted: problems.count - kept.count + reader.omitted)
         }
-        return Loaded(settings: settings, file: path, notes: notes)
+        let files = ConfiguredFiles(settings, reader)
+        return Loaded(
+            settings: settings, file: path, notes: notes, warnings: (reader.warnings + files.warnings).inOrder,
+            absent: files.problems)
     }
 
     private func readFile() throws(SettingsProblems) -> (path: String?, text: String?) {

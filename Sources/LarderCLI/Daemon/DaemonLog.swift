@@ -33,6 +33,9 @@ final class DaemonLog: Sendable {
         state.withLock { $0 = State(level: settings.level, style: DaemonLog.style(settings, isJournal)) }
     }
 
+    /// Writes a line with its end as it is, whatever the form of the others.
+    func writeLine(_ line: String) { writer.write((isJournal ? "<6>" : "") + line) }
+
     /// Writes what was logged.
     func close() { writer.close() }
 
@@ -68,6 +71,8 @@ struct LogLine: Sendable {
     var message: String
     /// In the order of the names.
     var metadata: [(name: String, value: String)]
+    /// The names of those that are numbers.
+    var numbers: Set<String> = []
 
     /// The line with its end. Whatever a message holds, it is one line.
     func text(_ style: Style) -> String {
@@ -79,7 +84,7 @@ struct LogLine: Sendable {
         var parts = style.isJournal ? [] : ["\"time\":\(JSONText.string(timeText))"]
         parts += ["\"level\":\(JSONText.string(level.rawValue))", "\"message\":\(JSONText.string(message))"]
         for (name, value) in metadata where !["time", "level", "message"].contains(name) {
-            parts.append("\(JSONText.string(name)):\(JSONText.string(value))")
+            parts.append("\(JSONText.string(name)):\(numbers.contains(name) ? value : JSONText.string(value))")
         }
         return "{" + parts.joined(separator: ",") + "}"
     }
@@ -143,7 +148,12 @@ private struct DaemonLogHandler: LogHandler {
             LogLine(
                 time: Timestamp(nanoseconds: SystemTime().now()), level: event.level,
                 message: event.message.description,
-                metadata: all.sorted { $0.key < $1.key }.map { ($0.key, $0.value.description) }))
+                metadata: all.sorted { $0.key < $1.key }.map { ($0.key, $0.value.description) },
+                numbers: Set(all.filter { isNumber($0.value) }.map(\.key))))
+    }
+
+    private func isNumber(_ value: Logger.MetadataValue) -> Bool {
+        if case .stringConvertible(let value) = value { value is any BinaryInteger } else { false }
     }
 }
 

@@ -69,11 +69,19 @@ struct Run: ParsableCommand {
         let options = ClientOptions.of(socket: socket)
         let client = try options.adminClient()
         let environment = ProcessInfo.processInfo.environment
-        let uses = [("record", record), ("replay", replay)].compactMap { name, value in value.map { (name, $0) } }
-        let lane = try OpenLane(client, command: command[0], tunnels: tunnel, offline: offline, uses)
-        let (values, files) = try lane.variables(environment, options, opens: !tunnel)
+        let lane = try openLane(client)
+        let (values, files): ([ProxyVariables.Value], LaneFiles?) =
+            if let lane {
+                try lane.variables(environment, options, opens: !tunnel)
+            } else {
+                (try options.proxyVariables(environment, user: nil).values, nil)
+            }
         let status = LaneProcess.run(command, with: values)
         files?.remove()
+        guard let lane else {
+            if status != 0 { throw ExitCode(status) }
+            return
+        }
         let program = command[0].split(separator: "/").last.map(String.init) ?? command[0]
         let summary = LaneSummary(json: try lane.close(), command: program)
         if !quiet {
@@ -82,6 +90,25 @@ struct Run: ParsableCommand {
         if let report { try summary.write(to: report) }
         if status == 0, failOnMiss, summary.missed > 0 { throw ExitCode(Run.missStatus) }
         if status != 0 { throw ExitCode(status) }
+    }
+}
+
+extension Run {
+    /// A lane for the command; nil where the daemon is somebody else's and the command can do without.
+    private func openLane(_ client: AdminClient) throws -> OpenLane? {
+        let uses = [("record", record), ("replay", replay)].compactMap { name, value in value.map { (name, $0) } }
+        do {
+            return try OpenLane(client, command: command[0], tunnels: tunnel, offline: offline, uses)
+        } catch let failure as CommandFailure {
+            let needsLane = offline || failOnMiss || report != nil || !uses.isEmpty
+            guard !needsLane, (try? client.send(.get, "/-/ready", accept: "*/*")) != nil else { throw failure }
+            if !quiet {
+                Terminal.writeError(
+                    "larder: \(failure.problem): http goes through the cache, https passes unseen, and nothing is counted"
+                )
+            }
+            return nil
+        }
     }
 }
 

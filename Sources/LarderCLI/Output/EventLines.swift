@@ -24,6 +24,7 @@ enum EventLines {
         case "observerAdded": return line("now", data, style)
         case "stoppedObserving": return style.dim("the daemon is stopping") + "\n"
         case "progress": return line(name, data, style)
+        case "request": return RequestLines.line(data, style) + "\n"
         default: return line(name + (data["source"]?.string.map { "(\($0))" } ?? ""), data, style)
         }
     }

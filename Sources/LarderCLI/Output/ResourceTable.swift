@@ -4,30 +4,78 @@ import Larder
 
 /// A list of resources as a table, one to a line, the URL last because it is long.
 enum ResourceTable {
+    private struct Column {
+        let name, heading: String
+        let side: Columns.Side
+        /// Columns with a higher one are left out sooner where there is no room.
+        let spare: Int
+    }
+
     /// The columns in their order; those that no resource has are left out.
-    private static let columns: [(name: String, heading: String, side: Columns.Side)] = [
-        ("state", "state", .left), ("status", "status", .right), ("bytes", "size", .right), ("age", "age", .right),
-        ("ttl", "fresh for", .right), ("hits", "hits", .right), ("service", "service", .left),
+    private static let columns = [
+        Column(name: "state", heading: "state", side: .left, spare: 0),
+        Column(name: "status", heading: "status", side: .right, spare: 3),
+        Column(name: "bytes", heading: "size", side: .right, spare: 1),
+        Column(name: "age", heading: "age", side: .right, spare: 2),
+        Column(name: "ttl", heading: "fresh for", side: .right, spare: 4),
+        Column(name: "hits", heading: "hits", side: .right, spare: 1),
+        Column(name: "service", heading: "service", side: .left, spare: 5),
     ]
+
+    /// What of a URL is to be seen at least.
+    private static let leastURL = 36
 
     /// `answer` is an array of resources, or an object that has one as `resources` and may say with `total` how
     /// many there are in all.
-    static func text(_ answer: JSONValue, _ style: TextStyle) -> String {
+    ///
+    /// - Parameter width: how many characters fit on a line; nil for as many as it takes.
+    static func text(_ answer: JSONValue, _ style: TextStyle, width: Int? = nil, hasHeading: Bool = true) -> String {
         let resources = answer.array ?? answer["resources"]?.array ?? []
         guard !resources.isEmpty else { return "no resources\n" }
         let present = columns.filter { column in
             resources.contains { $0[column.name] != nil && $0[column.name] != .null }
         }
+        let (shown, room) = fitting(present, resources, width)
         var table = Columns(
-            sides: present.map(\.side) + [.left], heading: present.map(\.heading) + ["URL"])
+            sides: shown.map(\.side) + [.left], heading: hasHeading ? shown.map(\.heading) + ["URL"] : nil)
         for resource in resources {
-            table.rows.append(
-                present.map { column in
-                    resource[column.name].map { Outline.plain($0, name: column.name) } ?? "-"
-                } + [Outline.printable(resource["url"]?.string ?? "?")])
+            let url = Outline.printable(resource["url"]?.string ?? "?")
+            table.rows.append(shown.map { cell($0, of: resource) } + [room.map { shortened(url, to: $0) } ?? url])
         }
         let more = (answer["total"]?.int ?? resources.count) - resources.count
-        let footer = more > 0 ? style.dim("and \(Quantity.count(more)) more; narrow it with a pattern") + "\n" : ""
+        let advice = answer["next"] == nil ? "raise --limit" : "narrow it with a pattern, or --all"
+        let footer = more > 0 ? style.dim("and \(Quantity.count(more)) more; \(advice)") + "\n" : ""
         return table.text(style) + footer
+    }
+
+    private static func cell(_ column: Column, of resource: JSONValue) -> String {
+        resource[column.name].map { Outline.plain($0, name: column.name) } ?? "-"
+    }
+
+    /// The columns that leave room for a URL, and how much.
+    private static func fitting(
+        _ columns: [Column], _ resources: [JSONValue], _ width: Int?
+    ) -> (columns: [Column], room: Int?) {
+        guard let width else { return (columns, nil) }
+        var shown = columns
+        func room() -> Int {
+            width
+                - shown.reduce(0) { sum, column in
+                    sum + 2 + max(column.heading.count, resources.map { cell(column, of: $0).count }.max() ?? 0)
+                }
+        }
+        while room() < leastURL, let last = shown.indices.max(by: { shown[$0].spare < shown[$1].spare }),
+            shown[last].spare > 0
+        {
+            shown.remove(at: last)
+        }
+        return (shown, max(room(), 12))
+    }
+
+    /// The beginning and the end of a URL, which say most.
+    static func shortened(_ url: String, to room: Int) -> String {
+        guard url.count > room else { return url }
+        let tail = room / 2
+        return url.prefix(room - tail - 1) + "…" + url.suffix(tail)
     }
 }

@@ -6,6 +6,19 @@ import Glibc
 enum Terminal {
     static func write(_ text: String) { write(text, to: STDOUT_FILENO) }
 
+    /// Writes octets as they are.
+    static func write(_ octets: [UInt8]) { write(octets[...], to: STDOUT_FILENO) }
+
+    /// How many characters fit on a line; nil where standard output is no terminal.
+    static var width: Int? { size?.columns }
+
+    static var size: (columns: Int, rows: Int)? {
+        guard isatty(STDOUT_FILENO) == 1 else { return nil }
+        var size = winsize()
+        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return (80, 24) }
+        return (Int(size.ws_col), Int(size.ws_row))
+    }
+
     /// Writes a line to standard error.
     static func writeError(_ line: String) { write(line + "\n", to: STDERR_FILENO) }
 
@@ -19,8 +32,10 @@ enum Terminal {
     }
 
     /// Writes all of `text`; a reader that has gone (`larder list | head`) is no error.
-    private static func write(_ text: String, to descriptor: Int32) {
-        var rest = Array(text.utf8)[...]
+    private static func write(_ text: String, to descriptor: Int32) { write(Array(text.utf8)[...], to: descriptor) }
+
+    private static func write(_ octets: ArraySlice<UInt8>, to descriptor: Int32) {
+        var rest = octets
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }

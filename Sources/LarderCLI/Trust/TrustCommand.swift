@@ -172,6 +172,7 @@ extension ClientOptions {
     static func of(socket: String?) -> ClientOptions {
         var options = ClientOptions()
         options.socket = socket
+        options.url = nil
         options.json = false
         return options
     }

@@ -40,8 +40,8 @@ struct MalformedConfigurationTests {
         #expect(
             fixture.problems().map(\.description) == [
                 """
-                \(fixture.directory)/larder.yaml:2:11: cache.memory: found `64`; expected a size from 1 MiB to 1 TiB \
-                with its unit, as `64 KiB` or `10 GiB`; did you mean `64 MiB`?; a number needs its unit
+                \(fixture.directory)/larder.yaml:2:11: cache.memory: found `64`; did you mean `64 MiB`? Expected a \
+                size from 1 MiB to 1 TiB with its unit, as `64 KiB` or `10 GiB`; a number needs its unit
                 """
             ])
     }

@@ -88,9 +88,9 @@ struct SettingsCatalogueTests {
     static let everything = """
         listen: ["127.0.0.1:1", "[::1]:2"]
         threads: 3
-        admin: { socket: /run/x.sock, listen: ["127.0.0.1:9"], token: a-token }
+        admin: { socket: /run/x.sock, socketMode: 0660, socketGroup: staff, listen: ["127.0.0.1:9"], token: a-token }
         cache:
-          path: /var/x.db
+          path: /var/x
           disk: 1 GiB
           memory: 2 MiB
           inlineLimit: 3 KiB
@@ -122,7 +122,7 @@ struct SettingsCatalogueTests {
           tunnels: 3
           transformedContent: 4 MiB
           transforming: 5 MiB
-        log: { level: debug, access: true, format: json }
+        log: { level: debug, access: true, format: json, accessFormat: squid, accessFile: /var/log/x }
         upstream:
           caFile: /etc/ca.pem
           systemTrust: false

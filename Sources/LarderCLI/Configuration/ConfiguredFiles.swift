@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Larder
+import LarderProxy
+import LarderTransformers
+
+/// Whether the files and programs that a configuration names are there.
+///
+/// Without its certificates the daemon could not start, so those are problems. A program may be installed later: it is
+/// a warning, as is a file that this user alone may not read.
+struct ConfiguredFiles {
+    private(set) var problems: [SettingsProblem] = []
+    private(set) var warnings: [SettingsProblem] = []
+    private let reader: SettingsReader
+
+    init(_ settings: Settings, _ reader: SettingsReader) {
+        self.reader = reader
+        checkFile(settings.upstream.caFile, "upstream.caFile")
+        if !settings.tls.listen.isEmpty {
+            checkFile(settings.tls.certificate, "tls.certificate")
+            checkFile(settings.tls.key, "tls.key")
+        }
+        for service in settings.services {
+            let setting = "services.\(service.name)"
+            checkFile(service.tls.caFile, setting + ".tls.caFile")
+            checkFile(service.tls.certificate, setting + ".tls.certificate")
+            checkFile(service.tls.key, setting + ".tls.key")
+            for (index, block) in service.configure.enumerated() {
+                for stage in block.pipeline?.stages ?? [] {
+                    for transformer in stage.add {
+                        guard let program = transformer.exec?.program.command.arguments.first else { continue }
+                        checkProgram(program, "\(setting).configure[\(index)].pipeline.\(stage.key.name)")
+                    }
+                }
+            }
+        }
+    }
+
+    private mutating func checkFile(_ path: String?, _ setting: String) {
+        guard let path, access(path, R_OK) != 0 else { return }
+        let code = errno
+        let problem = SettingsProblem(
+            at: reader.place(of: setting), setting: setting,
+            found: "\(SettingsProblem.quoted(path)): \(BoundedFile.Failure(code: code))",
+            expected: "a PEM file that the daemon may read", advice: "check its name and permissions")
+        if code == EACCES || code == EPERM { warnings.append(problem) } else { problems.append(problem) }
+    }
+
+    private mutating func checkProgram(_ path: String, _ setting: String) {
+        guard access(path, X_OK) != 0 else { return }
+        let isThere = access(path, F_OK) == 0
+        warnings.append(
+            SettingsProblem(
+                at: reader.place(of: setting), setting: setting,
+                found: "\(SettingsProblem.quoted(path)), which \(isThere ? "cannot be run" : "is not there")",
+                expected: "the path of a program", advice: "until it is there, clients get errors for what it is for"))
+    }
+}

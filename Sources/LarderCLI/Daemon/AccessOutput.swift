@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import LarderIO
+import LarderProxy
+
+/// Where lines about exchanges go: the log, or a file, which is opened anew when the configuration is read again.
+final class AccessOutput: Sendable {
+    private let log: DaemonLog
+    private let file = Lock<LogFile?>(nil)
+
+    init(log: DaemonLog) { self.log = log }
+
+    /// Throws where the file that is named cannot be written.
+    func check(_ settings: Settings.Log) throws {
+        if let path = settings.accessFile { _ = try LogFile(path) }
+    }
+
+    func apply(_ settings: Settings.Log, to proxy: Proxy) throws {
+        let opened = try settings.accessFile.map { try LogFile($0) }
+        if let opened {
+            proxy.accessLog.send { opened.write($0) }
+        } else if settings.accessFormat == .standard {
+            proxy.accessLog.send(to: nil)
+        } else {
+            proxy.accessLog.send { [log] in log.writeLine($0) }
+        }
+        let before = file.withLock { file in
+            defer { file = opened }
+            return file
+        }
+        before?.close()
+    }
+}
+
+/// A file that lines are added to.
+final class LogFile: Sendable {
+    private let descriptor: Int32
+    private let writer: LogWriter
+
+    init(_ path: String) throws {
+        descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0o640)
+        guard descriptor >= 0 else {
+            throw CommandFailure(
+                "cannot write \(path): \(String(cString: strerror(errno)))", advice: "see `log.accessFile`")
+        }
+        writer = LogWriter(descriptor: descriptor)
+    }
+
+    func write(_ line: String) { writer.write(line) }
+
+    /// Writes what waits. What is written by others meanwhile still goes to the file.
+    func close() { writer.close() }
+
+    deinit {
+        writer.close()
+        Glibc.close(descriptor)
+    }
+}
+
+/// Groups of users.
+enum UserGroup {
+    static func number(_ name: String) throws -> UInt32 {
+        var entry = group()
+        var found: UnsafeMutablePointer<group>?
+        var buffer = [CChar](repeating: 0, count: 16 << 10)
+        if getgrnam_r(name, &entry, &buffer, buffer.count, &found) == 0, let found { return found.pointee.gr_gid }
+        if let number = UInt32(name) { return number }
+        throw CommandFailure("there is no group '\(name)'", advice: "make it, or change `admin.socketGroup`")
+    }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Larder
+import LarderProxy
+import Testing
+
+@testable import LarderCLI
+
+@Suite("Warnings about a configuration")
+struct SettingsWarningsTests {
+    struct Case: CustomTestStringConvertible, Sendable {
+        let service: String
+        let block: String
+        let setting: String
+        let says: [String]
+
+        init(_ block: String, _ setting: String, _ says: String..., service: String = "") {
+            (self.block, self.setting, self.says, self.service) = (block, setting, says, service)
+        }
+
+        var testDescription: String { block }
+    }
+
+    @Test(arguments: [
+        Case("match: \"/users/{id}\"", "match", "`{id}`", "did you mean `/users/*`?"),
+        Case("match: \"/users/:id/repos\"", "match", "`:id`", "did you mean `/users/*/repos`?"),
+        Case("match: /v1/users/*", "match", "`/v1/` of `baseURL` twice", "did you mean `/users/*`?"),
+        Case("match: https://other.test/**", "match", "`other.test`", "allowHosts"),
+        Case("url: https://other.test/x", "url", "`other.test`"),
+        Case("scheme: http", "scheme", "`http`"),
+        Case("methods: [GTE]", "methods", "`GTE`", "did you mean `GET`?"),
+        Case("{ keyedByContent: true, methods: [GET] }", "keyedByContent", "without content"),
+    ])
+    func `a block that cannot work is warned of, and read all the same`(_ row: Case) throws {
+        let block = row.block.hasPrefix("{") ? row.block : "{ \(row.block) }"
+        let fixture = try ConfigurationFixture(
+            "services:\n  api:\n    baseURL: https://api.test/v1/\n    configure: [\(block)]\n")
+        let warnings = try fixture.loader.load().warnings
+        #expect(warnings.map(\.setting) == ["services.api.configure[0].\(row.setting)"])
+        for words in row.says { #expect(warnings[0].description.contains(words), "\(warnings[0])") }
+        #expect(warnings[0].line == 4)
+    }
+
+    @Test(arguments: [
+        "match: /users/*", "match: \"**\"", "match: https://api.test/v1/x", "match: https://*.test/x",
+        "match: https://cdn.test/x", "host: api.test", "scheme: https", "methods: [GET, QUERY, PROPFIND]",
+        "match: /v11/users", "match: \"/a:b/*\"",
+    ])
+    func `a block that works is not`(block: String) throws {
+        let fixture = try ConfigurationFixture(
+            """
+            services:
+              api: { baseURL: "https://api.test/v1/", allowHosts: [cdn.test], configure: [{ \(block) }] }
+            """)
+        #expect(try fixture.loader.load().warnings == [])
+    }
+
+    @Test func `a listener where everybody is refused, and a socket that is everybody's`() throws {
+        let fixture = try ConfigurationFixture("listen: [\"0.0.0.0:3128\"]\nadmin: { socketMode: 0666 }\n")
+        let warnings = try fixture.loader.load().warnings
+        #expect(warnings.map(\.setting) == ["listen", "admin.socketMode"])
+        let open = try ConfigurationFixture("listen: [\"0.0.0.0:3128\"]\naccess: { allow: [192.0.2.0/24] }\n")
+        #expect(try open.loader.load().warnings == [])
+    }
+
+    @Test func `certificates and programs that are not there`() throws {
+        let fixture = try ConfigurationFixture(
+            """
+            upstream: { caFile: /nowhere/ca.pem }
+            services:
+              api:
+                baseURL: https://api.test/
+                tls: { caFile: /nowhere/other.pem }
+                configure: [{ pipeline: { model: [{ exec: { command: [/nowhere/program] } }] } }]
+            """)
+        let loaded = try fixture.loader.load()
+        #expect(loaded.absent.map(\.setting) == ["upstream.caFile", "services.api.tls.caFile"])
+        #expect(loaded.absent[0].description.contains("`/nowhere/ca.pem`: there is no such file"))
+        #expect(loaded.warnings.map(\.setting) == ["services.api.configure[0].pipeline.model"])
+        #expect(loaded.warnings[0].description.contains("`/nowhere/program`, which is not there"))
+    }
+
+    @Test(arguments: [
+        ("/var/cache/larder", "/var/cache/larder/larder.db"), ("/var/cache/larder/", "/var/cache/larder/larder.db"),
+        ("/var/cache/larder/larder.db", "/var/cache/larder/larder.db"), ("/var/x.db/", "/var/x.db/larder.db"),
+    ])
+    func `the cache's directory is named in three ways that mean the same`(written: String, read: String) throws {
+        #expect(try ConfigurationFixture("cache: { path: \(written) }").settings().cache.path == .path(read))
+    }
+
+    @Test func `a database of another name is refused with the directory`() throws {
+        let problem = try #require(try ConfigurationFixture("cache: { path: /var/lib/x/my.db }").problems().first)
+        #expect(problem.suggestion == "/var/lib/x")
+    }
+
+    @Test(arguments: [("0660", "0660"), ("660", "0660"), ("0o600", "0600")])
+    func `modes are octal`(written: String, shown: String) throws {
+        #expect(try ConfigurationFixture("admin: { socketMode: \(written) }").settings().admin.socketMode.text == shown)
+    }
+
+    @Test(arguments: ["0777", "0060", "rw", "0o9", "6"])
+    func `other modes are refused`(written: String) throws {
+        #expect(try ConfigurationFixture("admin: { socketMode: \(written) }").problems().count == 1)
+    }
+
+    @Test func `the schema for editors is the one of the catalogue`() throws {
+        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(
+            path: "../../../etc/larder.schema.json")
+        let schema = SettingsSchema.json
+        #expect(
+            try JSONValue(parsing: Array(Data(contentsOf: file))) == schema,
+            "write it anew with `larder settings --json-schema`")
+        // Every setting has its place.
+        for setting in SettingsReference.flat where !setting.name.contains("<name>") {
+            let place = setting.name.split(separator: ".").reduce(schema as JSONValue?) {
+                $0?["properties"]?[String($1)]
+            }
+            #expect(place != nil, "\(setting.name)")
+        }
+    }
+}
