@@ -36,6 +36,8 @@ class OpenPage:
         while self.stream.readline().strip():
             pass
         self.last = 0
+        # What the browser said without being asked, in order.
+        self.events = []
         self.call("Page.navigate", url=url)
 
     def call(self, method, **parameters):
@@ -52,7 +54,11 @@ class OpenPage:
                 size = struct.unpack(*((">H", self.stream.read(2)) if size == 126 else (">Q", self.stream.read(8))))[0]
             message = json.loads(self.stream.read(size))
             if message.get("id") == self.last:
+                if "error" in message:
+                    raise RuntimeError(f"{method}: {message['error'].get('message')}")
                 return message["result"]
+            if "method" in message:
+                self.events.append(message)
 
     def open(self, url):
         """Goes to `url` as if the person at the browser had typed it; returns once all of it is there."""
@@ -75,6 +81,50 @@ class OpenPage:
         if "exceptionDetails" in result:
             return result["exceptionDetails"].get("exception", {}).get("description", "failed")
         return result["result"].get("value")
+
+    def watch(self):
+        """Has the browser tell of messages, errors and requests from now on; `events` has them."""
+        for domain in ("Runtime", "Log", "Network", "Page"):
+            self.call(f"{domain}.enable")
+
+    def told(self, method):
+        """The parameters of the events of one kind."""
+        return [event["params"] for event in self.events if event["method"] == method]
+
+    def size(self, width, height, scale=1):
+        """`scale` is how many pixels of a picture one of the page's has."""
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale,
+                  mobile=width < 600)
+        self.call("Emulation.setScrollbarsHidden", hidden=True)
+
+    def prefer(self, scheme):
+        """`dark` or `light`."""
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+    def press(self, key, text=None):
+        codes = {"Tab": 9, "Enter": 13, " ": 32, "ArrowRight": 39}
+        code = codes.get(key, ord(key.upper()) if len(key) == 1 else 0)
+        text = text or ("\r" if key == "Enter" else key if len(key) == 1 else None)
+        down = {"type": "keyDown", "key": key, "windowsVirtualKeyCode": code}
+        self.call("Input.dispatchKeyEvent", **down, **({"text": text} if text else {}))
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=code)
+
+    def type(self, text):
+        self.call("Input.insertText", text=text)
+
+    def wait_until(self, expression, patience=20):
+        """Waits until an expression is true; returns whether it is."""
+        end = time.monotonic() + patience
+        while time.monotonic() < end:
+            if self.value(expression) is True:
+                return True
+            time.sleep(0.1)
+        return False
+
+    def picture(self, whole=False):
+        """What is to be seen, as PNG."""
+        data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]
+        return base64.b64decode(data)
 
     def document(self, expected, patience=20):
         """The page's document as soon as it holds `expected`, or as it is when that takes too long."""

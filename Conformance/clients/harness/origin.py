@@ -101,8 +101,9 @@ def make_handler(origin):
         def respond(self):
             length = int(self.headers.get("Content-Length", 0))
             self.rfile.read(length)
-            answer = origin.answer(self.path)
             fields = {name.lower(): value for name, value in self.headers.items()}
+            origin.asking = fields
+            answer = origin.answer(self.path)
             validator = answer.fields.get("ETag")
             unchanged = validator is not None and fields.get("if-none-match") == validator
             status = 304 if unchanged else answer.status
