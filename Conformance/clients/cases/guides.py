@@ -52,7 +52,8 @@ def asked(origin, path):
 class Page:
     def __init__(self, context, path):
         self.context, self.path = context, path
-        self.origin = context.origin({})
+        # Not where proxies are not used.
+        self.origin = context.origin({}, address="127.0.0.2")
         self.origin.routes[None] = lambda path: asked(self.origin, path)
         self.daemon = None
         programs = context.directory / "bin"
