@@ -3,6 +3,7 @@
 import Larder
 import LarderIO
 import LarderProxy
+import LarderRules
 import LarderStores
 import LarderUpstream
 
@@ -46,6 +47,8 @@ extension StatusReport {
                 "networkLost": .bool(offline.isNetworkLost),
             ],
             "interception": interception.json,
+            "quotas": .array(quotas.prefix(100).map(json(of:))),
+            "savings": .array(savings.map(json(of:))),
             "services": .array(services.map(json(of:))),
             "otherHosts": .object(StatusReport.counts(unclaimed)),
             "configuration": reload.json,
@@ -122,6 +125,28 @@ extension StatusReport {
                 "loads": ["p50": latency(.origin, 0.5), "p99": latency(.origin, 0.99)],
             ],
         ]
+    }
+
+    private func json(of quota: QuotaTable.Line) -> JSONValue {
+        [
+            "service": .string(quota.service),
+            "credential": .string(String(quota.credential & 0xFFFF_FFFF, radix: 16)),
+            "remaining": .integer(quota.left.remaining),
+            "limit": quota.left.limit.map { .integer($0) } ?? .null,
+            "resetSeconds": .integer(quota.left.reset.components.seconds),
+        ]
+    }
+
+    private func json(of line: SavingsTable.Line) -> JSONValue {
+        var object: JSONObject = [
+            "service": .string(line.service), "model": .string(line.model), "answers": .integer(line.answers),
+            "inputTokens": .integer(line.input), "outputTokens": .integer(line.output),
+        ]
+        if let price = prices[line.service]?.price(of: line.model) {
+            let money = Double(line.input) * price.input + Double(line.output) * price.output
+            object["money"] = .decimal(money / 1_000_000, places: 6)
+        }
+        return .object(object)
     }
 
     private var storeJSON: JSONValue {

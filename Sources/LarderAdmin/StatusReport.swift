@@ -51,6 +51,9 @@ struct StatusReport: Sendable {
     var unclaimed: ServiceCounters.Totals
     var reload: ReloadReport
     var offline: OfflineReport
+    var savings: [SavingsTable.Line]
+    var quotas: [QuotaTable.Line]
+    var prices: [String: [ModelPrice]]
     var interception: InterceptionReport
     var upstreams: [UpstreamStatistics]
     /// Those of them that are not all well.
@@ -96,6 +99,9 @@ struct StatusReport: Sendable {
                 isOffline: line?.isOffline ?? false, offlineMode: line?.mode ?? .off,
                 totals: totals[service.name] ?? ServiceCounters.Totals())
         }
+        savings = proxy.savings.all
+        quotas = proxy.quotaReport
+        prices = Dictionary(settings.services.map { ($0.name, $0.prices) }) { first, _ in first }
         interception = InterceptionReport(of: proxy)
         loops = proxy.loopStatistics.enumerated().map { LoopLine(name: "larder-\($0)", statistics: $1) }
         process = ProcessUsage()

@@ -18,7 +18,9 @@ package struct Program: AsyncParsableCommand {
             """,
         version: "larder \(LarderVersion.current)",
         groupedSubcommands: [
-            CommandGroup(name: "Daemon", subcommands: [Serve.self, Check.self, Reload.self, SettingsCommand.self]),
+            CommandGroup(
+                name: "Daemon",
+                subcommands: [Serve.self, Check.self, Reload.self, SettingsCommand.self, PresetCommand.self]),
             CommandGroup(
                 name: "Asking a running daemon",
                 subcommands: [

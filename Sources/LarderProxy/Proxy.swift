@@ -33,6 +33,10 @@ package final class Proxy: Sendable {
     /// What was chosen about going offline since the start.
     package let offline = OfflineSwitch()
     let overrides = Overrides()
+    /// What is left of origins' quotas.
+    package let quotas = QuotaTable()
+    /// What language models were not asked for.
+    package let savings = SavingsTable()
     /// What is shared to open https.
     package let interception: Interception
     /// The commands that are told apart from everybody else.

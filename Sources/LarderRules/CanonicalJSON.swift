@@ -17,9 +17,11 @@ package struct CanonicalJSON: Sendable, Equatable {
 
     /// Reads one JSON value. Nil for what is malformed or too deep, and for an object that has a member twice, of which
     /// readers understand different things.
-    package init?(_ text: [UInt8]) {
+    ///
+    /// - Parameter omitted: members of the outermost object that are left out.
+    package init?(_ text: [UInt8], leavingOut omitted: Set<[UInt8]> = []) {
         let read = text.withUnsafeBufferPointer { text -> (octets: [UInt8], documents: [[UInt8]])? in
-            var reader = CanonicalReader(text: text)
+            var reader = CanonicalReader(text: text, omitted: omitted)
             guard reader.value(), reader.isAtEnd else { return nil }
             return (reader.out, reader.documents)
         }
@@ -31,6 +33,7 @@ package struct CanonicalJSON: Sendable, Equatable {
 /// Reads JSON and writes it canonically as it goes. Every method is false where the text is not to be read.
 private struct CanonicalReader {
     let text: UnsafeBufferPointer<UInt8>
+    let omitted: Set<[UInt8]>
     var out: [UInt8] = []
     var documents: [[UInt8]] = []
     private var index = 0
@@ -38,8 +41,9 @@ private struct CanonicalReader {
     /// How many of the values around are objects.
     private var objects = 0
 
-    init(text: UnsafeBufferPointer<UInt8>) {
+    init(text: UnsafeBufferPointer<UInt8>, omitted: Set<[UInt8]>) {
         self.text = text
+        self.omitted = omitted
         out.reserveCapacity(text.count)
     }
 
@@ -96,6 +100,7 @@ private struct CanonicalReader {
         }
         members.sort { $0.name.lexicographicallyPrecedes($1.name) }
         for (member, next) in zip(members, members.dropFirst()) where member.name == next.name { return false }
+        if depth == 1, !omitted.isEmpty { members.removeAll { omitted.contains($0.name) } }
         var written: [UInt8] = [UInt8(ascii: "{")]
         written.reserveCapacity(out.count - start + members.count + 2)
         for (number, member) in members.enumerated() {

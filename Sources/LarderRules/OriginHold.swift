@@ -10,6 +10,8 @@ package struct OriginHold: Sendable, Hashable {
         case circuitOpen = "circuit-open"
         /// It said when to come back (RFC 9110 §10.2.3), or that a quota is used up.
         case retryAfter = "retry-after"
+        /// What is left of a quota is kept for writes and operators (`quota.reserve`).
+        case quota
     }
 
     package var reason: Reason

@@ -30,6 +30,48 @@ package enum RateLimit {
             ?? plain(fields, "X-RateLimit-Remaining", "X-RateLimit-Reset", now: now)
     }
 
+    /// What is left of a quota until it begins anew.
+    package struct Left: Sendable, Equatable {
+        package var remaining: Int64
+        /// How many requests the quota is of, if that is told.
+        package var limit: Int64?
+        package var reset: Duration
+
+        package init(remaining: Int64, limit: Int64? = nil, reset: Duration) {
+            (self.remaining, self.limit, self.reset) = (remaining, limit, reset)
+        }
+    }
+
+    /// What is left of the quota that a response tells of; of several, of the one that has the least.
+    package static func left(_ fields: Fields, now: Timestamp) -> Left? {
+        if let value = fields[rateLimit] {
+            guard var list = BoundedParsing.parser(value, isDictionary: true) else { return nil }
+            let quotas = (try? list.parseListFieldValue()) ?? []
+            let told = quotas.compactMap { quota -> Left? in
+                guard case .item(let item) = quota, let left = integer(item.rfc9651Parameters["r"]),
+                    let reset = integer(item.rfc9651Parameters["t"]).flatMap({ seconds($0) }), left >= 0
+                else { return nil }
+                return Left(remaining: left, reset: reset)
+            }
+            if let least = told.min(by: { $0.remaining < $1.remaining }) { return least }
+            var dictionary = StructuredFieldValueParser(Array(value.utf8))
+            guard let quota = try? dictionary.parseDictionaryFieldValue(), case .item(let left)? = quota["remaining"],
+                let remaining = integer(left.rfc9651BareItem), remaining >= 0, case .item(let item)? = quota["reset"],
+                let reset = integer(item.rfc9651BareItem).flatMap({ seconds($0) })
+            else { return nil }
+            var limit: Int64?
+            if case .item(let item)? = quota["limit"] { limit = integer(item.rfc9651BareItem) }
+            return Left(remaining: remaining, limit: limit, reset: reset)
+        }
+        for (limit, left, reset) in plainNames {
+            guard let remaining = number(fields, left), let reset = number(fields, reset) else { continue }
+            let pause = reset < 1_000_000_000 ? seconds(reset) : (Timestamp(seconds: reset) - now).clampedToRFC9111()
+            guard let pause else { continue }
+            return Left(remaining: remaining, limit: number(fields, limit), reset: pause)
+        }
+        return nil
+    }
+
     /// `RateLimit: "default";r=0;t=30`, a List of quotas of which the last to recover counts; or, as an earlier draft
     /// had it, the Dictionary `RateLimit: limit=100, remaining=0, reset=30`.
     private static func structured(_ fields: Fields) -> Duration? {
@@ -73,4 +115,9 @@ package enum RateLimit {
     }
 
     private static let rateLimit: FieldName = "RateLimit"
+    /// Limit, what is left of it, and when it begins anew.
+    private static let plainNames: [(FieldName, FieldName, FieldName)] = [
+        ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"),
+        ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"),
+    ]
 }

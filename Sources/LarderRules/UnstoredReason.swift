@@ -8,6 +8,8 @@ package enum UnstoredReason: Sendable, Hashable {
     case tooLarge
     /// It may be stored, but is a part that cannot be kept.
     case part
+    /// It may be stored, but is a stream of events that broke off.
+    case cut
 
     package var word: String {
         switch self {
@@ -16,11 +18,12 @@ package enum UnstoredReason: Sendable, Hashable {
         case .condition(let condition): condition.rawValue
         case .tooLarge: "too-large"
         case .part: "part"
+        case .cut: "cut"
         }
     }
 
     package static let all: [UnstoredReason] =
         StorageCondition.allCases.map(UnstoredReason.condition) + [
-            .tooLarge, .part,
+            .tooLarge, .part, .cut,
         ]
 }

@@ -8,7 +8,7 @@ package import LarderIO
 /// Read it to its end, or abort it: only then is its connection free for others, or closed. One that is let go of is
 /// aborted.
 package final class UpstreamResponse {
-    package let head: ResponseHead
+    package var head: ResponseHead
     package let framing: BodyFraming
     private var decoder: ContentDecoder
     /// nil for a response that no origin sent.

@@ -19,6 +19,15 @@ struct CanonicalJSONTests {
         #expect(CanonicalJSON(Array(canonical.utf8))?.octets == Array(canonical.utf8))
     }
 
+    @Test func `members of the outermost object can be left out`() {
+        let omitted: Set<[UInt8]> = [Array("user".utf8), Array("metadata".utf8)]
+        func read(_ text: String) -> [UInt8]? { CanonicalJSON(Array(text.utf8), leavingOut: omitted)?.octets }
+        #expect(read(#"{"user":"a","b":{"user":1},"metadata":{"x":[1]}}"#) == Array(#"{"b":{"user":1}}"#.utf8))
+        #expect(read(#"{"us\u0065r":"a","b":1}"#) == read(#"{"b":1}"#))
+        #expect(read(#"{"user":1,"user":2}"#) == nil)
+        #expect(read(#"[{"user":1}]"#) == Array(#"[{"user":1}]"#.utf8))
+    }
+
     static let refused = [
         "", " ", "{", "}", "[1,]", "{\"a\":1,}", "{\"a\" 1}", "{a:1}", "tru", "nul", "01", "-", "1.", ".5", "1e", "+1",
         "\"", "\"\\", "\"\\x\"", "\"\\u12\"", "\"\\ud800\"", "\"\\ud800\\u0041\"", "\"\\udc00\"", "\"\n\"", "1 2", "[1",

@@ -156,6 +156,14 @@ public struct Configuration: Sendable {
     package var ignoredRequest: IgnoredRequest = []
     /// What of origins' words the daemon does not heed.
     package var ignoredResponse = IgnoredResponse()
+    /// Whether the daemon maps links in content to itself, for clients of its gateway.
+    package var mapsLinks = false
+    /// Whether the daemon goes where origins redirect it, in place of its clients.
+    package var followsRedirects = false
+    /// Members of JSON content that make no difference to what is asked for, where content is a part of that.
+    package var ignoredMembers: [String] = []
+    /// What the end of a stream of events has in it when the stream is whole; without any, each end is one.
+    package var streamEnds: [String] = []
     /// Whether the daemon goes on with a load that nobody waits for.
     public var onAbandon: OnAbandon = .cancel(after: .milliseconds(50))
 

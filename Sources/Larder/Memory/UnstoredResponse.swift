@@ -13,11 +13,13 @@ package struct UnstoredResponse: Sendable {
     package let fields: Fields
     private let findings: Storability.Findings
 
-    package init(_ response: ResponseHead, at now: Timestamp, _ findings: Storability.Findings) {
+    package init(_ response: ResponseHead, at now: Timestamp, _ findings: Storability.Findings, isCut: Bool = false) {
         at = now
         status = response.status
         self.findings = findings
-        reason = findings.obstacle.map { .condition($0) } ?? (response.status == 206 ? .part : .tooLarge)
+        reason =
+            findings.obstacle.map { .condition($0) }
+            ?? (isCut ? .cut : response.status == 206 ? .part : .tooLarge)
         fields = UnstoredResponse.telling(response.fields)
     }
 

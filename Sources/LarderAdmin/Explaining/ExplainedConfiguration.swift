@@ -50,6 +50,10 @@ enum ExplainedConfiguration {
                 configuration.codings.isEmpty
                     ? "as it came" : configuration.codings.map(\.rawValue).joined(separator: ", ")
             ),
+            ("ignoreContent", list(configuration.ignoredMembers)),
+            ("streamEnd", configuration.streamEnds.isEmpty ? "any end" : list(configuration.streamEnds)),
+            ("links", configuration.mapsLinks ? "true" : "false"),
+            ("followRedirects", configuration.followsRedirects ? "true" : "false"),
             ("privacy", configuration.privacy.rawValue),
         ]
         facts += ExplainedEffects.words(of: configuration)

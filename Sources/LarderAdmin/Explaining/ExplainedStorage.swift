@@ -54,6 +54,13 @@ enum ExplainedStorage {
 
     /// The last condition, which is none of RFC 9111's.
     private static func size(_ unstored: UnstoredResponse) -> [Explanation.Condition] {
+        if unstored.reason == .cut {
+            return [
+                Explanation.Condition(
+                    name: unstored.reason.word, isMet: false, field: unstored.line(.contentType),
+                    meaning: "its end is the end of a stream, as `streamEnd` says")
+            ]
+        }
         guard unstored.reason == .tooLarge else { return [] }
         return [
             Explanation.Condition(
@@ -128,6 +135,8 @@ enum ExplainedStorage {
         case .condition(let condition): remedy(condition, service: service)
         case .tooLarge:
             "Raise `cache.maxObject`; without a disk, content has to fit into a sixteenth of `cache.memory` besides."
+        case .cut:
+            "The stream broke off, or ends in none of the texts of `streamEnd`. The next one is kept when it is whole."
         case .part: "Only a part was asked for; `larder load URL` brings all of it."
         }
     }

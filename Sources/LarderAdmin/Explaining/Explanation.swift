@@ -104,7 +104,11 @@ extension Explanation {
             Fact(name: "baseURL", value: base.string),
             Fact(name: "mount", value: service.settings.effectiveMount),
             Fact(name: "privacy", value: privacy.rawValue, note: note(privacy)),
-        ] + ignoredQuery(service) + way(situation)
+        ] + preset(service) + ignoredQuery(service) + way(situation)
+    }
+
+    private static func preset(_ service: RoutedService) -> [Fact] {
+        service.settings.preset.map { [Fact(name: "preset", value: $0)] } ?? []
     }
 
     private static func ignoredQuery(_ service: RoutedService) -> [Fact] {

@@ -62,7 +62,7 @@ package struct SettingsLoader: Sendable {
             tree = override.applied(to: tree, problems: &problems)
         }
 
-        tree = declaring(in: tree)
+        tree = expandingPresets(in: declaring(in: tree), &problems)
 
         // What the catalogue would miss in a file that is no YAML is not missing.
         var reader = SettingsReader()

@@ -45,11 +45,15 @@ extension Load {
             expected: arrival.length.map(Int.init) ?? 0, spool: writer.map(Spool.init))
         let sink = ContentSink(flight, context, writer: writer, keepsInMemory: keepsInMemory)
         await sink.give(early)
+        var tail: [UInt8] = []
         do {
-            try await stream(response, into: sink)
+            tail = try await stream(response, into: sink)
         } catch {
-            keepCut(stored, sink, after: error)
+            if !hasStreamEnd(arrival.head) { keepCut(stored, sink, after: error) } else { sink.writer?.abort() }
             throw error
+        }
+        guard isWhole(arrival.head, endingIn: tail) else {
+            return dropCut(arrival.head, sink, trailers: response.trailers)
         }
         complete(stored, sink.writer, trailers: response.trailers)
     }
@@ -66,6 +70,11 @@ extension Load {
         let length = response.trailers.isEmpty ? Int64(count) : arrival.length
         let answer: Flight.Answer
         switch treatment {
+        case .isKept where !isWhole(arrival.head, endingIn: content.flatMap(\.bytes)):
+            note(UnstoredResponse(arrival.head, at: context.now(), .allPassed, isCut: true))
+            resource.memory.retire(flight)
+            answer = .response(arrival.head, length: length, stored: nil)
+            flight.conclude(answer)
         case .passes:
             note(arrival.unstored)
             resource.memory.retire(flight)
@@ -96,12 +105,17 @@ extension Load {
             stored, of: resource, service: service, length: length, policy: policy)
     }
 
-    /// Moves content from the upstream to where it goes.
-    func stream(_ response: UpstreamResponse, into sink: ContentSink) async throws {
+    /// Moves content from the upstream to where it goes. Returns the end of a stream whose end has to be seen.
+    @discardableResult
+    func stream(_ response: UpstreamResponse, into sink: ContentSink) async throws -> [UInt8] {
+        let watchesEnd = hasStreamEnd(response.head)
+        var tail: [UInt8] = []
         while let chunk = try await response.nextChunk() {
             context.counters.add(.received, chunk.count)
+            if watchesEnd { tail = Array((tail + chunk.bytes).suffix(Load.streamEndLength)) }
             if await sink.take(chunk) == .tooLong { noteTooLarge(response.head) }
         }
+        return tail
     }
 
     /// Makes the response a variant of its Resource, then lets the readers go.

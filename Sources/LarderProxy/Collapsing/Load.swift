@@ -39,6 +39,8 @@ final class Load {
     let isJoinable: Bool
     /// Whether whoever asks wants the origin asked even if that has failed lately.
     var bypassesBackoff = false
+    /// Where the client stands.
+    private let reach: Reach
     /// Which addresses the client may reach.
     let allowsAddress: (SocketAddress) -> Bool
 
@@ -79,6 +81,7 @@ final class Load {
         self.validating = validating
         self.isBackground = isBackground
         self.isJoinable = isJoinable
+        self.reach = reach
         allowsAddress = service.allowedAddresses(for: uri, from: reach)
         completion = if let parts { Completion(of: parts, for: clientHead, sentAs: request) } else { nil }
     }
@@ -185,7 +188,8 @@ final class Load {
     ) async throws -> Outcome {
         let requestTime = context.now()
         let sender = InboundSender(
-            context: context, service: service, uri: uri, configuration: configuration, resource: resource)
+            context: context, service: service, uri: uri, configuration: configuration, from: reach,
+            resource: resource)
         let response = try await send(inbound(request), by: sender)
         let isForAnotherPartition = sender?.isForAnotherPartition ?? false
         let times = Arrival.Times(request: requestTime, response: context.now())
@@ -239,9 +243,15 @@ final class Load {
     }
 
     private func send(_ request: UpstreamRequest, by sender: InboundSender?) async throws -> UpstreamResponse {
-        guard let sender else { return try await context.send(request) }
-        defer { if let remark = sender.remark { flight.remarks.sending = remark } }
-        return try await sender.send(request)
+        let response: UpstreamResponse
+        if let sender {
+            defer { if let remark = sender.remark { flight.remarks.sending = remark } }
+            response = try await sender.send(request)
+        } else {
+            response = try await context.send(request)
+        }
+        context.noteQuota(in: response.head, to: request.head, of: service)
+        return response
     }
 
     // MARK: The response

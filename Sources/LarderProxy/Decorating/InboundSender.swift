@@ -13,14 +13,18 @@ import Logging
 /// A load is sent by one of these, so that everybody who waits for the load shares what becomes of it. Confined to
 /// its loop.
 final class InboundSender {
-    private let context: LoopContext
-    private let service: RoutedService
+    let context: LoopContext
+    let service: RoutedService
     /// What the requests are about.
-    private let uri: TargetURI
+    let uri: TargetURI
+    let configuration: EffectiveConfiguration
+    /// Where the client stands.
+    let reach: Reach
     private let decorators: Decorators?
-    private let configuration: Configuration
     /// What decorators are given; nil where that is found out when it is needed.
     private let resource: Resource?
+    /// How many redirects were followed.
+    var redirects = 0
     /// Whether the response was got with another credential than the request set out with.
     private(set) var hasRenewed = false
     /// How often the request was made, without those for a new credential.
@@ -28,9 +32,10 @@ final class InboundSender {
 
     /// What was done, in the words of `Cache-Status`; nil for nothing.
     var remark: String? {
-        guard let decorators, decorators.changesRequests else { return nil }
+        guard redirects > 0 || decorators?.changesRequests == true else { return nil }
         var words: [String] = []
-        if decorators.delay != nil { words.append("delayed") }
+        if decorators?.delay != nil { words.append("delayed") }
+        if redirects > 0 { words.append("redirected") }
         if hasRenewed { words.append("refreshed") }
         if attempts > 1 { words.append("attempt-\(attempts)") }
         return words.isEmpty ? nil : words.joined(separator: ", ")
@@ -42,12 +47,15 @@ final class InboundSender {
     /// Nil where requests are sent as they are: by the loop itself.
     init?(
         context: LoopContext, service: RoutedService, uri: TargetURI, configuration: EffectiveConfiguration,
-        resource: Resource? = nil
+        from reach: Reach, resource: Resource? = nil
     ) {
-        let isPlain = configuration.decorators?.changesRequests != true
-        guard !isPlain || ProgramSender.isNeeded(by: configuration.frozen.configuration) else { return nil }
+        guard
+            configuration.decorators?.changesRequests == true || configuration.followsRedirects
+                || ProgramSender.isNeeded(by: configuration.frozen.configuration)
+        else { return nil }
         self.resource = resource
-        self.configuration = configuration.frozen.configuration
+        self.configuration = configuration
+        self.reach = reach
         self.context = context
         self.service = service
         self.uri = uri
@@ -55,11 +63,18 @@ final class InboundSender {
     }
 
     /// Whether what came belongs to another partition than the request did (T-03).
-    var isForAnotherPartition: Bool { hasRenewed && configuration.privacy == .partitioned }
+    var isForAnotherPartition: Bool { hasRenewed && configuration.frozen.configuration.privacy == .partitioned }
 
     /// - Parameter content: the request's content, if it has any and may have to be sent again.
     func send(
         _ request: UpstreamRequest, repeating content: RepeatableContent? = nil
+    ) async throws -> UpstreamResponse {
+        let response = try await sendDecorated(request, repeating: content)
+        return configuration.followsRedirects ? try await follow(response, of: request) : response
+    }
+
+    private func sendDecorated(
+        _ request: UpstreamRequest, repeating content: RepeatableContent?
     ) async throws -> UpstreamResponse {
         guard let decorators, decorators.changesRequests else { return try await sendOnce(request, content) }
         if let delay = decorators.delay { try await wait(delay, request) }
@@ -104,6 +119,7 @@ final class InboundSender {
 
     /// Sends it as the program says that brings the service along, if one does.
     private func sendOnce(_ request: UpstreamRequest, _ content: RepeatableContent?) async throws -> UpstreamResponse {
+        let configuration = configuration.frozen.configuration
         guard ProgramSender.isNeeded(by: configuration) else { return try await context.send(request) }
         let resource = resource ?? service.service.resource(for: ResourceURL(uri))
         return try await ProgramSender(

@@ -157,6 +157,7 @@ extension Exchange {
     ) async throws {
         var fields = retrieval.way.isGateway ? mapped(response.fields, retrieval) : response.fields
         noteForms(in: &fields, of: response, retrieval.policy)
+        beginLinks(in: &fields, of: response.status, retrieval.service, retrieval.way, retrieval.configuration)
         let evaluator = retrieval.configuration.mayTransform ? Preconditions.Evaluator.origin : .cache
         let precondition =
             traits.has(.conditional)

@@ -22,7 +22,8 @@ extension Exchange {
         let abort = UpstreamAbort()
         defer { stopWatching() }
         try watchClient(whileAwaiting: .origin(abort))
-        let sender = InboundSender(context: context, service: service, uri: uri, configuration: configuration)
+        let sender = InboundSender(
+            context: context, service: service, uri: uri, configuration: configuration, from: reach)
         let repeatable = try await contentToKeep(configuration)
         let response: UpstreamResponse
         do {
@@ -31,6 +32,7 @@ extension Exchange {
                 if let sender { try await sender.send(request, repeating: repeatable) } else {
                     try await context.send(request)
                 }
+            context.noteQuota(in: response.head, to: request.head, of: service)
         } catch {
             await settleUnfinishedWrite(error, configuration, service)
             await stopContent()
@@ -137,9 +139,14 @@ extension Exchange {
             hideOriginalOctets(of: &received, retrieval)
         }
         var fields = way.isGateway ? mapped(received.fields, service: service, way: way) : received.fields
-        if let retrieval { noteForms(in: &fields, of: received, retrieval.policy) }
+        if let retrieval {
+            noteForms(in: &fields, of: received, retrieval.policy)
+            beginLinks(in: &fields, of: received.status, service, way, retrieval.configuration)
+        }
         startHead(status: received.status, fields: fields)
-        if traits.method == .head, let length = received.fields[first: .contentLength].flatMap({ Int64($0) }) {
+        if traits.method == .head, links == nil,
+            let length = received.fields[first: .contentLength].flatMap({ Int64($0) })
+        {
             PreparedHead.appendField("Content-Length", number: length, to: &out)
         }
         finishHead(

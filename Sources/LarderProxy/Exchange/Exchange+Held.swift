@@ -62,9 +62,10 @@ extension Exchange {
         _ reason: ForwardReason, _ service: RoutedService, _ way: Way, _ configuration: EffectiveConfiguration
     ) throws {
         // Mostly nothing is known that could keep it.
-        guard context.proxy.origins.hasTrouble || offlineMode(service, configuration) == .on else {
-            return
-        }
+        guard
+            context.proxy.origins.hasTrouble || service.settings.quotaReserve != nil
+                || offlineMode(service, configuration) == .on
+        else { return }
         let outlook = outlook(service, way, configuration)
         let plan = Plan.passing(reason, outlook: outlook)
         if case .refuse = plan.action { throw Problem.offline(head.method, to: uri.authority) }

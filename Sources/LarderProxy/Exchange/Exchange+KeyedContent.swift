@@ -31,7 +31,9 @@ extension Exchange {
         }
         let octets = chunks.flatMap(\.bytes)
         let query = uri.withBytes(of: uri.pathAndQueryRange) { Array($0.drop { $0 != UInt8(ascii: "?") }.dropFirst()) }
-        let identity = RequestContentIdentity(octets, query: query, fields: head.fields, method: head.method)
+        let identity = RequestContentIdentity(
+            octets, query: query, fields: head.fields, method: head.method,
+            leavingOut: configuration.frozen.configuration.ignoredMembers)
         let short = octets.count <= 16 << 10
         // Who finds the threads busy passes through.
         let mark = short ? identity.mark : try? await context.proxy.readers().run { identity.mark }

@@ -39,6 +39,8 @@ extension Exchange {
         length: Int64?, use: StoredUse? = nil, cacheStatus: CacheStatus? = nil, proxyStatus: ProxyStatus? = nil
     ) {
         let bodiless = record.status.hasNoContent || traits.method == .head
+        // How long it will be, nobody knows before all links are mapped.
+        let length = links == nil ? length : nil
         if let length, !record.status.hasNoContent {
             PreparedHead.appendField("Content-Length", number: length, to: &out)
         }
@@ -91,7 +93,7 @@ extension Exchange {
         recorder?.take(head: out, hasContent: delivery != .none)
         beginResponse()
         guard delivery != .none else { return try await send(out) }
-        if delivery == .chunked {
+        if delivery == .chunked || links != nil {
             try await send(out)
             try await sendContent(chunks)
             return
@@ -110,6 +112,10 @@ extension Exchange {
     /// Sends a piece of content as `delivery` says.
     func sendContent(_ chunks: [ContentChunk]) async throws {
         guard delivery != .none, !chunks.isEmpty else { return }
+        try await sendPiece(links?.take(chunks) ?? chunks)
+    }
+
+    private func sendPiece(_ chunks: [ContentChunk]) async throws {
         let count = chunks.reduce(0) { $0 + $1.count }
         guard count > 0 else { return }
         record.contentSent += Int64(count)
@@ -123,6 +129,7 @@ extension Exchange {
 
     /// Ends the content. Trailers go to clients that can tell them apart from content.
     func endContent(trailers: Fields = Fields()) async throws {
+        if delivery != .none, let rest = try links?.finish() { try await sendPiece(rest) }
         guard delivery == .chunked else { return }
         out.removeAll(keepingCapacity: true)
         MessageWriter.appendLastChunk(trailers: trailers, to: &out)
@@ -143,6 +150,7 @@ extension Exchange {
     /// Answers with a problem.
     func respond(_ problem: Problem) async throws {
         if problem.closes { isPersistent = false }
+        links = nil
         let format = ProblemFormat(for: head.fields)
         let instance = uri.isEmpty ? String(decoding: head.target.prefix(1024), as: UTF8.self) : uri.string
         let port = stream.localAddress.port

@@ -45,6 +45,7 @@ extension Exchange {
             service: service, way: way, resource: resource, configuration: service.configuration(for: resource),
             version: version, content: keyed?.content)
         if let answer = hardWiredAnswer(retrieval) { return try await respond(answer, by: service) }
+        if mapsLinks(retrieval) { prepareLinks(service, way) }
         if traits.has(.cacheControl) { heedLess(retrieval.policy.ignoredRequest) }
         guard retrieval.configuration.caches else { return try await bypass(&retrieval, reason: .bypass) }
         // A request is decided again when the load it waited for was not about it, which each load can be once.
@@ -95,6 +96,7 @@ extension Exchange {
             if !isNew { memory.touch() }
             memory.count(hits: 1)
             record.kind = .hit
+            if retrieval.content != nil { countSavings(snapshot.variants[selection.index], retrieval) }
             repeatable = Repeatable(snapshot, of: self)
             return try await serve(snapshot.variants[selection.index], StoredUse(selection), retrieval)
         case .answerStale(let selection, let reason):

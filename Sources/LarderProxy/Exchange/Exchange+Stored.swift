@@ -23,7 +23,8 @@ extension Exchange {
         record.cacheStatus = use.status
         if traits.presence.isDisjoint(with: [.conditional, .range]), traits.method == .get,
             case .memory(let chunks, let length) = variant.content, !variant.stored.isPartial,
-            !(variant.namesLocations && retrieval.way.isGateway), page == .none, ownCookies.isEmpty
+            !(variant.namesLocations && retrieval.way.isGateway), page == .none, ownCookies.isEmpty,
+            !mapsLinks(retrieval)
         {
             return try await serveWhole(variant, chunks, length, use, retrieval)
         }
@@ -60,12 +61,15 @@ extension Exchange {
         var fields =
             retrieval.way.isGateway && variant.namesLocations ? mapped(stored.fields, retrieval) : stored.fields
         fields.remove(.age)
+        beginLinks(in: &fields, of: stored.status, retrieval.service, retrieval.way, retrieval.configuration)
 
         switch Preconditions.evaluate(head, against: stored) {
         case .notModified:
             startHead(status: 304, fields: Preconditions.notModifiedFields(fields))
             finishHead(length: nil, use: use)
-            if !retrieval.way.isGateway || !variant.namesLocations { keepInFront(variant, [], retrieval) }
+            if !retrieval.way.isGateway || !(variant.namesLocations || mapsLinks(retrieval)) {
+                keepInFront(variant, [], retrieval)
+            }
             try await sendHead()
             return true
         case .preconditionFailed(let field):
@@ -75,12 +79,13 @@ extension Exchange {
         }
 
         guard let cursor = await ContentCursor.open(variant.content) else { return contentIsGone(variant, retrieval) }
-        switch ignoringRange ? .whole(.notAsked) : Ranges.evaluate(head, against: stored) {
+        switch ignoringRange || links != nil ? .whole(.notAsked) : Ranges.evaluate(head, against: stored) {
         case .whole:
             startHead(status: stored.status, fields: fields)
             finishHead(length: cursor.length, use: use)
             return try await sendOrForget(variant, retrieval) {
                 try await send(cursor, 0..<cursor.length, headFirst: true)
+                if links != nil { try await endContent() }
             }
         case .unsatisfiable(let length):
             startHead(status: 416, fields: ["Content-Range": "bytes */\(length)", "Date": context.dateText()])

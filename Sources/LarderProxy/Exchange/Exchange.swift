@@ -53,6 +53,8 @@ final class Exchange {
     var ownCookies: [String] = []
     /// How the content is delimited for this client.
     var delivery = Delivery.none
+    /// What the response's content goes through on its way out; nil for most.
+    var links: LinkStream?
     /// Whether the final response's head has gone out: from then on an error can only break the connection.
     var hasResponded = false
     /// Whether the connection can serve another request afterwards.
@@ -151,6 +153,7 @@ final class Exchange {
         out.removeAll(keepingCapacity: true)
         ownCookies = []
         delivery = .none
+        links = nil
         hasResponded = false
         isPersistent = traits.isPersistent
         mustLinger = false

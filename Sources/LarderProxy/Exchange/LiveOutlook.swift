@@ -55,7 +55,7 @@ package struct LiveOutlook: OriginOutlook {
 
     /// The error of a request that is held back; nil for one that would be sent.
     var refusal: UpstreamError? {
-        guard proxy.origins.hasTrouble, !joinsLoad else { return nil }
+        guard proxy.origins.hasTrouble || service.settings.quotaReserve != nil, !joinsLoad else { return nil }
         let forwarded = ForwardedRequest(
             uri: uri, way: way, via: proxyConfiguration.via(to: uri), configuration: configuration, spelling: spelling
         ).head(for: head)
@@ -63,8 +63,14 @@ package struct LiveOutlook: OriginOutlook {
             origin: Origin(uri), head: forwarded, parent: service.parent(uri),
             allowsAddress: service.allowedAddresses(for: uri, from: reach))
         request.describe(service, head, isReadByContent: isReadByContent)
+        let now = proxy.time.monotonic()
+        if let reserve = service.settings.quotaReserve, !request.bypassesBackoff,
+            let pause = proxy.quotas.pause(reserve: reserve, for: forwarded.fields, of: service.name, at: now)
+        {
+            return .held(OriginHold(reason: .quota, remaining: pause, status: 429), from: Origin(uri), last: nil)
+        }
         return proxy.origins.refusal(
-            of: request, limits: proxyConfiguration.upstreamSettings.breaker, now: proxy.time.monotonic())
+            of: request, limits: proxyConfiguration.upstreamSettings.breaker, now: now)
     }
 }
 

@@ -18,9 +18,16 @@ struct RequestContentIdentity: Sendable {
     private let described: [UInt8]
     private let kind: Kind
     private let method: LarderHTTP.Method
+    private let omitted: Set<[UInt8]>
 
-    /// - Parameter query: of the target URI, where GraphQL may have its document as well.
-    init(_ octets: [UInt8], query: [UInt8] = [], fields: Fields, method: LarderHTTP.Method) {
+    /// - Parameters:
+    ///   - query: of the target URI, where GraphQL may have its document as well.
+    ///   - omitted: members of JSON that make no difference.
+    init(
+        _ octets: [UInt8], query: [UInt8] = [], fields: Fields, method: LarderHTTP.Method,
+        leavingOut omitted: [String] = []
+    ) {
+        self.omitted = Set(omitted.map { Array($0.utf8) })
         self.octets = octets
         self.query = query
         self.method = method
@@ -62,13 +69,13 @@ struct RequestContentIdentity: Sendable {
     private var reading: Reading? {
         switch kind {
         case .nothing: return (octets, [])
-        case .json: return CanonicalJSON(octets).map { ($0.octets, $0.documents) }
+        case .json: return CanonicalJSON(octets, leavingOut: omitted).map { ($0.octets, $0.documents) }
         case .graphQL: return (octets, [octets])
         case .form: return FormText.values(of: "query", in: octets).map { (octets, $0) }
         case .lines:
             var documents: [[UInt8]] = []
             for line in octets.split(separator: 0x0A) where !line.allSatisfy({ $0 == 0x0D || $0 == 0x20 }) {
-                guard let value = CanonicalJSON(Array(line)) else { return nil }
+                guard let value = CanonicalJSON(Array(line), leavingOut: omitted) else { return nil }
                 documents += value.documents
             }
             return (octets, documents)

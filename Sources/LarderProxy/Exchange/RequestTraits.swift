@@ -99,6 +99,7 @@ struct RequestTraits {
     /// client can use.
     func mayJoin(_ configuration: EffectiveConfiguration) -> Bool {
         let isConditional = has(.conditional) && !configuration.mayTransform
-        return !isConditional && presence.isDisjoint(with: [.authorization, .range])
+        return !isConditional
+            && presence.isDisjoint(with: configuration.sharesAuthorized ? [.range] : [.authorization, .range])
     }
 }

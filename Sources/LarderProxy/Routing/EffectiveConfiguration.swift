@@ -18,6 +18,13 @@ package final class EffectiveConfiguration: Sendable {
     package let decorators: Decorators?
     /// The longest content that can be part of a key.
     let keyedContentLimit: Int
+    /// Whether requests with `Authorization` may wait for one load: all that find its Resource have the same, or may
+    /// have what it brings.
+    let sharesAuthorized: Bool
+    /// Whether redirects are followed for clients.
+    let followsRedirects: Bool
+    /// Whether links in content are mapped for clients of the gateway.
+    package let mapsLinks: Bool
     /// What clients get of a response depends on this: on the configuration, and on the program that transforms. 0 when
     /// they get what the origin sent.
     package let fingerprint: UInt64
@@ -31,11 +38,21 @@ package final class EffectiveConfiguration: Sendable {
         decorators = frozen.configuration.attachment as? Decorators
         keyedContentLimit = configuration.keyedContentLimit
         storesReceived = configuration.pipeline[.rawData].isCached != false
+        sharesAuthorized =
+            policy.ignoredResponse.isForEveryone || policy.identity?.names(.authorization) == true
+            || policy.identity == nil && policy.role == .private
+        followsRedirects = configuration.followsRedirects
+        mapsLinks = configuration.mapsLinks
         fingerprint = frozen.fingerprint == 0 ? 0 : (frozen.fingerprint ^ ProgramIdentity.number) | 1
     }
 
     /// Sets and removes what the configuration says on a request that goes inbound.
     func apply(to fields: inout Fields) { frozen.configuration.fields.apply(to: &fields) }
+
+    /// Takes off what the configuration has put on a request: another origin must not see the operator's secrets.
+    func removeConfigured(from fields: inout Fields) {
+        frozen.configuration.fields.set.forEachLine { _, spelling, _ in fields.remove(FieldName(token: spelling)) }
+    }
 }
 
 extension ConfigurationEntry {
@@ -92,6 +109,10 @@ extension ConfigureBlock {
         if let serve { configuration.serving = serve }
         if let reloadOnRecovery { configuration.reloadsOnRecovery = reloadOnRecovery }
         if let codings { configuration.codings = codings.map(\.coding) }
+        if let links { configuration.mapsLinks = links }
+        if let followRedirects { configuration.followsRedirects = followRedirects }
+        if let ignoreContent { configuration.ignoredMembers = ignoreContent }
+        if let streamEnd { configuration.streamEnds = streamEnd }
         if let keyedByContent { configuration.isKeyedByContent = keyedByContent }
         if let keyedContentLimit { configuration.keyedContentLimit = keyedContentLimit.bytes }
     }

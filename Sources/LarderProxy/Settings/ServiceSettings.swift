@@ -8,6 +8,10 @@ package import LarderRules
 package struct ServiceSettings: Sendable {
     /// Lower-case letters, digits and `-`; it is a host label (`<name>.localhost`) and a path segment.
     package var name = ""
+    /// The preset whose settings this service begins with.
+    package var preset: String?
+    /// The service's own credential, until the preset has put it where it belongs.
+    package var token: Secret?
     package var baseURL = BaseURL.placeholder
     /// Path prefix that leads here in gateway mode, with a slash at both ends; nil means `/<name>/`.
     package var mount: String?
@@ -29,6 +33,10 @@ package struct ServiceSettings: Sendable {
     package var standardTransformers: [StandardName] = []
     /// In the order of the file; the first that matches a request is applied.
     package var routes: [RouteRule] = []
+    /// How many requests of a quota are left for writes and operators; nil for none.
+    package var quotaReserve: Int?
+    /// What language models cost, for the report of what was saved.
+    package var prices: [ModelPrice] = []
     /// In the order of the file; a later one overrides an earlier one.
     package var configure: [ConfigureBlock] = []
     /// What a program that brings the service along says about it, before `configure`; nothing in files says this.
@@ -97,6 +105,14 @@ package struct ConfigureBlock: Sendable {
     package var keyedByContent: Bool?
     /// The longest such content.
     package var keyedContentLimit: ByteCount?
+    /// Members of JSON content that are no part of the key.
+    package var ignoreContent: [String]?
+    /// What the end of a whole stream of events has in it.
+    package var streamEnd: [String]?
+    /// Whether links in content are mapped for clients of the gateway.
+    package var links: Bool?
+    /// Whether redirects are followed for clients.
+    package var followRedirects: Bool?
     /// The codings that stored content is given in.
     package var codings: [OfferedCoding]?
     package var pipeline: PipelineSettings?

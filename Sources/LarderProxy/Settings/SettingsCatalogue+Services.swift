@@ -6,6 +6,20 @@ extension SettingsCatalogue {
     /// The settings of one service, below `services.<name>`.
     package static let service = SettingsSection<ServiceSettings>([
         Setting(
+            "preset", \.preset, .line("preset"), initially: "none",
+            """
+            The settings that the service begins with, for what many people use: `larder preset list` names them, \
+            [presets](presets.md) describes them. What the service says itself wins, and its `configure` comes after \
+            the preset's. `NAME@VERSION` insists on that version.
+            """),
+        Setting(
+            "token", \.token, .secret, initially: "none",
+            """
+            The credential of the service's own, as `${NAME}`, for presets that have a place for one. It takes the place \
+            of what clients send there. What is got with it is one user's: `privacy` is `private` then, unless it is set or the \
+            preset has an `identity`.
+            """),
+        Setting(
             "baseURL", \.baseURL, .baseURL, isRequired: true,
             """
             The http or https URL that the service's resources lie under. A request for a URL under it gets this \
@@ -72,6 +86,19 @@ extension SettingsCatalogue {
             """
             Which URLs of the service stand for others. The first route that matches is applied before the resource \
             is looked up, so that what is stored belongs to the URL as it is forwarded.
+            """),
+        Setting(
+            "quota.reserve", \.quotaReserve, .integer(0...1_000_000), initially: "none",
+            """
+            How many requests of a quota are left for writes, `Cache-Control: no-cache` and `larder load`. When the origin \
+            says by `RateLimit` or `X-RateLimit-Remaining` that no more are left for a credential, other requests with it \
+            get stale data within the bounds of `staleIfError`, or a 429 with `Retry-After`, until the quota begins anew.
+            """),
+        Setting(
+            "prices", \.prices, .prices, initially: "none",
+            """
+            What language models cost, by the beginning of their names: `{ input: 2.50, output: 10 }` for a million tokens \
+            each, in whatever currency. `larder status` says what answers out of the cache have saved.
             """),
         Setting(
             "configure", \.configure, .blocks, initially: "none", inside: configure.descriptions,
@@ -194,6 +221,32 @@ extension SettingsCatalogue {
             Setting(
                 "keyedContentLimit", \.keyedContentLimit, .size(.kibibytes(1), .mebibytes(64)), initially: "`1 MiB`",
                 "Requests with longer content than this pass through in spite of `keyedByContent`."),
+            Setting(
+                "ignoreContent", \.ignoreContent, .list(of: .line("member name"), count: 0...64), initially: "none",
+                """
+                Members of JSON content, of its outermost object, that make no difference with `keyedByContent`, as \
+                `user`. They are sent to the origin all the same: the first one's are, for everybody after.
+                """),
+            Setting(
+                "streamEnd", \.streamEnd, .list(of: .line(), count: 0...16), initially: "any end",
+                """
+                What the last 4 KiB of a stream of events (`text/event-stream`) must have in them, one of these texts, \
+                for the stream to be kept. For origins that break off without saying so.
+                """),
+            Setting(
+                "links", \.links, .flag, initially: "`false`",
+                """
+                `true` has links in JSON and HTML lead back to Larder where they lead to a service, for clients of the \
+                gateway, by the name and in the way that the client used; the realm of `WWW-Authenticate`, too. What is \
+                stored stays as the origin sent it. Such content has no ranges and no coding, and entity tags of its own.
+                """),
+            Setting(
+                "followRedirects", \.followRedirects, .flag, initially: "`false`",
+                """
+                `true` has Larder go where the origin redirects a GET or HEAD, up to five times, and keep what it gets \
+                there for the URL that was asked for. Credentials go to no other origin. Fields of the redirects that begin \
+                with `X-` are added to the response.
+                """),
             Setting(
                 "codings", \.codings, .list(of: .choice, count: 0...3), initially: "none",
                 """

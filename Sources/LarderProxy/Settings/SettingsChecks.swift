@@ -12,6 +12,12 @@ enum SettingsChecks {
         checkLoops(settings, &reader)
         for service in settings.services {
             checkTLS(service, &reader)
+            if service.token != nil {
+                refuse(
+                    "services.\(service.name).token", found: "`token` without a preset that has a place for it",
+                    expected: "`headers` in a block of `configure`",
+                    advice: "write `configure: [{ headers: { Authorization: \"Bearer …\" } }]`", &reader)
+            }
             if service.identity != nil, service.privacy != .partitioned {
                 refuse(
                     "services.\(service.name).identity",

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderHTTP
-import LarderRules
+package import LarderRules
 
 extension UpstreamError {
     /// The error of those who are held back. It is the error that led to it, where there is one, so that clients see
     /// one failure and not two.
-    static func held(_ hold: OriginHold, from origin: Origin, last: UpstreamError?) -> UpstreamError {
+    package static func held(_ hold: OriginHold, from origin: Origin, last: UpstreamError?) -> UpstreamError {
         let again = "It is asked again in \(hold.seconds) s."
         var error: UpstreamError
         switch hold.reason {
@@ -17,6 +17,10 @@ extension UpstreamError {
                 quota
                     ? "\(origin) has asked for fewer requests. \(again)"
                     : "\(origin) has said that it is unavailable. \(again)",
+                advice: "Wait that long, or send `Cache-Control: no-cache` to have it asked at once.")
+        case .quota:
+            error = UpstreamError(
+                .requestDenied, "What is left of the quota at \(origin) is kept for writes. \(again)",
                 advice: "Wait that long, or send `Cache-Control: no-cache` to have it asked at once.")
         case .circuitOpen:
             let code = last?.code ?? .destinationUnavailable

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderProxy
+
+/// The settings of a service that many people use: a YAML file that is a part of the program.
+struct Preset {
+    /// Where a credential of the service's own goes.
+    struct TokenPlace {
+        let field: String
+        /// What stands before it, as `Bearer`.
+        let scheme: String?
+    }
+
+    let name: String
+    let version: Int
+    /// What it is for, in a sentence.
+    let about: String
+    /// What people write into the configuration of their clients, for a Larder at `localhost:3128`.
+    let paste: String
+    let token: TokenPlace?
+    /// What the service begins with.
+    let service: [SettingNode.Entry]
+    /// Services that come with it, as those that the links of the first lead to; each is called by the name of the
+    /// first with `-` and its own behind it.
+    let companions: [SettingNode.Entry]
+    /// The file.
+    let text: String
+
+    static let all: [Preset] = files.map { bytes in
+        let text = String(decoding: bytes, as: UTF8.self)
+        guard let preset = Preset(text) else { preconditionFailure("a preset of the program is no preset: \(text)") }
+        return preset
+    }
+
+    static func named(_ name: String) -> Preset? { all.first { $0.name == name } }
+
+    /// What somebody probably means by a name that no preset has: the nearest, or the one for that client.
+    static func name(near name: String) -> String? {
+        Nearest.name(to: name, in: all.map(\.name)) ?? clients[name.lowercased()]
+            ?? all.map(\.name).first { Set($0) == Set(name) }
+    }
+
+    private static let clients = [
+        "pip": "pypi", "uv": "pypi", "python": "pypi", "yarn": "npm", "pnpm": "npm", "node": "npm", "cargo": "crates",
+        "rust": "crates", "golang": "go", "java": "maven", "gradle": "maven", "ruby": "rubygems", "gem": "rubygems",
+        "bundler": "rubygems", "debian": "apt", "ubuntu": "apt", "docker": "dockerhub", "podman": "dockerhub",
+        "ghcr": "oci", "quay": "oci", "hf": "huggingface", "mamba": "conda", "claude": "anthropic", "gpt": "openai",
+        "gh": "github",
+    ]
+
+    private static let files: [[UInt8]] = [
+        PackageResources.anthropic_yaml, PackageResources.apt_yaml, PackageResources.conda_yaml,
+        PackageResources.crates_yaml, PackageResources.dockerhub_yaml, PackageResources.github_yaml,
+        PackageResources.go_yaml, PackageResources.huggingface_yaml, PackageResources.maven_yaml,
+        PackageResources.npm_yaml, PackageResources.oci_yaml, PackageResources.openai_yaml,
+        PackageResources.pypi_yaml, PackageResources.rubygems_yaml,
+    ]
+
+    init?(_ text: String) {
+        self.text = text
+        let name = text.split(separator: "\n").first { $0.hasPrefix("preset: ") }?.dropFirst(8) ?? ""
+        var document = YAMLDocument(source: .file("preset \(name)"), references: SecretReferences(environment: [:]))
+        guard let root = document.read(text), document.problems.isEmpty,
+            let title = root["preset"]?.text, let version = root["version"]?.text.flatMap({ Int($0) }),
+            let about = root["about"]?.text, let paste = root["paste"]?.text
+        else { return nil }
+        self.name = title
+        self.version = version
+        self.about = about
+        self.paste = paste
+        token = root["token"].flatMap { token in
+            token["field"]?.text.map { TokenPlace(field: $0, scheme: token["scheme"]?.text) }
+        }
+        service = root["service"]?.entries ?? []
+        companions = root["companions"]?.entries ?? []
+    }
+}
+
+extension SettingNode {
+    /// The entries of a map; none for anything else.
+    var entries: [Entry] { if case .map(let entries) = content { entries } else { [] } }
+    /// The items of a list; none for anything else.
+    var items: [SettingNode] { if case .list(let items) = content { items } else { [] } }
+    /// A text that is not empty.
+    var text: String? {
+        if case .scalar(let scalar) = content, !scalar.isNull, !scalar.isUnresolved { scalar.text } else { nil }
+    }
+
+    /// The value of a key.
+    subscript(key: String) -> SettingNode? { entries.last { $0.key == key }?.value }
+}

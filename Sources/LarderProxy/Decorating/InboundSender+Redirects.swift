@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderRules
+import LarderUpstream
+
+/// Redirects that are followed for clients, so that what they lead to is kept for the URL that was asked for.
+extension InboundSender {
+    /// How many redirects are followed for one request.
+    static let redirectLimit = 5
+
+    /// What the redirects lead to that `response` begins; `response` itself where that is none, or leads nowhere.
+    func follow(_ response: UpstreamResponse, of request: UpstreamRequest) async throws -> UpstreamResponse {
+        guard request.head.method == .get || request.head.method == .head else { return response }
+        let first = response
+        var (response, request, place) = (response, request, uri)
+        var added = Fields()
+        for _ in 0..<InboundSender.redirectLimit {
+            guard let target = InboundSender.target(of: response.head, at: place) else { break }
+            guard try await response.readAhead(upTo: InboundSender.discardLimit) else { break }
+            if request.abort.isAborted { throw ClientGone() }
+            response.head.fields.forEachLine { _, spelling, value in
+                guard spelling.count > 2, spelling[0] | 0x20 == UInt8(ascii: "x"), spelling[1] == UInt8(ascii: "-")
+                else { return }
+                let name = FieldName(token: spelling)
+                if !added.contains(name) { added.append(name, bytes: value) }
+            }
+            request = redirected(request, to: target, from: place)
+            place = target
+            response = try await context.send(request)
+            redirects += 1
+        }
+        // A signature for GET does not always hold for HEAD. Then the client is told as much as the origin says.
+        if request.head.method == .head, response.head.status.isError { return first }
+        added.forEachLine { _, spelling, value in
+            let name = FieldName(token: spelling)
+            if !response.head.fields.contains(name) { response.head.fields.append(name, bytes: value) }
+        }
+        return response
+    }
+
+    /// Where a response sends its client. Not from https to what anybody can read on the way.
+    private static func target(of head: ResponseHead, at place: TargetURI) -> TargetURI? {
+        guard [301, 302, 303, 307, 308].contains(head.status), let location = head.fields[first: .location],
+            let target = Invalidation.resolve(location, against: place)
+        else { return nil }
+        return place.scheme == .https && target.scheme == .http ? nil : target
+    }
+
+    private func redirected(
+        _ request: UpstreamRequest, to target: TargetURI, from place: TargetURI
+    ) -> UpstreamRequest {
+        var head = request.head
+        head.target = target.withBytes(of: target.pathAndQueryRange) { Array($0) }
+        head.fields[.host] = target.authority
+        if !target.hasSameOrigin(as: place) {
+            for name in Credentials.all(in: head.fields) { head.fields.remove(name) }
+            configuration.removeConfigured(from: &head.fields)
+        }
+        var next = UpstreamRequest(
+            origin: Origin(target), head: head, parent: service.parent(target),
+            allowsAddress: service.allowedAddresses(for: target, from: reach), abort: request.abort)
+        next.isDescribed = request.isDescribed && target.hasSameOrigin(as: uri)
+        next.bypassesBackoff = request.bypassesBackoff
+        next.tls = service.tls(for: target)
+        next.onInterim = request.onInterim
+        return next
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+
+/// Which URLs lead to services, and which ones a client of the gateway uses instead: by the name it has for Larder and
+/// in the way it came.
+struct LinkMap: Equatable {
+    struct Entry: Equatable {
+        /// The base URL's scheme.
+        let scheme: [UInt8]
+        /// Authority and path of the base URL, without the slash at the end.
+        let place: [UInt8]
+        /// What stands for scheme and place on the gateway.
+        let target: [UInt8]
+        /// The same two as JSON with escaped slashes has them.
+        let escapedPlace: [UInt8]
+        let escapedTarget: [UInt8]
+    }
+
+    /// A path of the page's own origin, without the slash at the end, that has another place on the gateway.
+    struct Local: Equatable {
+        let path: [UInt8]
+        let target: [UInt8]
+        let escapedTarget: [UInt8]
+    }
+
+    /// The longest first, so that the first match is the most specific.
+    let entries: [Entry]
+    let locals: [Local]
+    /// How many octets behind the place that is looked at a decision may depend on.
+    let reach: Int
+
+    init(
+        of table: ServiceTable, for service: RoutedService, _ way: Way, authority: String, isSecure: Bool,
+        at page: TargetURI
+    ) {
+        let scheme = isSecure ? "https" : "http"
+        var entries: [Entry] = []
+        var locals: [Local] = []
+        for other in table.services {
+            guard let base = other.base,
+                let target = LinkMap.target(of: other, base, from: service, way, scheme: scheme, authority: authority)
+            else { continue }
+            let path = String(base.path.dropLast())
+            entries.append(
+                Entry(
+                    scheme: Array(base.scheme.text.utf8), place: Array((base.authority + path).utf8),
+                    target: Array(target.utf8), escapedPlace: LinkMap.escaped(base.authority + path),
+                    escapedTarget: LinkMap.escaped(target)))
+            let isInPlace = way == .hostName || way == .name && other === service && path.isEmpty
+            if base.hasSameOrigin(as: page), !isInPlace {
+                locals.append(
+                    Local(path: Array(path.utf8), target: Array(target.utf8), escapedTarget: LinkMap.escaped(target)))
+            }
+        }
+        self.entries = entries.sorted { $0.place.count > $1.place.count }
+        self.locals = locals.sorted { $0.path.count > $1.path.count }
+        reach = (self.entries.map(\.escapedPlace.count).max() ?? 0) + 16
+    }
+
+    /// Where a service is for the client, without a slash at the end; nil where it is not.
+    private static func target(
+        of other: RoutedService, _ base: TargetURI, from service: RoutedService, _ way: Way, scheme: String,
+        authority: String
+    ) -> String? {
+        switch way {
+        case .forward: return nil
+        case .mount: return "\(scheme)://\(authority)" + String(decoding: other.mount.dropLast(), as: UTF8.self)
+        case .anyHost:
+            return "\(scheme)://\(authority)/\(base.scheme.text)/\(base.authority)" + base.path.dropLast()
+        case .name:
+            if other === service { return "\(scheme)://\(authority)" }
+            return "\(scheme)://\(other.name)" + authority.drop { $0 != "." }
+        case .hostName:
+            guard let label = HostLabel(base)?.label else { return nil }
+            return "\(scheme)://\(label)" + authority.drop { $0 != "." } + base.path.dropLast()
+        }
+    }
+
+    private static func escaped(_ text: String) -> [UInt8] {
+        text.utf8.flatMap { $0 == UInt8(ascii: "/") ? [UInt8(ascii: "\\"), $0] : [$0] }
+    }
+
+    /// Sixteen hexadecimal digits that are others when the map is another one.
+    var digest: String {
+        // FNV-1a: what is hashed is the operator's own words, of which nobody has an interest in making two alike.
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        for octets in entries.flatMap({ [$0.scheme, $0.place, $0.target] }) + locals.flatMap({ [$0.path, $0.target] }) {
+            for octet in octets + [0] { hash = (hash ^ UInt64(octet)) &* 0x100_0000_01b3 }
+        }
+        let digits = String(hash, radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
+    }
+}

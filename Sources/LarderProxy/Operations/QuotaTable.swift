@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+import LarderIO
+package import LarderRules
+
+/// What origins say is left of their quotas, by service and credential.
+package final class QuotaTable: Sendable {
+    package struct Line: Sendable, Equatable {
+        package var service: String
+        /// A number that tells credentials apart, and nothing of what they are; another one in each process.
+        package var credential: UInt64
+        package var left: RateLimit.Left
+        /// When the origin said so, in nanoseconds of the monotonic clock.
+        package var at: Int64
+    }
+
+    private struct Key: Hashable {
+        var service: String
+        var credential: UInt64
+    }
+
+    private let lines = Lock<[Key: Line]>([:])
+    /// Of more credentials than this nothing is kept.
+    private static let limit = 10_000
+
+    package init() {}
+
+    /// - Parameter fields: of the request, as the origin got it.
+    func note(_ response: ResponseHead, to fields: Fields, of service: String, now: Timestamp, at monotonic: Int64) {
+        guard let left = RateLimit.left(response.fields, now: now) else { return }
+        let key = Key(service: service, credential: QuotaTable.credential(in: fields))
+        lines.withLock { lines in
+            guard lines[key] != nil || lines.count < QuotaTable.limit else { return }
+            lines[key] = Line(service: service, credential: key.credential, left: left, at: monotonic)
+        }
+    }
+
+    /// How long a quota with no more than `reserve` left stays so; nil when there is more, or nothing is known.
+    func pause(reserve: Int, for fields: Fields, of service: String, at monotonic: Int64) -> Duration? {
+        let key = Key(service: service, credential: QuotaTable.credential(in: fields))
+        guard let line = lines.withLock({ $0[key] }), line.left.remaining <= Int64(reserve) else { return nil }
+        let rest = line.left.reset - .nanoseconds(monotonic - line.at)
+        return rest > .zero ? rest : nil
+    }
+
+    /// Those that have not begun anew, in the order of their services.
+    fileprivate func all(at monotonic: Int64) -> [Line] {
+        lines.withLock { lines in
+            lines = lines.filter { $0.value.left.reset > .nanoseconds(monotonic - $0.value.at) }
+            return lines.values.map { line in
+                var line = line
+                line.left.reset -= .nanoseconds(monotonic - line.at)
+                line.at = monotonic
+                return line
+            }.sorted { ($0.service, $0.credential) < ($1.service, $1.credential) }
+        }
+    }
+
+    private static func credential(in fields: Fields) -> UInt64 {
+        var hasher = Hasher()
+        for name in Credentials.all(in: fields) {
+            hasher.combine(name.canonical)
+            hasher.combine(fields[all: name])
+        }
+        return UInt64(bitPattern: Int64(hasher.finalize()))
+    }
+}
+
+extension LoopContext {
+    /// Keeps what a response of a service says is left of its quota.
+    func noteQuota(in response: ResponseHead, to request: RequestHead, of service: RoutedService) {
+        guard service.base != nil else { return }
+        proxy.quotas.note(
+            response, to: request.fields, of: service.name, now: now(), at: loop.time.monotonic())
+    }
+}
+
+extension Proxy {
+    /// What is left of all quotas at the moment.
+    package var quotaReport: [QuotaTable.Line] { quotas.all(at: time.monotonic()) }
+}
