@@ -51,13 +51,14 @@ def debian_repository(context):
     return {f"/debian/{name}": fresh(file, ETag=f'"{sha256(file)[:16]}"') for name, file in files.items()}
 
 
-def apt(context, origin, daemon, run, *more):
+def apt(context, origin, daemon, run, *more, source=None, proxy=None, forget=True):
     """`apt-get update` and a download, with every directory and list of its own; what it asked the origin."""
+    source = source or f"{origin.url}/debian"
     program = context.command("apt-get")
     root = context.directory / f"apt-{run}"
     for part in ("lists/partial", "cache/archives/partial", "etc/apt.conf.d", "etc/preferences.d"):
         (root / part).mkdir(parents=True)
-    (root / "sources.list").write_text(f"deb [trusted=yes] {origin.url}/debian ./\n")
+    (root / "sources.list").write_text(f"deb [trusted=yes] {source} ./\n")
     (root / "status").touch()
     (root / "apt.conf").touch()
     options = {
@@ -65,11 +66,12 @@ def apt(context, origin, daemon, run, *more):
         "Dir::Cache": root / "cache", "Dir::Etc": root / "etc", "Dir::Etc::SourceList": root / "sources.list",
         "Dir::Etc::SourceParts": "-", "Dir::Etc::Parts": root / "etc/apt.conf.d", "Dir::Log": root,
         "APT::Sandbox::User": "root", "APT::Architecture": "amd64", "APT::Update::Error-Mode": "any",
-        "APT::Get::List-Cleanup": "false", "Acquire::http::Proxy": daemon.url, "Acquire::Languages": "none",
+        "APT::Get::List-Cleanup": "false", "Acquire::http::Proxy": proxy or daemon.url, "Acquire::Languages": "none",
         "Acquire::Retries": "0",
     }
     flags = [f"-o{name}={value}" for name, value in options.items()] + list(more)
-    origin.forget()
+    if forget:
+        origin.forget()
     environment = context.environment(APT_CONFIG=root / "apt.conf")
     context.run([program, *flags, "update"], environment=environment)
     target = root / "got"

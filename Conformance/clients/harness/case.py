@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 
 from harness.daemon import Daemon
 from harness.origin import Origin, RawOrigin
@@ -110,6 +111,15 @@ class Context:
         """The surroundings of a client: nothing of the user's own settings and proxies."""
         base = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
         return {**base, "HOME": str(self.directory), **{name: str(value) for name, value in extra.items()}}
+
+    def python(self, package):
+        """A Python that has `package`, and what it needs in its environment; see scripts/setup --test."""
+        clients = pathlib.Path(__file__).resolve().parents[3] / ".build/clients"
+        extra = {"PYTHONPATH": clients, "PYTHONDONTWRITEBYTECODE": 1, "no_proxy": "*"}
+        check = [sys.executable, "-c", f"import {package}"]
+        if self.run(check, check=False, environment=self.environment(**extra)).returncode != 0:
+            raise Skipped(f"{package} is not installed: scripts/setup --test does it")
+        return sys.executable, extra
 
     def run(self, arguments, timeout=60, check=True, environment=None, data=None):
         """Runs a client to its end; returns its completed process with bytes on both outputs."""
