@@ -163,11 +163,10 @@ public final class TokenRefresh: Sendable {
                                 status: entity.status, entity: entity, cause: TokenMissing(),
                                 timestamp: entity.timestamp))))
             }
-            self.status.withLock { status in
-                status.token = token
-                status.generation += 1
-            }
+            self.status.withLock { $0.token = token }
             service.invalidateConfiguration()
+            // Last: who sees it repeats a request with what the configuration says by now.
+            self.status.withLock { $0.generation += 1 }
             return .useThisResponse
         }
     }

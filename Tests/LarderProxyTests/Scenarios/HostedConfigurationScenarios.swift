@@ -30,7 +30,9 @@ struct HostedConfigurationScenarios {
 
     // MARK: Times
 
-    @Test func `RS-17 CF-02 an expiration time counts where the origin says nothing, whatever is said of its mode`() async throws {
+    @Test func `RS-17 CF-02 an expiration time counts where the origin says nothing, with or without a mode`()
+        async throws
+    {
         try await Self.run {
             $0.configure("/a") { $0.expirationTime = .seconds(600) }
         } _: { (scene, _) async throws in
@@ -136,7 +138,9 @@ struct HostedConfigurationScenarios {
         } _: { (scene, _) async throws in
             let client = try await scene.client()
             let content = method == "POST" ? "hello" : ""
-            try await client.send("\(method) \(scene.url("/write")) HTTP/1.1", "Host: x", "Content-Length: \(content.utf8.count)", content: content)
+            try await client.send(
+                "\(method) \(scene.url("/write")) HTTP/1.1", "Host: x", "Content-Length: \(content.utf8.count)",
+                content: content)
             let request = try await scene.origin.request()
             #expect(request.head.method == "PUT")
             #expect(try await request.content().text == content + "!")
@@ -145,7 +149,9 @@ struct HostedConfigurationScenarios {
         }
     }
 
-    @Test func `RQ-12 RQ-14 RQ-16 a decorator sees what comes, has it repeated, and what it makes of it is what clients get`() async throws {
+    @Test func `RQ-12 RQ-14 RQ-16 a decorator sees and repeats, and what it makes of it is what clients get`()
+        async throws
+    {
         let seen = Recorder<String>()
         try await Self.run { service in
             service.configure("/a") { configuration in
@@ -164,7 +170,8 @@ struct HostedConfigurationScenarios {
             service.configure("/mine") {
                 $0.decorateRequests { resource, _ in
                     var entity = Entity(
-                        content: "mine" as any Sendable, contentType: "text/plain", timestamp: resource.service.clock.now)
+                        content: "mine" as any Sendable, contentType: "text/plain",
+                        timestamp: resource.service.clock.now)
                     entity.fields["Cache-Control"] = "max-age=60"
                     return resource.hardWiredRequest(returning: ResponseInfo(.success(entity)))
                 }

@@ -47,7 +47,8 @@ struct HostedServiceScenarios {
     }
 
     @Test(arguments: [Resource.WipeScope.memory, .memoryAndCaches])
-    func `SV-11 RS-29 wiping a service's resources reaches what its clients get`(scope: Resource.WipeScope) async throws {
+    func `SV-11 RS-29 wiping a service's resources reaches what its clients get`(scope: Resource.WipeScope) async throws
+    {
         try await run { scene, program in
             for path in ["/a", "/b"] { _ = try await scene.get(path) }
             let service = try program.service

@@ -8,12 +8,13 @@ import Testing
 @Suite("At compile time")
 struct CompileTimeTests {
     /// What the compiler says of a program; nil where there is no compiler.
-    private func diagnostics(_ program: String) throws -> String? {
-        let products = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
+    private func diagnostics(_ text: String) throws -> String? {
+        let program = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
+        let products = program.deletingLastPathComponent()
         let modules = products.appendingPathComponent("Modules")
         guard FileManager.default.fileExists(atPath: modules.path) else { return nil }
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).swift")
-        try program.write(to: file, atomically: true, encoding: .utf8)
+        try text.write(to: file, atomically: true, encoding: .utf8)
         defer { try? FileManager.default.removeItem(at: file) }
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -29,9 +30,9 @@ struct CompileTimeTests {
         process.standardError = output
         process.standardOutput = output
         try process.run()
-        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        let said = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         process.waitUntilExit()
-        return process.terminationStatus == 127 ? nil : text
+        return process.terminationStatus == 127 ? nil : said
     }
 
     @Test func `TR-15 content that could be changed by two threads does not compile`() throws {
