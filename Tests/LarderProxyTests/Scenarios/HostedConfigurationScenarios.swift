@@ -205,30 +205,6 @@ struct HostedConfigurationScenarios {
         }
     }
 
-    @Test func `RQ-19 a token is renewed once for many clients that are refused`() async throws {
-        let refresh = TokenRefresh(
-            token: "old", makeRequest: { $0.resource("/login").request(.post, urlEncoded: ["user": "me"]) },
-            readToken: { $0.text })
-        try await Self.run { service in
-            service.configure("/private/**") {
-                $0.fields[.authorization] = refresh.token.map { "Bearer \($0)" }
-                $0.decorateRequests(refresh.decorate)
-            }
-            service.configure("/login") { $0.pipeline.add(.text) }
-        } _: { (scene, _) async throws in
-            scene.origin.answer { head in
-                if head.target == "/login" { return .ok("Content-Type: text/plain", content: "new") }
-                return head["Authorization"] == "Bearer new" ? .ok(content: head.target) : .response(401)
-            }
-            let texts = try await withThrowingTaskGroup(of: String.self) { group in
-                for number in 0..<20 { group.addTask { try await scene.get("/private/\(number)").text } }
-                return try await group.reduce(into: []) { $0.append($1) }
-            }
-            #expect(Set(texts).count == 20)
-            #expect(scene.origin.count(of: "/login") == 1)
-        }
-    }
-
     // MARK: Privacy
 
     @Test func `EC-14 privacy is what the program says for a URL`() async throws {
