@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Text written as octets behind what is in a buffer already, without making Strings: what heads are written with.
+/// Appending text to a buffer as octets, without making Strings: used to write heads.
 extension [UInt8] {
-    /// Appends text of the program's own, as UTF-8.
+    /// Appends a string literal as UTF-8.
     @inlinable
     package mutating func append(_ text: StaticString) {
         text.withUTF8Buffer { append(contentsOf: $0) }
@@ -35,7 +35,7 @@ extension [UInt8] {
             append(0x30 + UInt8(truncatingIfNeeded: rest % 10))
             rest /= 10
         } while rest > 0
-        // They came from the last to the first.
+        // The digits were written from the last to the first.
         var high = count - 1
         while low < high {
             swapAt(low, high)

@@ -4,7 +4,7 @@ package import LarderHTTP
 
 /// How long ago the origin vouched for a response (RFC 9111 §4.2.3). The quantities have the RFC's names.
 package enum Age {
-    /// What is known at receipt: the larger of what `Date` implies, and what `Age` claims plus the time in flight.
+    /// The age at receipt: the larger of what `Date` implies, and `Age` plus the time in flight.
     ///
     /// `Date` counts whole seconds, so it is compared with the whole second of receipt: the fraction would age each
     /// response by half a second on average.
@@ -24,8 +24,8 @@ package enum Age {
         currentAge(stored.facts, at: now)
     }
 
-    /// A clock that was set back leaves responses that seem to come from the future. How old they really are is
-    /// unknown, so beyond a second of tolerance they count as older than any lifetime.
+    /// After the clock was set back, responses seem to come from the future. Their age is unknown, so beyond a second
+    /// of tolerance they count as older than any lifetime.
     @inlinable
     static func currentAge(_ facts: StoredResponse.Facts, at now: Timestamp) -> Duration {
         if now < facts.usableFrom { return .foreverInRFC9111 }

@@ -3,18 +3,18 @@
 import LarderHTTP
 import RawStructuredFieldValues
 
-/// Reading of structured fields (RFC 9651) whose cost grows with their length and no faster.
+/// Parsing of structured fields (RFC 9651) whose cost grows linearly with their length.
 ///
-/// The parser looks for each key among all that came before it, in a Dictionary as in the parameters of an Item, so a
-/// head full of keys would cost a hundred times what others cost. RFC 9651 §3.1.2 and §3.2 ask for 64 parameters and
-/// 1,024 members at least; nobody sends that many of those that are read here.
+/// The parser compares each key with all keys before it, in a Dictionary as in the parameters of an Item, so a head
+/// full of keys would cost a hundred times the usual. RFC 9651 §3.1.2 and §3.2 ask for 64 parameters and 1,024
+/// members at least; fields that are parsed here never need that many.
 enum BoundedParsing {
     /// The most members of a Dictionary.
     static let memberLimit = 256
     /// The most parameters in the whole field.
     static let parameterLimit = 256
 
-    /// The parser for a value; nil where the value has more keys than are looked for.
+    /// The parser for a value; nil where the value has more keys than the limits.
     static func parser(
         _ value: String, isDictionary: Bool
     ) -> StructuredFieldValueParser<[UInt8]>? {
@@ -24,7 +24,7 @@ enum BoundedParsing {
         return StructuredFieldValueParser(octets)
     }
 
-    /// How many commas and semicolons there are outside of Strings.
+    /// The numbers of commas and semicolons outside of Strings.
     private static func separators(in octets: [UInt8]) -> (commas: Int, semicolons: Int) {
         var (commas, semicolons) = (0, 0)
         var index = 0

@@ -2,12 +2,12 @@
 
 package import LarderHTTP
 
-/// What the directives of a message say (RFC 9111 §5.2), read once and in the careful way:
+/// The directives of a message (RFC 9111 §5.2), parsed once and conservatively:
 ///
-/// - Of a directive that occurs twice, the first counts (§4.2.1); of one that only restricts, any occurrence.
+/// - The first occurrence of a repeated directive counts (§4.2.1); of one that only restricts, any occurrence.
 /// - Numbers may be quoted. Blanks around the equals sign make a member unreadable, and it is ignored. A number
 ///   with letters, decimals or a sign is `invalid`.
-/// - A restricting directive is obeyed even where its member is malformed.
+/// - A restricting directive applies even where its member is malformed.
 package enum CacheControl {
     /// Directives of a request (§5.2.1), and `Pragma: no-cache` (§5.4) when there is no `Cache-Control`.
     package struct Request: Sendable, Hashable {
@@ -17,9 +17,9 @@ package enum CacheControl {
         package var onlyIfCached = false
         package var maxAge: Duration?
         package var minFresh: Duration?
-        /// How much staleness the client accepts; "for ever" when the directive has no argument.
+        /// The staleness that the client accepts; unlimited when the directive has no argument.
         package var maxStale: Duration?
-        /// RFC 5861 §4: how much staleness the client accepts instead of an error.
+        /// RFC 5861 §4: the staleness that the client accepts instead of an error.
         package var staleIfError: Duration?
 
         package init() {}
@@ -32,9 +32,9 @@ package enum CacheControl {
             package init(rawValue: UInt16) { self.rawValue = rawValue }
 
             package static let noStore = Flags(rawValue: 1 << 0)
-            /// Without argument, or with one that cannot be obeyed field by field.
+            /// Without argument, or with one that cannot be applied field by field.
             package static let noCache = Flags(rawValue: 1 << 1)
-            /// Without argument, or with one that cannot be obeyed field by field.
+            /// Without argument, or with one that cannot be applied field by field.
             package static let isPrivate = Flags(rawValue: 1 << 2)
             package static let isPublic = Flags(rawValue: 1 << 3)
             package static let mustRevalidate = Flags(rawValue: 1 << 4)
@@ -58,13 +58,13 @@ package enum CacheControl {
 
         package init() {}
 
-        /// Whether a targeted field decides, so that `Expires` has no say either (RFC 9213 §2.2).
+        /// Whether a targeted field decides, so that `Expires` is ignored too (RFC 9213 §2.2).
         package var isTargeted: Bool { source != nil && source != .cacheControl }
     }
 }
 
 extension CacheControl.Request {
-    /// Whether the client wants the origin asked whatever is known about it: someone pressed Reload.
+    /// Whether the client wants the origin asked in any case: the user pressed Reload.
     package var bypassesBackoff: Bool { noCache || maxAge == .zero }
 
     /// Reads the directives of a request. `Pragma` counts only where there is no `Cache-Control` at all.
@@ -86,7 +86,7 @@ extension CacheControl.Request {
         self = parsed
     }
 
-    /// The directives with numbers that have occurred, whether or not their first argument was one.
+    /// The numeric directives that have occurred, whether or not their first argument was a number.
     private struct NumbersSeen: OptionSet {
         let rawValue: UInt8
         static let maxAge = NumbersSeen(rawValue: 1)
@@ -120,7 +120,7 @@ extension CacheControl.Request {
         }
     }
 
-    /// The first occurrence counts, even if it is no number and so no wish.
+    /// The first occurrence counts, even if it is not a number and therefore ignored.
     private mutating func takeNumber(
         _ wish: WritableKeyPath<CacheControl.Request, Duration?>, _ number: NumbersSeen,
         _ argument: DirectiveScanner.Argument, _ seen: inout NumbersSeen
@@ -200,8 +200,8 @@ extension CacheControl.Response {
         }
     }
 
-    /// Adds to the fields that a directive is about. One that is about more of them than anybody means is obeyed as if
-    /// it had no argument: each field is looked for among them.
+    /// Adds to the fields of a qualified directive. With more fields than the limit it applies as if it had no
+    /// argument: each field name is searched for among them.
     mutating func add(_ names: [FieldName], to list: WritableKeyPath<CacheControl.Response, [FieldName]>, _ flag: Flags)
     {
         if self[keyPath: list].count + names.count > CacheControl.fieldNameLimit {
@@ -213,9 +213,9 @@ extension CacheControl.Response {
 }
 
 extension CacheControl {
-    /// The fields of a qualified directive; nil when the list is empty, holds something that is no name, or names a
-    /// field that caching itself depends on: then the directive is obeyed as if it had no argument, which
-    /// RFC 9111 §5.2.2.4 and §5.2.2.7 permit.
+    /// The fields of a qualified directive; nil when the list is empty, contains something that is not a name, or names
+    /// a field that caching itself depends on: then the directive applies as if it had no argument, which RFC 9111
+    /// §5.2.2.4 and §5.2.2.7 permit.
     static func fieldNames(_ list: UnsafeRawBufferPointer) -> [FieldName]? {
         var names: [FieldName] = []
         for member in list.split(separator: 0x2C) {
@@ -228,7 +228,7 @@ extension CacheControl {
         return names.isEmpty ? nil : names
     }
 
-    /// How many fields a directive may be about.
+    /// The most fields of a qualified directive.
     static let fieldNameLimit = 64
 
     private static let needed = FieldSet([

@@ -2,17 +2,16 @@
 
 package import LarderHTTP
 
-/// What the configuration of a service or block says about caching: everything a rule depends on besides the
-/// messages themselves and the time.
+/// The caching options of a service or block: every input of the rules besides the messages themselves and the time.
 ///
-/// The defaults are those of RFC 9111 for a shared cache and change nothing an origin said.
+/// The defaults are those of RFC 9111 for a shared cache and change nothing that an origin said.
 package struct CachePolicy: Sendable, Hashable {
     /// For whom responses are kept (RFC 9111 §1): any number of users, or one.
     package enum Role: String, Sendable, CaseIterable {
         case shared, `private`
     }
 
-    /// How `expirationTime` and what the origin says combine.
+    /// How `expirationTime` and the origin's freshness information combine.
     package enum ExpirationMode: String, Sendable, CaseIterable {
         /// The origin's explicit lifetime; `expirationTime` where it names none and heuristics are allowed.
         case fallback
@@ -20,15 +19,16 @@ package struct CachePolicy: Sendable, Hashable {
         case cap
         /// The longer of the two. `no-cache` still asks for validation.
         case floor
-        /// `expirationTime` alone, counted from receipt, for every status; `max-age`, `Expires` and `no-cache` lose.
+        /// `expirationTime` alone, counted from receipt, for every status; `max-age`, `Expires` and `no-cache` are
+        /// ignored.
         case override
     }
 
-    /// What happens to `Set-Cookie` in a shared cache (RFC 9111 §7.3). A private one keeps it.
+    /// How a shared cache handles `Set-Cookie` (RFC 9111 §7.3). A private one keeps it.
     package enum SetCookieRule: String, Sendable, CaseIterable {
         /// Stored and replayed like any other field, as RFC 9111 §3.1 asks.
         case stored
-        /// The response is stored without the field, so that no client gets the cookie of another.
+        /// The response is stored without the field, so that no client gets another's cookie.
         case withheld
         /// A response that sets a cookie is not stored.
         case notStored
@@ -44,8 +44,8 @@ package struct CachePolicy: Sendable, Hashable {
     package var staleWhileRevalidate: Duration = .zero
     /// The window of RFC 5861 §4 where the origin names none: how stale a response to serve instead of a 5xx.
     package var staleIfError: Duration = .zero
-    /// How stale a response to serve when the upstream cannot be reached, where the origin names no bound; nil: any
-    /// (RFC 9111 §4.2.4 sets none).
+    /// How stale a response to serve when the upstream cannot be reached, where the origin names no bound; nil for no
+    /// bound (RFC 9111 §4.2.4 sets none).
     package var staleIfDisconnected: Duration?
     /// The heuristic lifetime as a fraction of the time since `Last-Modified` (RFC 9111 §4.2.2).
     package var heuristicFraction: Double = 0.1
@@ -60,20 +60,20 @@ package struct CachePolicy: Sendable, Hashable {
     /// Whether responses to requests with `Authorization` are stored although no directive allows it, because the key
     /// tells the users apart (a partition). Without effect for a private cache, which may anyway.
     package var storesAuthorized = false
-    /// Whether `no-store` in responses is disregarded. Breaks RFC 9111 on purpose; in no mode by default.
+    /// Whether `no-store` in responses is ignored. Breaks RFC 9111 on purpose; not the default in any mode.
     package var storesDespiteNoStore = false
     package var setCookie: SetCookieRule = .stored
     /// Whether values of `Accept`-like fields are compared in a normal form (RFC 9111 §4.1), or octet by octet.
     package var normalisedVary = true
-    /// What is done about request fields outside the key that make origins answer differently.
+    /// How to treat request fields outside the key that make origins answer differently.
     package var unkeyedFields: UnkeyedFields {
         get { lists.values.unkeyedFields }
         set { change { $0.unkeyedFields = newValue } }
     }
     /// Whether the key includes the request content, which makes QUERY and POST storable like GET.
     package var keyedByContent = false
-    /// The codings that stored content is given in to clients that accept them, the preferred one first; where there
-    /// are none, it goes out as it came.
+    /// The codings in which stored content is sent to clients that accept them, the preferred one first; where there
+    /// are none, it is sent as received.
     package var codings: [ServedCoding] {
         get { lists.values.codings }
         set { change { $0.codings = newValue } }
@@ -83,24 +83,24 @@ package struct CachePolicy: Sendable, Hashable {
         get { lists.values.surrogateKey }
         set { change { $0.surrogateKey = newValue } }
     }
-    /// What of clients' own wishes is not heeded.
+    /// The directives of clients that are ignored.
     package var ignoredRequest: IgnoredRequest = []
-    /// What of the origin's words is not heeded.
+    /// The directives of the origin that are ignored.
     package var ignoredResponse: IgnoredResponse {
         get { lists.values.ignoredResponse }
         set { change { $0.ignoredResponse = newValue } }
     }
-    /// The lifetimes of responses with these statuses; they count in place of `expirationTime`, and of `retryTime`.
+    /// The lifetimes of responses with these statuses; they replace `expirationTime` and `retryTime`.
     package var expirationTimes: [Status: Duration] {
         get { lists.values.expirationTimes }
         set { change { $0.expirationTimes = newValue } }
     }
-    /// What says who asks, where users are kept apart; nil where they are not.
+    /// How users are identified, where they have separate parts of the cache; nil where they do not.
     package var identity: Identity? {
         get { lists.values.identity }
         set { change { $0.identity = newValue } }
     }
-    /// Whether that field is kept from clients.
+    /// Whether that field is hidden from clients.
     package var hidesSurrogateKey = false
 
     private var lists = Lists.none
@@ -118,7 +118,7 @@ package struct CachePolicy: Sendable, Hashable {
         lists = Lists(values)
     }
 
-    /// Everything in a policy that is more than a number: behind one reference, as each request has its copies.
+    /// Everything in a policy that is larger than a number: behind one reference, as each request copies the policy.
     private final class Lists: Sendable, Hashable {
         struct Values: Hashable {
             var targets: [FieldName] = []

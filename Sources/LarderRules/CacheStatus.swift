@@ -5,18 +5,18 @@ package import LarderHTTP
 /// How this cache handled a request, as a member of `Cache-Status` (RFC 9211).
 package struct CacheStatus: Sendable, Hashable {
     package enum Outcome: Sendable, Hashable {
-        /// Answered without going forward.
+        /// Answered without forwarding.
         case hit
-        /// Went toward the origin. `collapsed` is nil when no other request was waited for.
+        /// Forwarded. `collapsed` is nil when the request did not wait for another.
         case forward(ForwardReason, status: Status? = nil, stored: Bool = false, collapsed: Bool? = nil)
-        /// Neither: nothing stored could answer, and the origin is left alone for a reason that `detail` names.
+        /// Neither: nothing stored could answer, and the origin is not asked for a reason that `detail` names.
         case held
-        /// Neither: the answer was decided before anything was looked up.
+        /// Neither: the answer was decided before the cache look-up.
         case unused
     }
 
     package var outcome: Outcome
-    /// What is left of the lifetime; negative for a stale response.
+    /// The remaining lifetime; negative for a stale response.
     package var ttl: Duration?
     package var key: String?
     package var detail: String?
@@ -28,8 +28,7 @@ package struct CacheStatus: Sendable, Hashable {
         self.detail = detail
     }
 
-    /// The outcome that a decision leads to if nothing goes wrong; nil for a refusal, which is no use of the cache
-    /// (RFC 9211 §2).
+    /// The outcome of a decision if nothing goes wrong; nil for a refusal, which is no use of the cache (RFC 9211 §2).
     package init?(_ decision: ReuseDecision) {
         switch decision {
         case .answer(let selection): self.init(.hit, ttl: selection.ttl)
@@ -76,14 +75,14 @@ package struct CacheStatus: Sendable, Hashable {
         }
     }
 
-    /// Adds the member behind those of the caches nearer to the origin.
+    /// Adds the member after those of the caches nearer to the origin.
     package func append(to fields: inout Fields, name: String = "Larder") {
         fields.append(.cacheStatus) { appendMember(name: name, to: &$0) }
     }
 }
 
 extension Duration {
-    /// Whole seconds, rounded down: what has a second left and what has none differ.
+    /// Whole seconds, rounded down, so that one second left and none left differ.
     fileprivate var flooredSeconds: Int64 {
         let (seconds, attoseconds) = components
         return attoseconds < 0 ? seconds - 1 : seconds

@@ -9,7 +9,7 @@ package struct ByteRange: Sendable, Hashable {
 
     /// The run from `first` to `last`, both included; `first` is not above `last`.
     package init(first: Int64, last: Int64) {
-        // Holds: ranges of messages and of what is stored are compared before they become one of these.
+        // Holds: ranges of messages and of stored content are compared before they become one of these.
         precondition(first >= 0 && first <= last, "a byte range is not empty")
         self.first = first
         self.last = last
@@ -26,8 +26,8 @@ package enum ContentRange: Sendable, Hashable {
     /// `*/N`, as in a 416 response.
     case unsatisfied(completeLength: Int64)
 
-    /// Reads the one `Content-Range` of a header section; nil when it is absent, repeated, in another unit, not in
-    /// the grammar, or when it contradicts itself.
+    /// Reads the one `Content-Range` of a header section; nil when it is absent, repeated, in another unit, malformed
+    /// or contradictory.
     package init?(_ fields: Fields) {
         guard fields.count(of: .contentRange) == 1 else { return nil }
         let parsed = fields.withFirst(.contentRange) { ContentRange(octets: $0) }

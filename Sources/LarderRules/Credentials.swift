@@ -2,18 +2,18 @@
 
 package import LarderHTTP
 
-/// Request fields by which origins recognise who asks: `Cookie`, `Authorization`, and those that APIs made up
-/// (`X-Api-Key`, `PRIVATE-TOKEN`, `X-Amz-Security-Token`).
+/// Request fields by which origins identify users: `Cookie`, `Authorization`, and those of single APIs (`X-Api-Key`,
+/// `PRIVATE-TOKEN`, `X-Amz-Security-Token`).
 ///
-/// RFC 9111 §3.5 knows `Authorization` alone, and has all others share what has a lifetime. Where it leaves the choice
-/// to the cache, a response to any of these is taken for one user's.
+/// RFC 9111 §3.5 knows `Authorization` alone, and allows sharing responses to all others if they have a lifetime.
+/// Where it leaves the choice to the cache, a response to any of these fields counts as one user's.
 package enum Credentials {
     /// Whether the header section has such a field.
     package static func areIn(_ fields: Fields) -> Bool {
         !FieldSet(of: fields).isDisjoint(with: registered) || first(in: fields) != nil
     }
 
-    /// The first such field, but for those that `exempt` holds for.
+    /// The first such field, except those for which `exempt` returns true.
     package static func first(in fields: Fields, except exempt: (FieldName) -> Bool = { _ in false }) -> FieldName? {
         var found: FieldName?
         fields.forEachLine { name, spelling, _ in
@@ -33,7 +33,7 @@ package enum Credentials {
         return found.sorted { $0.canonical < $1.canonical }
     }
 
-    /// Whether a field is one.
+    /// Whether a field is a credential.
     package static func isOne(_ name: FieldName) -> Bool {
         if name.registeredCode != 0 { return registered.contains(name) }
         return Array(name.canonical.utf8).withUnsafeBytes(isUnregisteredOne)
@@ -46,7 +46,7 @@ package enum Credentials {
 
     private static let registered = FieldSet([.authorization, .proxyAuthorization, .cookie])
 
-    /// Told by the words in its name. Browsers' own (`Sec-…`) are about the request, not about the user.
+    /// Recognised by the words in its name. Browsers' own fields (`Sec-…`) are about the request, not about the user.
     private static func isUnregisteredOne(_ spelling: UnsafeRawBufferPointer) -> Bool {
         let octets = spelling.lazy.map(ASCII.lowercased)
         if octets.starts(with: "sec-".utf8) { return false }

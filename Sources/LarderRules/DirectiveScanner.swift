@@ -4,7 +4,7 @@ import LarderHTTP
 
 /// Walks the members of one `Cache-Control` or `Pragma` line (RFC 9111 §5.2), without copying.
 ///
-/// It is as forgiving as safety needs: what does not follow the grammar is handed on as `malformed` rather than
+/// It is as lenient as safety needs: members that do not follow the grammar are reported as `malformed` rather than
 /// dropped, so that a `private` followed by a semicolon still keeps a response private.
 enum DirectiveScanner {
     enum Argument {
@@ -12,13 +12,13 @@ enum DirectiveScanner {
         case token(UnsafeRawBufferPointer)
         /// The octets between the quotes, escapes left in.
         case quoted(UnsafeRawBufferPointer)
-        /// Blanks around the equals sign, which the grammar has no place for.
+        /// Blanks around the equals sign, which the grammar does not allow.
         case spaced
-        /// Anything else that the grammar does not allow, among it a semicolon before or behind the member.
+        /// Anything else that the grammar does not allow, including a semicolon before or after the member.
         case malformed
     }
 
-    /// Calls `body` with the name of each member, in any case, and its argument.
+    /// Calls `body` with the name of each member, in its original case, and its argument.
     @inline(__always)
     static func scan(
         _ line: UnsafeRawBufferPointer, _ body: (_ name: UnsafeRawBufferPointer, _ argument: Argument) -> Void
@@ -33,7 +33,7 @@ enum DirectiveScanner {
             let followsSemicolon = cursor.previousSeparator == Cursor.semicolon
             var argument = cursor.argument()
             if !cursor.endsMember() {
-                // `max-age =1` is told apart from other junk, as it is the one slip worth reading past.
+                // `max-age =1` is told apart from other errors, as it is the one slip worth tolerating.
                 argument = cursor.isAtEqualsSign && !followsSemicolon ? .spaced : .malformed
                 cursor.skipMember()
             } else if followsSemicolon || cursor.isAtSemicolon {
@@ -51,8 +51,8 @@ enum DirectiveScanner {
 
         private let line: UnsafeRawBufferPointer
         private var index = 0
-        /// Whether a string was found that does not end: then no other is looked for, as each might be followed to the
-        /// end of the line in vain.
+        /// Whether an unterminated string was found: then no other is searched for, as each search might run to the end
+        /// of the line in vain.
         private var hasOpenString = false
         private(set) var previousSeparator: UInt8 = Cursor.comma
 
@@ -61,7 +61,7 @@ enum DirectiveScanner {
         var isAtEqualsSign: Bool { index < line.count && line[index] == Cursor.equals }
         var isAtSemicolon: Bool { index < line.count && line[index] == Cursor.semicolon }
 
-        /// Moves behind blanks and separators; false at the end of the line.
+        /// Moves past blanks and separators; false at the end of the line.
         mutating func skipToMember() -> Bool {
             while index < line.count {
                 let octet = line[index]
@@ -108,8 +108,8 @@ enum DirectiveScanner {
             }
         }
 
-        /// A string without closing quote is not taken to swallow the rest of the line: what stands there may
-        /// restrict, and is read.
+        /// A string without closing quote does not swallow the rest of the line: that may contain restricting
+        /// directives, and is read.
         private mutating func quotedString() -> Argument {
             guard !hasOpenString else { return .malformed }
             var end = index &+ 1

@@ -3,18 +3,18 @@
 import LarderHTTP
 
 extension Fields {
-    /// The instant in a field that must not occur twice; nil when it is absent, repeated or no date (RFC 9110 §5.6.7).
+    /// The instant in a field that must not occur twice; nil when it is absent, repeated or invalid (RFC 9110 §5.6.7).
     func date(_ name: FieldName, now: Timestamp) -> Timestamp? {
         guard count(of: name) == 1, let date = withFirst(name, { HTTPDate.parse($0, now: now) }) else { return nil }
         return date
     }
 
-    /// The entity tag; nil when there is none, or more than one, so that nobody can tell which is meant.
+    /// The entity tag; nil when there is none, or more than one, so that the intended one is unknown.
     var singleEntityTag: EntityTag? { count(of: .eTag) == 1 ? entityTag : nil }
 }
 
 extension EntityTag {
-    /// Whether it identifies octets, not only a meaning: what combining parts relies on (RFC 9110 §8.8.1). A tag that
-    /// is not in the grammar identifies nothing for certain.
+    /// Whether it identifies octets rather than only a meaning, as combining parts requires (RFC 9110 §8.8.1). A
+    /// malformed tag identifies nothing for certain.
     var isStrong: Bool { isWellFormed && !isWeak }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a request went toward the origin; the raw values are the words of RFC 9211 §2.2.
+/// Why a request was forwarded; the raw values are the words of RFC 9211 §2.2.
 package enum ForwardReason: String, Sendable, Hashable, CaseIterable {
     /// Caching is switched off for this request.
     case bypass
@@ -10,13 +10,13 @@ package enum ForwardReason: String, Sendable, Hashable, CaseIterable {
     case uriMiss = "uri-miss"
     /// Something is stored for the URI, but for other values of the fields in `Vary`.
     case varyMiss = "vary-miss"
-    /// Nothing that could be used is stored, for a reason that is none of the more specific ones.
+    /// Nothing usable is stored, for a reason that is none of the more specific ones.
     case miss
     /// A fresh response was selected, but the request does not accept it as it is.
     case request
     /// A response was selected, but it is stale, or must be validated before each use.
     case stale
-    /// What is stored lacks part of what was asked for.
+    /// The stored parts do not cover the request.
     case partial
 }
 
@@ -24,7 +24,7 @@ package enum ForwardReason: String, Sendable, Hashable, CaseIterable {
 package enum StaleReason: String, Sendable, Hashable, CaseIterable {
     /// The client accepts it (RFC 9111 §5.2.1.2).
     case maxStale = "max-stale"
-    /// RFC 5861 §3. Whoever answers so owes a validation in the background.
+    /// RFC 5861 §3. The response must be validated in the background.
     case staleWhileRevalidate = "stale-while-revalidate"
     /// RFC 5861 §4: the upstream answered with an error.
     case staleIfError = "stale-if-error"
@@ -34,13 +34,13 @@ package enum StaleReason: String, Sendable, Hashable, CaseIterable {
     case offline
 }
 
-/// What forbids to use a response once it is stale (RFC 9111 §4.2.4).
+/// Why a response must not be used once it is stale (RFC 9111 §4.2.4).
 package enum StaleProhibition: String, Sendable, Hashable, CaseIterable {
     case noCache = "no-cache"
     case mustRevalidate = "must-revalidate"
     case proxyRevalidate = "proxy-revalidate"
     case sMaxage = "s-maxage"
-    /// It is one user's, and was kept by a cache that had one.
+    /// It is one user's, and was stored by a private cache.
     case notPrivate = "private"
     /// It was invalidated by a state-changing request (RFC 9111 §4.4).
     case invalidated

@@ -2,13 +2,13 @@
 
 package import LarderHTTP
 
-/// What becomes of a stored response when the origin has said something newer about it (RFC 9111 §4.3.4, §4.3.5).
+/// How a stored response changes when the origin has sent newer information about it (RFC 9111 §4.3.4, §4.3.5).
 package enum FresheningDecision: Sendable {
     /// It is kept with these fields and a new age.
     case updated(StoredResponse)
-    /// It answers this request with these fields, and is then dropped: what the origin says now forbids keeping it.
+    /// It answers this request with these fields, and is then dropped: the new fields forbid storing it.
     case discard(StoredResponse, StorageCondition)
-    /// It is another representation than the origin has now, and counts as stale.
+    /// It is another representation than the origin's current one, and counts as stale.
     case stale(StoredResponse, StaleReason)
     /// The response says nothing about it.
     case untouched(UntouchedReason)
@@ -21,7 +21,7 @@ package enum FresheningDecision: Sendable {
     }
 
     package enum UntouchedReason: String, Sendable, Hashable, CaseIterable {
-        /// Only a 200 to HEAD tells about a stored 200.
+        /// Only a 200 to HEAD says something about a stored 200.
         case status
     }
 }
@@ -29,7 +29,7 @@ package enum FresheningDecision: Sendable {
 package enum Freshening {
     /// Updates `stored`, which a 304 was matched to, with that response.
     ///
-    /// - Parameter request: the request that was answered with it, whose values count if `Vary` changes.
+    /// - Parameter request: the request that it answered, whose values count if `Vary` changes.
     package static func freshen(
         _ stored: StoredResponse, with response: ResponseHead, to request: RequestHead, requestTime: Timestamp,
         responseTime: Timestamp, policy: CachePolicy
@@ -62,10 +62,10 @@ package enum Freshening {
             stored, with: response, to: request, requestTime: requestTime, responseTime: responseTime, policy: policy)
     }
 
-    /// The stored fields, with those of a newer response in place of theirs (RFC 9111 §3.2).
+    /// The stored fields, replaced by those of a newer response where it has them (RFC 9111 §3.2).
     ///
-    /// Besides `Content-Length`, what says how to read the content stays too: the content is the stored one. `Age`
-    /// and `Date` belong to a response, not to the representation: those of the older never outlive it.
+    /// Besides `Content-Length`, the fields that say how to read the content stay too: the content is the stored one.
+    /// `Age` and `Date` belong to a response, not to the representation, so the older response's never stay.
     package static func merged(_ stored: Fields, with response: Fields) -> Fields {
         var update = response
         HopByHop.strip(&update, for: .store)
@@ -80,7 +80,8 @@ package enum Freshening {
 
     private static let ofTheContent = FieldSet([.contentLength, .contentEncoding, .contentType, .contentRange])
 
-    /// What, in the merged fields, forbids to keep the response; a cache may have stored it before they said so.
+    /// The condition in the merged fields that forbids to store the response; it may have been stored before they
+    /// changed.
     private static func obstacle(
         to stored: StoredResponse, _ fields: Fields, _ policy: CachePolicy
     ) -> StorageCondition? {

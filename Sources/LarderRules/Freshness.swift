@@ -4,7 +4,7 @@ package import LarderHTTP
 
 /// How long a response may be used without asking the origin (RFC 9111 §4.2).
 package enum Freshness {
-    /// Where a lifetime comes from; the raw values are the words used in explanations and logs.
+    /// The origin of a lifetime; the raw values are the words used in explanations and logs.
     package enum Source: String, Sendable, Hashable, CaseIterable {
         case sMaxage = "s-maxage"
         case maxAge = "max-age"
@@ -18,7 +18,7 @@ package enum Freshness {
         /// Neither the origin nor the configuration names one, and no heuristic applies.
         case none
 
-        /// Whether the origin itself named it.
+        /// Whether the origin itself named the lifetime.
         package var isExplicit: Bool {
             switch self {
             case .sMaxage, .maxAge, .expires: true
@@ -43,13 +43,13 @@ package enum Freshness {
 
     /// The lifetime of a response under `policy`.
     ///
-    /// - Parameter date: the value of `Date`, if there is a valid one; else the time of receipt counts.
+    /// - Parameter date: the value of `Date`, if there is a valid one; else the time of receipt is used.
     package static func lifetime(
         status: Status, fields: Fields, directives: CacheControl.Response, date: Timestamp?, responseTime: Timestamp,
         policy: CachePolicy
     ) -> Lifetime {
         let configured = policy.expirationTime(for: status)?.clampedToRFC9111()
-        // Of errors, only those that are named have such a lifetime.
+        // Only errors with a configured lifetime have one of this kind.
         let isNamed = policy.expirationTimes[status] != nil
         let isError = status.isError && !isNamed
         if policy.expirationMode == .override, let configured {
@@ -77,8 +77,8 @@ package enum Freshness {
             ? Lifetime(retryTime(status, fields, responseTime, policy), .retryTime) : Lifetime(.zero, .none)
     }
 
-    /// What the origin names (RFC 9111 §4.2.1): the first of `s-maxage` (in a shared cache), `max-age` and
-    /// `Expires`. Nil when there is none of them.
+    /// The origin's lifetime (RFC 9111 §4.2.1): the first of `s-maxage` (in a shared cache), `max-age` and `Expires`.
+    /// Nil when there is none of them.
     package static func explicit(
         _ fields: Fields, _ directives: CacheControl.Response, date: Timestamp?, responseTime: Timestamp,
         policy: CachePolicy
@@ -92,9 +92,9 @@ package enum Freshness {
         return Lifetime((expires - (date ?? responseTime)).clampedToRFC9111(), .expires)
     }
 
-    /// Whether a lifetime may be made up for a response that names none (RFC 9111 §4.2.2): its status is defined as
-    /// heuristically cacheable, or it is marked as cacheable. `Pragma: no-cache` of an origin that knows nothing
-    /// else is respected this far (§5.4 gives it no meaning).
+    /// Whether a response without a lifetime may get a heuristic one (RFC 9111 §4.2.2): its status is defined as
+    /// heuristically cacheable, or it is marked as cacheable. `Pragma: no-cache` of an origin that knows nothing else
+    /// is respected this far (§5.4 gives it no meaning).
     package static func allowsHeuristic(
         status: Status, fields: Fields, directives: CacheControl.Response, policy: CachePolicy
     ) -> Bool {

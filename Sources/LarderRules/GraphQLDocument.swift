@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a cache has to know of a GraphQL document: whether it may change something.
+/// Reads just enough of a GraphQL document for a cache: whether it may change something.
 package enum GraphQLDocument {
     /// Whether one of the definitions may be a mutation or a subscription. In doubt it may: a definition whose name is
     /// one of these words, or a document that does not end properly.
@@ -43,7 +43,7 @@ package enum GraphQLDocument {
         }
     }
 
-    /// Behind the string, or the block string, that begins at `start`; nil when it does not end.
+    /// The position behind the string, or the block string, that begins at `start`; nil when it does not end.
     private static func endOfString(_ document: [UInt8], at start: Int) -> Int? {
         let quotes = Array(repeating: UInt8(ascii: "\""), count: 3)
         let isBlock = document[start...].starts(with: quotes)

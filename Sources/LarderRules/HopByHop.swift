@@ -2,12 +2,12 @@
 
 package import LarderHTTP
 
-/// Which fields of a message end at this hop (RFC 9110 §7.6.1) and which must not be stored (RFC 9111 §3.1).
+/// The fields of a message that are hop-by-hop (RFC 9110 §7.6.1), and those that must not be stored (RFC 9111 §3.1).
 ///
-/// These are the connection's own fields, and those that `Connection` names. A name that is known to be end-to-end stays
-/// even if `Connection` names it. The RFC forbids senders to name such fields; obeying would let a client strip
-/// `Authorization` from a request, or an origin `Cache-Control` from a response, and change what the message means to
-/// everyone behind.
+/// These are the connection's own fields, and those that `Connection` names. Fields known to be end-to-end stay even if
+/// `Connection` names them. The RFC forbids senders to name such fields; removing them would let a client strip
+/// `Authorization` from a request, or an origin `Cache-Control` from a response, and change the meaning of the message
+/// for everyone behind.
 package struct HopByHop {
     package enum Purpose: Sendable, CaseIterable {
         case forwardRequest, forwardResponse, store
@@ -16,13 +16,13 @@ package struct HopByHop {
     private let purpose: Purpose
     private let nominated: Set<FieldName>
 
-    /// What ends here of the message with these fields.
+    /// The hop-by-hop fields of the message with these fields.
     package init(_ fields: Fields, for purpose: Purpose) {
         self.purpose = purpose
         nominated = HopByHop.nominated(fields)
     }
 
-    /// Whether a field ends here.
+    /// Whether a field is hop-by-hop.
     package func ends(_ name: FieldName?, spelled spelling: UnsafeRawBufferPointer) -> Bool {
         guard let name else {
             return spelling.isFolded("http2-settings")
@@ -32,7 +32,7 @@ package struct HopByHop {
             || purpose != .forwardRequest && HopByHop.ofTheProxy.contains(name)
     }
 
-    /// Removes from `fields` what ends here.
+    /// Removes the hop-by-hop fields from `fields`.
     package static func strip(_ fields: inout Fields, for purpose: Purpose) {
         let hop = HopByHop(fields, for: purpose)
         fields.removeAll { name, spelling, _ in hop.ends(name, spelled: spelling) }
@@ -54,6 +54,6 @@ package struct HopByHop {
     private static let always = FieldSet([
         .connection, .proxyConnection, .keepAlive, .te, .trailer, .transferEncoding, .upgrade, .proxyAuthorization,
     ])
-    /// What a proxy on the way said for itself, to us.
+    /// Fields that a proxy in between addressed to us.
     private static let ofTheProxy = FieldSet([.proxyAuthenticate, .proxyAuthenticationInfo])
 }

@@ -2,13 +2,13 @@
 
 package import LarderHTTP
 
-/// What of a request says who asks, where responses are kept for each user (`privacy: partitioned`).
+/// The parts of a request that identify its user, where responses are stored for each user (`privacy: partitioned`).
 ///
-/// Who is recognised has a part of the cache, where the rules of a private cache hold. Who is not has none: the rules
-/// of a shared one hold. So they do for responses to requests with credentials that are not named here: another request
-/// of the same identity may come without them, or with others.
+/// An identified user has a part of the cache to themselves, under the rules of a private cache. For others the rules
+/// of a shared cache hold. So they do for responses to requests with credentials that are not named here: another
+/// request of the same identity may have none of them, or other ones.
 package struct Identity: Sendable, Hashable {
-    /// One thing that tells users apart.
+    /// One property that tells users apart.
     package enum Part: Sendable, Hashable {
         /// The values of a field.
         case field(FieldName)
@@ -18,7 +18,7 @@ package struct Identity: Sendable, Hashable {
         case client
     }
 
-    /// Nil for all fields that look like credentials: whoever brings any other set of these is somebody else.
+    /// Nil for all fields that look like credentials: a request with any other set of these has another identity.
     package var parts: [Part]?
     /// Fields that the configuration sets or removes: the origin never sees those of clients.
     package var replaced: Set<FieldName> = []
@@ -28,8 +28,8 @@ package struct Identity: Sendable, Hashable {
         self.replaced = replaced
     }
 
-    /// Who asks, as octets that hold secrets, and of which none can be taken for another's; empty for nobody in
-    /// particular.
+    /// The identity as octets, which contain secrets; different identities never have the same octets. Empty for an
+    /// anonymous request.
     ///
     /// - Parameter client: the address the request came from, if it came from one.
     package func octets(of fields: Fields, client: String?) -> [UInt8] {
@@ -57,7 +57,8 @@ package struct Identity: Sendable, Hashable {
         return identity
     }
 
-    /// The first field of a request that looks like a credential, goes to the origin, and is no part of who asks.
+    /// The first field of a request that looks like a credential, is sent to the origin, and is not part of the
+    /// identity.
     package func unnamedCredential(in fields: Fields) -> FieldName? {
         guard let parts else { return nil }
         return Credentials.first(in: fields) { name in
@@ -65,7 +66,7 @@ package struct Identity: Sendable, Hashable {
                 || parts.contains { part in
                     switch part {
                     case .field(let named): named == name
-                    // Of several cookies, the one that is named is the one that says who it is.
+                    // Of several cookies, only the named one is part of the identity.
                     case .cookie(let cookie): name == .cookie && !Identity.cookies(named: cookie, in: fields).isEmpty
                     case .client: false
                     }
@@ -73,13 +74,13 @@ package struct Identity: Sendable, Hashable {
         }
     }
 
-    /// Whether a field is a part of who asks.
+    /// Whether a field is part of the identity.
     package func names(_ field: FieldName) -> Bool {
         guard let parts else { return Credentials.isOne(field) }
         return parts.contains(.field(field))
     }
 
-    /// What of a request says who asks, by name: for explanations.
+    /// The names of the parts of the identity that a request has: for explanations.
     package func named(in fields: Fields) -> [String] {
         guard let parts else { return Credentials.all(in: fields).map(\.spelling) }
         return parts.compactMap { part in
@@ -106,8 +107,8 @@ package struct Identity: Sendable, Hashable {
 }
 
 extension CachePolicy {
-    /// By what rules responses to a request with these fields are kept: those of a shared cache, where the request has
-    /// credentials that are no part of who asks.
+    /// The policy for responses to a request with these fields: that of a shared cache, where the request has
+    /// credentials that are not part of the identity.
     package func narrowed(for fields: Fields) -> CachePolicy {
         guard let identity, identity.unnamedCredential(in: fields) != nil else { return self }
         var policy = self

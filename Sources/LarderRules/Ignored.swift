@@ -2,7 +2,7 @@
 
 package import LarderHTTP
 
-/// What of requests the configuration says not to heed (`ignoreRequest`).
+/// The directives of requests that the configuration says to ignore (`ignoreRequest`).
 package struct IgnoredRequest: OptionSet, Sendable, Hashable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -12,7 +12,7 @@ package struct IgnoredRequest: OptionSet, Sendable, Hashable {
     package static let noStore = IgnoredRequest(rawValue: 4)
     package static let pragma = IgnoredRequest(rawValue: 8)
 
-    /// Takes off a request what is not heeded. The names of what was there are returned.
+    /// Removes the ignored directives from a request, and returns the names of those that were there.
     @discardableResult
     package func remove(from fields: inout Fields) -> [String] {
         var removed: [String] = []
@@ -33,7 +33,7 @@ package struct IgnoredRequest: OptionSet, Sendable, Hashable {
             return removed
         }
         fields.remove(.cacheControl)
-        // It meant nothing beside Cache-Control, and is not to mean something now.
+        // It meant nothing beside Cache-Control, and must not take effect now.
         fields.remove(.pragma)
         return removed
     }
@@ -60,7 +60,7 @@ package struct IgnoredRequest: OptionSet, Sendable, Hashable {
     }
 }
 
-/// What of responses the configuration says not to heed (`ignoreResponse`).
+/// The directives of responses that the configuration says to ignore (`ignoreResponse`).
 package struct IgnoredResponse: Sendable, Hashable {
     package struct Directives: OptionSet, Sendable, Hashable {
         package let rawValue: UInt8
@@ -70,14 +70,14 @@ package struct IgnoredResponse: Sendable, Hashable {
         package static let isPrivate = Directives(rawValue: 2)
         package static let noCache = Directives(rawValue: 4)
         package static let mustRevalidate = Directives(rawValue: 8)
-        /// A response that sets a cookie is kept as if it did not; the cookie is not.
+        /// A response that sets a cookie is stored as if it did not; the cookie is not.
         package static let setCookie = Directives(rawValue: 16)
     }
 
     package var directives: Directives = []
     /// Fields that do not tell responses apart although `Vary` names them.
     package var vary: Set<FieldName> = []
-    /// Whether the origin makes the same for everyone: then nobody's credentials matter.
+    /// Whether the origin sends the same to everyone: then credentials do not matter.
     package var isForEveryone = false
 
     package init(_ directives: Directives = [], vary: Set<FieldName> = [], isForEveryone: Bool = false) {
@@ -90,15 +90,15 @@ package struct IgnoredResponse: Sendable, Hashable {
 }
 
 extension CachePolicy {
-    /// A credential of a request that is no part of the key, so that what the origin made for it may be one user's.
+    /// A credential of a request that is not part of the key, so that the response may be one user's.
     package func personalField(of request: Fields) -> FieldName? {
         if role == .private || ignoredResponse.isForEveryone { return nil }
         if let identity { return identity.unnamedCredential(in: request) }
         return Credentials.first(in: request) { storesAuthorized && $0 == .authorization }
     }
 
-    /// What the configuration has ignored of a response, where the request had, or had not, such a credential: what may
-    /// be one user's is not everyone's because somebody was told not to heed the origin.
+    /// The directives of a response that the configuration ignores, for a request with or without such a credential: a
+    /// response that may be one user's does not become everyone's because a directive is ignored.
     package func ignored(forPersonal isPersonal: Bool) -> IgnoredResponse.Directives {
         var ignored = ignoredResponse.directives
         if role == .private || ignoredResponse.isForEveryone { return ignored }
@@ -107,7 +107,7 @@ extension CachePolicy {
         return ignored
     }
 
-    /// The directives of a response as far as they are heeded.
+    /// The directives of a response except the ignored ones.
     package func directives(of fields: Fields, isPersonal: Bool) -> CacheControl.Response {
         var directives = CacheControl.Response(fields, targets: targets)
         if ignoredResponse.directives.isEmpty { return directives }
@@ -118,7 +118,7 @@ extension CachePolicy {
         return directives
     }
 
-    /// What is ignored of a response that has it, in the words of the configuration; nil for nothing.
+    /// The ignored directives that a response has, in the words of the configuration; nil for none.
     package func ignoredWords(of fields: Fields, isPersonal: Bool) -> String? {
         if ignoredResponse.isEmpty { return nil }
         let ignored = ignored(forPersonal: isPersonal)
@@ -136,7 +136,7 @@ extension CachePolicy {
         return words.isEmpty ? nil : "ignored " + words.joined(separator: " ")
     }
 
-    /// What tells a response apart from others to requests for the same.
+    /// The variance of a response to a request, without the ignored fields.
     package func variance(of response: Fields, to request: Fields) -> Variance {
         guard !ignoredResponse.vary.isEmpty, let names = Variance.names(response) else {
             return Variance(vary: response, request: request, normalises: normalisedVary)

@@ -3,7 +3,7 @@
 package import LarderHTTP
 import RawStructuredFieldValues
 
-/// What a response to a state-changing request makes unusable (RFC 9111 §4.4, RFC 9875 §3).
+/// The stored responses that a response to a state-changing request invalidates (RFC 9111 §4.4, RFC 9875 §3).
 package enum InvalidationDecision: Sendable, Hashable {
     /// Nothing stored is affected.
     case none(NoneReason)
@@ -28,13 +28,13 @@ package enum Invalidation {
         var uris = [target]
         for name in [FieldName.location, .contentLocation] where response.count(of: name) == 1 {
             guard let reference = response[first: name], let uri = resolve(reference, against: target) else { continue }
-            // Invalidating what other origins serve would be a way to harm them.
+            // Invalidating the responses of other origins would be an attack on them.
             if uri.hasSameOrigin(as: target), !uris.contains(uri) { uris.append(uri) }
         }
         return .invalidate(uris: uris, groups: groups(response, .cacheGroupInvalidation))
     }
 
-    /// The groups a stored response belongs to (RFC 9875 §2), and those that another field names; they count within
+    /// The groups a stored response belongs to (RFC 9875 §2), and those that another field names; they are scoped to
     /// its origin.
     package static func groups(of fields: Fields, surrogateKey: FieldName? = nil) -> [String] {
         var names = fields.contains(.cacheGroups) ? groups(fields, .cacheGroups) : []
@@ -50,9 +50,9 @@ package enum Invalidation {
         return names
     }
 
-    /// The most groups that are heeded; RFC 9875 asks for at least 32.
+    /// The most groups that are read; RFC 9875 asks for at least 32.
     package static let groupLimit = 256
-    /// The longest name that is heeded, in octets; RFC 9875 asks for at least 32.
+    /// The longest name that is accepted, in octets; RFC 9875 asks for at least 32.
     package static let groupLength = 256
 
     private static func groups(_ fields: Fields, _ name: FieldName) -> [String] {
@@ -69,8 +69,7 @@ package enum Invalidation {
         return groups
     }
 
-    /// The URI that `reference` names when it occurs in a response for `base` (RFC 3986 §5.2); nil when it is none
-    /// that could be stored.
+    /// The URI that `reference` names in a response for `base` (RFC 3986 §5.2); nil when it could not be stored.
     package static func resolve(_ reference: String, against base: TargetURI) -> TargetURI? {
         let reference = reference.prefix { $0 != "#" }
         if let colon = reference.firstIndex(of: ":"), !reference[..<colon].contains(where: { "/?".contains($0) }) {

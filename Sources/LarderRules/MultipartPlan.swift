@@ -2,8 +2,8 @@
 
 import LarderHTTP
 
-/// The content of a 206 response with several parts (RFC 9110 §14.6): what to write before each run of octets, and
-/// behind the last.
+/// The content of a 206 response with several parts (RFC 9110 §14.6): the octets to write before each range and after
+/// the last.
 package struct MultipartPlan: Sendable, Hashable {
     package struct Part: Sendable, Hashable {
         /// Delimiter and header section, to be written before the octets of `range`.
@@ -16,7 +16,7 @@ package struct MultipartPlan: Sendable, Hashable {
     package let parts: [Part]
     /// The closing delimiter.
     package let end: [UInt8]
-    /// How many octets all of it is.
+    /// The length of the whole content in octets.
     package let contentLength: Int64
 
     /// - Parameter contentType: the `Content-Type` of the representation, if it has one.

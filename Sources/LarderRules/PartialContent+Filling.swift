@@ -2,19 +2,19 @@
 
 package import LarderHTTP
 
-/// How to answer a request with stored parts and what is missing of them (RFC 9111 §3.3, §3.4).
+/// How to answer a request with stored parts and the missing ones (RFC 9111 §3.3, §3.4).
 package struct Filling: Sendable, Hashable {
-    /// What the answer consists of; nil for everything up to an end that is not known yet.
+    /// The range that answers; nil for everything up to an end that is not known yet.
     package let wanted: ByteRange?
     /// The first octet that is missing.
     package let first: Int64
-    /// The last one; nil for everything up to that end.
+    /// The last missing one; nil for everything up to that end.
     package let last: Int64?
     /// Whether the client asked for a range, and so gets a 206.
     package let isRange: Bool
-    /// The value of `Range` to ask with.
+    /// The value of `Range` for the request to the origin.
     package let range: String
-    /// The value of `If-Range`: the strong validator of what is stored.
+    /// The value of `If-Range`: the strong validator of the stored response.
     package let ifRange: [UInt8]
 
     package init(
@@ -29,36 +29,36 @@ package struct Filling: Sendable, Hashable {
     }
 }
 
-/// Whether to ask for less than the client does.
+/// Whether to request less than the client does.
 package enum FillDecision: Sendable, Hashable {
     case ask(Filling)
-    /// The request goes out as the client made it.
+    /// The request is forwarded unchanged.
     case asItIs(AsItIsReason)
 
     package enum AsItIsReason: String, Sendable, Hashable, CaseIterable {
-        /// There is nothing to complete, or it cannot be cut.
+        /// The stored response is not partial, or cannot be cut.
         case notPartial = "not-partial"
-        /// Nothing says that what comes would be of the same representation.
+        /// No strong validator shows that the rest would be of the same representation.
         case noStrongValidator = "no-strong-validator"
-        /// The origin said that it has no ranges.
+        /// The origin said that it does not support ranges.
         case noRanges = "no-ranges"
         /// The client has conditions of its own, or is about another representation.
         case conditional
-        /// The client wants nothing to do with what is stored.
+        /// The client has said `no-store`.
         case requestNoStore = "request-no-store"
-        /// It asks for something that cannot be told from the head, or for several ranges.
+        /// The range cannot be determined from the head, or there are several.
         case range
-        /// What is held saves nothing.
+        /// The stored parts save nothing.
         case nothingHeld = "nothing-held"
         case nothingMissing = "nothing-missing"
     }
 }
 
 extension PartialContent {
-    /// More ranges than this are not kept of one representation.
+    /// The most ranges that are stored of one representation.
     package static let partLimit = 16
 
-    /// Decides what to ask for, so that with it the parts of `stored` answer `request`, which they do not cover.
+    /// Decides what to request, so that with it the parts of `stored` answer `request`, which they do not cover.
     package static func fill(_ stored: StoredResponse, for request: RequestHead) -> FillDecision {
         guard case .parts(let held, let completeLength) = stored.extent, !held.isEmpty else {
             return .asItIs(.notPartial)
@@ -80,7 +80,7 @@ extension PartialContent {
         }
         let first = firstMissing(from: wanted?.first ?? 0, held)
         guard let wanted else {
-            // Where the whole ends is not known, so what follows the first run is all asked for.
+            // The length of the whole is unknown, so everything after the first run is requested.
             guard first > 0 else { return .asItIs(.nothingHeld) }
             return .ask(
                 Filling(
@@ -95,9 +95,9 @@ extension PartialContent {
                 range: last == end ? "bytes=\(first)-" : "bytes=\(first)-\(last)", ifRange: validator))
     }
 
-    /// What `response` to a request for `filling` makes of `stored`, provided that all of its content arrives.
-    ///
-    /// Nil unless it is exactly what was asked for, of the same representation: octets are never put together on
+    /// The result of combining `stored` with `response` to a request for `filling`, provided that all content arrives.
+    /// Nil unless it is exactly the requested part, of the same representation: octets are never combined on less
+    /// evidence (RFC 9110 §15.3.7.3).
     /// less (RFC 9110 §15.3.7.3).
     package static func filled(
         _ stored: StoredResponse, _ filling: Filling, by response: ResponseHead, contentLength: Int64?,
@@ -106,7 +106,7 @@ extension PartialContent {
         guard response.status == 206, case .range(let range, let newLength) = ContentRange(response.fields),
             range.first == filling.first, contentLength ?? range.count == range.count
         else { return nil }
-        // To the end means to the end.
+        // An open-ended range must extend to the end.
         guard let last = filling.last ?? newLength.map({ $0 - 1 }), range.last == last else { return nil }
         let decision = combine(
             stored, with: response, to: request, contentLength: range.count, requestTime: requestTime,
@@ -116,8 +116,8 @@ extension PartialContent {
         return (combined, range, heldLength ?? newLength)
     }
 
-    /// The response `stored`, a 200 or a 206 whose content broke off after `count` octets; nil when they are of no
-    /// use, because nothing could be put behind them.
+    /// The response `stored`, a 200 or a 206 whose content was cut off after `count` octets; nil when the octets are of
+    /// no use, because nothing could be appended to them.
     package static func cut(_ stored: StoredResponse, after count: Int64, policy: CachePolicy) -> StoredResponse? {
         guard count > 0, strongValidator(stored) != nil, stored.fields["Accept-Ranges"]?.lowercased() != "none" else {
             return nil
@@ -159,8 +159,8 @@ extension PartialContent {
 }
 
 extension StoredResponse.Extent {
-    /// Where the octet at `position` of the representation lies in the content that is kept, which is the held
-    /// ranges one behind the other; nil when it is not held.
+    /// The offset of the octet at `position` of the representation in the stored content, which is the stored ranges
+    /// one after the other; nil when it is not stored.
     package func offset(of position: Int64) -> Int64? {
         guard case .parts(let parts, _) = self else { return self == .whole ? position : nil }
         var offset: Int64 = 0

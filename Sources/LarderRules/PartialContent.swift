@@ -2,17 +2,16 @@
 
 package import LarderHTTP
 
-/// Whether a part and what is stored make one stored response (RFC 9111 §3.4, RFC 9110 §15.3.7.3).
+/// Whether a part and a stored response make one stored response (RFC 9111 §3.4, RFC 9110 §15.3.7.3).
 package enum CombineDecision: Sendable {
-    /// The result. It is whole if nothing is missing any more. The new content takes the place of the old where the
-    /// two overlap.
+    /// The result. It is whole if nothing is missing any more. The new content replaces the old where the two overlap.
     case combined(StoredResponse)
     case separate(SeparateReason)
 
     package enum SeparateReason: String, Sendable, Hashable, CaseIterable {
-        /// The response is no 206 with one range in bytes, or does not have the length it says.
+        /// The response is not a 206 with one range in bytes, or does not have the length it states.
         case notAPart = "not-a-part"
-        /// What is stored is whole already, or cannot be cut.
+        /// The stored response is whole already, or cannot be cut.
         case notPartial = "not-partial"
         /// The two do not share a strong validator.
         case validator
@@ -54,7 +53,7 @@ package enum PartialContent {
                 extent: isWhole ? .whole : .parts(parts, completeLength: completeLength), policy: policy))
     }
 
-    /// The ranges of `parts` and `range` together, ascending and apart. `parts` are so too.
+    /// The union of `parts` and `range`, ascending and disjoint, as `parts` are.
     package static func union(_ parts: [ByteRange], _ range: ByteRange) -> [ByteRange] {
         var merged = range
         var result: [ByteRange] = []
@@ -83,7 +82,7 @@ package enum PartialContent {
             && Validation.isStrong(lastModified: lastModified, date: response.date(.date, now: now))
     }
 
-    /// What `If-Range` can name the stored representation by (RFC 9110 §13.1.5); nil if it has nothing strong.
+    /// The value of `If-Range` for the stored representation (RFC 9110 §13.1.5); nil if it has no strong validator.
     static func strongValidator(_ stored: StoredResponse) -> [UInt8]? {
         if let tag = stored.facts.eTag { return tag.isStrong ? tag.octets : nil }
         guard let lastModified = stored.facts.lastModified,

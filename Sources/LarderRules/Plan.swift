@@ -2,29 +2,29 @@
 
 package import LarderHTTP
 
-/// What becomes of a request, and why: the one decision that exchanges and operators' loads carry out, and that
+/// How a request is answered, and why: the one decision that exchanges and operators' loads carry out, and that
 /// explanations put into words.
 ///
-/// `Reuse` has the say about what is stored; what is known of the origin says whether it is asked.
+/// `Reuse` decides about stored responses; the state of the origin decides whether it is asked.
 package struct Plan: Sendable, Hashable {
-    /// The origin is left alone for now although the request needs it.
+    /// The origin is not asked for now although the request needs it.
     package struct Wait: Sendable, Hashable {
         package enum Cause: Sendable, Hashable {
             /// The Resource's last load failed, and `retryTime` has not passed.
             case retryTime
-            /// Nothing is sent to the origin.
+            /// No requests are sent to the origin.
             case held(OriginHold)
         }
 
         package var cause: Cause
-        /// The stored response that answers meanwhile, and why it may; nil when the error is answered.
+        /// The stored response that answers meanwhile, and why it may; nil when the error is the answer.
         package var stale: ReuseDecision.Selection?
         package var reason: StaleReason?
     }
 
-    /// What is done. Where `wait` is not nil: what would be done otherwise.
+    /// The action; where `wait` is not nil, the one that would be carried out otherwise.
     package var action: ReuseDecision
-    /// The stored response whose missing parts are asked for.
+    /// The stored response whose missing parts are requested.
     package var parts: Int?
     /// Whether a validation in the background follows the answer.
     package var refreshes = false
@@ -36,11 +36,11 @@ package struct Plan: Sendable, Hashable {
     private init(_ action: ReuseDecision) { self.action = action }
 }
 
-/// What is known about the origin of a request; asked only where the decision depends on it.
+/// The state of a request's origin; queried only where the decision depends on it.
 package protocol OriginOutlook {
     var standing: OriginStanding { get }
-    /// Whether the next request to an origin out of reach is to find out whether it is back. Whoever is told so by a
-    /// running proxy sends one.
+    /// Whether the next request to an unreachable origin serves as the probe. After a true from a running proxy, the
+    /// caller must send it.
     var isProbeDue: Bool { get }
     /// How the Resource's last load failed, if that is remembered.
     var failure: RecentFailure? { get }
@@ -48,12 +48,12 @@ package protocol OriginOutlook {
     var hold: OriginHold? { get }
 }
 
-/// Whether origins are asked.
+/// Whether requests are sent to origins.
 package enum OriginStanding: Sendable, Hashable {
     case asked
-    /// Never, as somebody chose.
+    /// Never: offline mode is switched on.
     case offline
-    /// Not for as long as this one, or the network, is out of reach.
+    /// Not while this origin, or the network, is unreachable.
     case outOfReach
 }
 
@@ -71,7 +71,7 @@ package struct RecentFailure: Sendable, Hashable {
 extension Plan {
     /// Decides for `request`, given the responses stored for its URI.
     ///
-    /// What is fresh answers whatever is known of the origin; nothing but the stored responses is looked at then.
+    /// A fresh response answers whatever the origin's state; only the stored responses are examined then.
     package static func decide(
         _ request: RequestHead, _ candidates: [StoredResponse], policy: CachePolicy, now: Timestamp,
         outlook: () -> some OriginOutlook
@@ -81,14 +81,14 @@ extension Plan {
             if case .answer = online { return Plan(online) }
             return complete(online, request, candidates, policy, now, outlook())
         }
-        // The outlook knows whether that is so still.
+        // The outlook knows whether that is still so.
         var policy = policy
         policy.offline = false
         let online = Reuse.decide(request: request, candidates: candidates, policy: policy, now: now)
         return complete(online, request, candidates, policy, now, outlook())
     }
 
-    /// The plan for a request that goes by what is stored, for this reason.
+    /// The plan for a request that bypasses the stored responses, for this reason.
     package static func passing(_ reason: ForwardReason, outlook: some OriginOutlook) -> Plan {
         guard outlook.standing != .offline else { return Plan(.refuse(.offline)) }
         var plan = Plan(.forward(reason, fallback: nil))
@@ -111,9 +111,9 @@ extension Plan {
             policy.offline = true
             plan.action = Reuse.decide(request: request, candidates: candidates, policy: policy, now: now)
             switch plan.action {
-            // The client gets what is stored at once, and a load in the background finds out about the origin.
+            // The client gets the stored response at once, and a load in the background probes the origin.
             case .answerStale where standing == .outOfReach: plan.refreshes = outlook.isProbeDue
-            // There is nothing to lose: this request finds out.
+            // There is no stored response to answer, so this request is the probe.
             case .refuse where standing == .outOfReach && outlook.isProbeDue: plan = Plan(online)
             default: break
             }
@@ -129,7 +129,7 @@ extension Plan {
         return plan
     }
 
-    /// Why the origin is left alone. A request that says something about caching is not put off with an old failure.
+    /// Why the origin is not asked. A request with cache directives of its own is not answered with an old failure.
     private static func wait(
         _ action: ReuseDecision, _ request: RequestHead, _ candidates: [StoredResponse], _ policy: CachePolicy,
         _ now: Timestamp, _ outlook: some OriginOutlook
@@ -159,7 +159,7 @@ extension Plan {
 }
 
 extension ReuseDecision {
-    /// Whether it can be carried out only by asking the origin.
+    /// Whether the decision needs a request to the origin.
     package var needsOrigin: Bool {
         switch self {
         case .validate, .forward: true
@@ -167,7 +167,7 @@ extension ReuseDecision {
         }
     }
 
-    /// What may answer if the origin, which this asks, fails.
+    /// The stored response that may answer if the request to the origin fails.
     package var fallback: Selection? {
         switch self {
         case .validate(let selection, _): selection
@@ -178,8 +178,8 @@ extension ReuseDecision {
 }
 
 extension CacheStatus {
-    /// What a plan leads to, as far as it is known beforehand; nil for a refusal, which is no use of the cache
-    /// (RFC 9211 §2).
+    /// The outcome of a plan, as far as it is known beforehand; nil for a refusal, which is no use of the cache (RFC
+    /// 9211 §2).
     package init?(_ plan: Plan) {
         self.init(plan.action)
         guard let wait = plan.wait else { return }

@@ -2,7 +2,7 @@
 
 package import LarderHTTP
 
-/// What the preconditions of a request come to (RFC 9110 §13.2.2).
+/// The result of evaluating a request's preconditions (RFC 9110 §13.2.2).
 package enum PreconditionDecision: Sendable, Hashable {
     /// Answer as if there were none.
     case proceed
@@ -13,7 +13,7 @@ package enum PreconditionDecision: Sendable, Hashable {
 }
 
 package enum Preconditions {
-    /// Who evaluates: a cache leaves to the origin what only an origin can know (RFC 9111 §4.3.2).
+    /// The role of the evaluator: a cache leaves to the origin what only an origin can know (RFC 9111 §4.3.2).
     package enum Evaluator: Sendable, CaseIterable {
         case cache
         /// For content that Larder makes itself.
@@ -104,7 +104,7 @@ package enum Preconditions {
         method != .connect && method != .options && method != .trace
     }
 
-    /// When the selected representation last changed, as far as can be told.
+    /// When the selected representation last changed, as far as is known.
     private struct LastModification {
         /// The value of `Last-Modified`.
         let field: Timestamp?
@@ -119,7 +119,7 @@ package enum Preconditions {
 }
 
 extension EntityTagList {
-    /// Whether the list names the representation with that tag; `*` names whatever there is.
+    /// Whether the list names the representation with that tag; `*` names any.
     fileprivate func contains(_ eTag: EntityTag?, where areEqual: (EntityTag, EntityTag) -> Bool) -> Bool {
         switch self {
         case .any: true

@@ -2,7 +2,7 @@
 
 package import LarderHTTP
 
-/// What went wrong on the way to the origin, as a member of `Proxy-Status` (RFC 9209).
+/// The error on the way to the origin, as a member of `Proxy-Status` (RFC 9209).
 package struct ProxyStatus: Sendable, Hashable {
     /// RFC 9209 §2.3; the raw values are its words.
     package enum ErrorType: String, Sendable, Hashable, CaseIterable {
@@ -62,9 +62,9 @@ package struct ProxyStatus: Sendable, Hashable {
     package var error: ErrorType?
     /// Host and port, or the name of the next intermediary.
     package var nextHop: String?
-    /// What the next hop answered.
+    /// The status that the next hop sent.
     package var receivedStatus: Status?
-    /// For people; never what a client could not know anyway.
+    /// For people; never anything the client could not know anyway.
     package var details: String?
 
     package init(
@@ -104,7 +104,7 @@ package struct ProxyStatus: Sendable, Hashable {
         }
     }
 
-    /// Adds the member behind those of the intermediaries nearer to the origin.
+    /// Adds the member after those of the intermediaries nearer to the origin.
     package func append(to fields: inout Fields, name: String = "Larder") {
         fields.append(.proxyStatus) { appendMember(name: name, to: &$0) }
     }

@@ -2,8 +2,8 @@
 
 package import LarderHTTP
 
-/// The value of `Range` in bytes (RFC 9110 §14.1.2, §14.2), as far as the grammar goes; what it selects depends on
-/// the representation.
+/// The value of `Range` in bytes (RFC 9110 §14.1.2, §14.2), as far as the grammar goes; the octets it selects depend
+/// on the representation.
 package struct RangeSpecifier: Sendable, Hashable {
     package enum Spec: Sendable, Hashable {
         /// From one position to another, or to the end.
@@ -14,11 +14,11 @@ package struct RangeSpecifier: Sendable, Hashable {
 
     package let specs: [Spec]
 
-    /// More ranges than anyone needs are not even collected; the field is ignored.
+    /// With more ranges than this the field is ignored.
     package static let limit = 100
 
     /// Reads the one `Range` of a request. Nil means that it is absent or to be ignored: repeated, in another unit,
-    /// not in the grammar, or with a range that ends before it begins. Numbers beyond 64 bits saturate.
+    /// malformed, or with a range that ends before it begins. Numbers beyond 64 bits saturate.
     package init?(_ request: Fields) {
         guard request.count(of: .range) == 1, let specs = request.withFirst(.range, RangeSpecifier.parse), let specs
         else {
@@ -51,7 +51,7 @@ package struct RangeSpecifier: Sendable, Hashable {
 }
 
 extension RangeSpecifier.Spec {
-    /// The octets it selects of a representation of `length` octets; nil when it is not satisfiable.
+    /// The octets that it selects of a representation of `length` octets; nil when it is not satisfiable.
     package func resolved(_ length: Int64) -> ByteRange? {
         switch self {
         case .from(let first, let last):
@@ -61,12 +61,12 @@ extension RangeSpecifier.Spec {
         }
     }
 
-    /// The octets it selects if the length is not known: only a range with both ends names them.
+    /// The octets that it selects if the length is not known: only a range with both ends names them.
     fileprivate var absolute: ByteRange? {
         if case .from(let first, let last?) = self, last < .max { ByteRange(first: first, last: last) } else { nil }
     }
 
-    /// The octets it selects of a representation of which a part is held.
+    /// The octets that it selects of a partly stored representation.
     package func resolved(completeLength: Int64?) -> ByteRange? {
         if let completeLength { resolved(completeLength) } else { absolute }
     }

@@ -2,9 +2,9 @@
 
 package import LarderHTTP
 
-/// What to send for a range request that a stored response answers (RFC 9110 §14.2, §15.3.7).
+/// The answer to a range request from a stored response (RFC 9110 §14.2, §15.3.7).
 package enum RangeDecision: Sendable, Hashable {
-    /// Everything that is held, with the stored status: 200, or the 206 that was received.
+    /// All stored content, with the stored status: 200, or the 206 that was received.
     case whole(WholeReason)
     /// 206 with this range and `Content-Range`.
     case single(ByteRange, completeLength: Int64?)
@@ -14,9 +14,9 @@ package enum RangeDecision: Sendable, Hashable {
     case unsatisfiable(completeLength: Int64)
 
     package enum WholeReason: String, Sendable, Hashable, CaseIterable {
-        /// No `Range`, or one with a method it means nothing for.
+        /// No `Range`, or one with a method that it does not apply to.
         case notAsked = "not-asked"
-        /// The field is not in the grammar, in another unit, or contradicts itself.
+        /// The field is malformed, in another unit, or contradictory.
         case invalid
         /// Only a complete 200 response is cut into ranges.
         case status
@@ -28,18 +28,18 @@ package enum RangeDecision: Sendable, Hashable {
         case empty
         /// Many small or overlapping ranges: sending them would cost more than the whole does.
         case wasteful
-        /// The same request for a part as the one that got it.
+        /// The request asks for the same part as the one that received it.
         case asReceived = "as-received"
     }
 }
 
 package enum Ranges {
-    /// What it costs to send one more part, about (RFC 9110 §15.3.7.2): gaps smaller than this are sent along.
+    /// The approximate cost of one more part (RFC 9110 §15.3.7.2): smaller gaps are sent along.
     package static let partOverhead: Int64 = 80
-    /// More parts than this are not sent.
+    /// The most parts that are sent.
     package static let partLimit = 16
 
-    /// Decides what of `stored` answers `request`, which is known to be answerable from it.
+    /// Decides which part of `stored` answers `request`, which is known to be answerable from it.
     package static func evaluate(_ request: RequestHead, against stored: StoredResponse) -> RangeDecision {
         guard request.method == .get, request.fields.contains(.range) else { return .whole(.notAsked) }
         if stored.isPartial { return evaluatePart(request, stored) }
@@ -50,7 +50,7 @@ package enum Ranges {
         return evaluate(specifier, completeLength: length)
     }
 
-    /// Decides what of a complete representation of `length` octets answers a range request.
+    /// Decides which part of a complete representation of `length` octets answers a range request.
     package static func evaluate(_ specifier: RangeSpecifier, completeLength length: Int64) -> RangeDecision {
         if length == 0 { return .whole(.empty) }
         let satisfiable = specifier.specs.compactMap { $0.resolved(length) }
@@ -58,7 +58,7 @@ package enum Ranges {
         return plan(satisfiable, completeLength: length)
     }
 
-    /// Whether the partial response `stored` holds everything that `request` asks for (RFC 9111 §3.3).
+    /// Whether the partial response `stored` has everything that `request` asks for (RFC 9111 §3.3).
     package static func covers(_ stored: StoredResponse, _ request: RequestHead) -> Bool {
         guard request.method == .get, request.fields.contains(.range),
             Preconditions.ifRangeHolds(request.fields, for: stored)
@@ -75,8 +75,8 @@ package enum Ranges {
         return .single(range, completeLength: completeLength)
     }
 
-    /// The held range that the request asks for. Requests for several go to the origin: what is held seldom has
-    /// them all.
+    /// The stored range that answers the request. Requests for several ranges are forwarded: the stored ones seldom
+    /// include all of them.
     private static func held(_ request: RequestHead, _ stored: StoredResponse) -> ByteRange? {
         guard case .parts(let parts, let completeLength) = stored.extent,
             let specifier = RangeSpecifier(request.fields),
@@ -90,7 +90,7 @@ package enum Ranges {
         return request.fields.withFirst(.range) { $0.elementsEqual(requested) } ?? false
     }
 
-    /// Joins ranges that overlap or nearly touch, and bounds what is sent: never more than the whole would be.
+    /// Joins ranges that overlap or nearly touch, and limits the response: never more than the whole would be.
     private static func plan(_ ranges: [ByteRange], completeLength: Int64) -> RangeDecision {
         var joined: [ByteRange] = []
         for range in ranges {

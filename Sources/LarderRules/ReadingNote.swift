@@ -2,16 +2,16 @@
 
 package import LarderHTTP
 
-/// Something in the fields of a message that is contradictory, malformed or out of all bounds, and how it is read all
-/// the same. For explanations: whoever wonders why a directive had no effect finds it here.
+/// Something in the fields of a message that is contradictory, malformed or out of all bounds, and how it is
+/// interpreted. For explanations: it shows why a directive had no effect.
 package struct ReadingNote: Sendable, Hashable {
     package let field: FieldName
-    /// What was found and what it counts as, in words.
+    /// The finding and its interpretation, in words.
     package let text: String
-    /// The section that says so, or leaves the choice.
+    /// The section that requires it, or leaves the choice.
     package let source: String
 
-    /// What is odd in the fields of a response that was received at `time`.
+    /// The oddities in the fields of a response that was received at `time`.
     package static func notes(
         onResponse fields: Fields, receivedAt time: Timestamp, policy: CachePolicy
     ) -> [ReadingNote] {
@@ -29,7 +29,7 @@ package struct ReadingNote: Sendable, Hashable {
         return notes.list
     }
 
-    /// What is odd in the fields of a request.
+    /// The oddities in the fields of a request.
     package static func notes(onRequest fields: Fields) -> [ReadingNote] {
         var notes = ReadingNotes()
         notes.directives(of: fields, lifetimes: [])
@@ -57,7 +57,7 @@ private struct ReadingNotes {
         let delta: DeltaSeconds?
         let hasArgument: Bool
         var isSpaced: Bool { delta == nil }
-        /// Whether the digits say more than counts.
+        /// Whether the number exceeds the largest that counts.
         let isExcessive: Bool
 
         init(_ name: UnsafeRawBufferPointer, _ argument: DirectiveScanner.Argument) {
@@ -79,7 +79,7 @@ private struct ReadingNotes {
         "max-age", "s-maxage", "min-fresh", "max-stale", "stale-while-revalidate", "stale-if-error",
     ]
 
-    /// Directives with numbers that are there twice, are none, or are beyond counting.
+    /// Numeric directives that occur twice, have no number, or are beyond the largest that counts.
     mutating func directives(of fields: Fields, lifetimes: Set<String>) {
         var numbers: [Number] = []
         fields.forEach(.cacheControl) { line in
@@ -120,7 +120,7 @@ private struct ReadingNotes {
         }
     }
 
-    /// Directives that contradict each other: the more restrictive one is obeyed.
+    /// Directives that contradict each other: the more restrictive one applies.
     mutating func conflicts(in directives: CacheControl.Response, _ fields: Fields, _ policy: CachePolicy) {
         let source = directives.source ?? .cacheControl
         let flags = directives.flags
@@ -224,7 +224,7 @@ private struct ReadingNotes {
     }
 }
 
-/// At most 60 characters of what was received.
+/// At most 60 characters of the received text.
 private func shown(_ octets: UnsafeRawBufferPointer) -> String {
     let start = String(decoding: octets.prefix(60).map { UInt16($0) }, as: UTF16.self)
     return octets.count > 60 ? start + "…" : start

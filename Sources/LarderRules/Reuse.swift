@@ -2,10 +2,10 @@
 
 package import LarderHTTP
 
-/// What to do with a request, given what is stored for its URI (RFC 9111 §4). Indexes are positions in the list of
+/// How to answer a request, given the responses stored for its URI (RFC 9111 §4). Indexes are positions in the list of
 /// candidates.
 package enum ReuseDecision: Sendable, Hashable {
-    /// A stored response that may answer, with its age and what is left of its lifetime (negative once it is stale).
+    /// A stored response that may answer, with its age and its remaining lifetime (negative once it is stale).
     package struct Selection: Sendable, Hashable {
         package var index: Int
         package var age: Duration
@@ -25,7 +25,7 @@ package enum ReuseDecision: Sendable, Hashable {
     case answerStale(Selection, StaleReason)
     /// Ask the upstream whether the stored response is still good (`Validation.conditional` has the fields).
     case validate(Selection, ForwardReason)
-    /// Forward the request as it is. `fallback` may answer if the upstream fails, as far as `StaleUse` allows.
+    /// Forward the request unchanged. `fallback` may answer if the upstream fails, as far as `StaleUse` allows.
     case forward(ForwardReason, fallback: Selection?)
     /// Answer 504 without asking the upstream.
     case refuse(RefusalReason)
@@ -49,20 +49,20 @@ package enum Reuse {
         return decideInFull(request, candidates, policy, now)
     }
 
-    /// Whether a request that asks for nothing but this stored response is answered with it.
+    /// Whether a request without further requirements is answered with this stored response.
     @inline(__always)
     package static func isUpToDate(_ stored: StoredResponse, at now: Timestamp) -> Bool {
         !stored.isPartial && !stored.facts.validatesAlways && Freshness.isFresh(stored, at: now)
     }
 
-    /// Whether a request asks for nothing but what is stored, so that whichever of the stored responses answers it
-    /// does so as long as that is fresh.
+    /// Whether a request has no requirements beyond a fresh response, so that whichever of the stored responses is
+    /// selected answers it as long as that is fresh.
     package static func isPlain(_ request: RequestHead) -> Bool {
         request.method == .get && FieldSet(of: request.fields).isDisjoint(with: demanding)
     }
 
-    /// The most recent of the responses that match the request's fields (RFC 9111 §4, §4.1). Those that name the
-    /// fields they depend on come before those that name none; those that hold what is asked for before the rest.
+    /// The most recent of the responses that match the request's fields (RFC 9111 §4, §4.1). Those with a `Vary` come
+    /// before those without; those that cover the request before the rest.
     package static func select(_ request: RequestHead, _ candidates: [StoredResponse], policy: CachePolicy) -> Int? {
         var best: Int?
         for (index, stored) in candidates.enumerated() where mayServe(stored, request, policy) {
@@ -76,15 +76,15 @@ package enum Reuse {
         return best
     }
 
-    /// Whether the response that one request got answers another that waited for it (RFC 9111 §4).
+    /// Whether the response to one request answers another that waited for it (RFC 9111 §4).
     ///
-    /// What is fresh may answer both. What is to be validated before each use, or is stale as it comes, says nothing
-    /// about another user; it is shared by those who are nobody in particular.
+    /// A fresh response may answer both. One that must be validated before each use, or is stale on arrival, says
+    /// nothing about another user; it is shared only among anonymous requests.
     package static func mayShare(
         _ stored: StoredResponse, askedFor leader: Fields, with follower: Fields, policy: CachePolicy, now: Timestamp
     ) -> Bool {
         let flags = stored.facts.directives.flags
-        // A 304 may have said so of what was stored.
+        // A 304 may have added it to the stored response.
         if flags.contains(.noStore), !flags.contains(.mustUnderstand), !policy.storesDespiteNoStore { return false }
         if policy.role == .private { return true }
         if flags.contains(.isPrivate) { return false }
@@ -93,7 +93,7 @@ package enum Reuse {
         return !Credentials.areIn(leader) && !Credentials.areIn(follower)
     }
 
-    /// The registered fields of a request that make the decision more than a look at the clock.
+    /// The registered request fields that need more than a comparison of times.
     private static let demanding = FieldSet([
         .cacheControl, .pragma, .range, .ifMatch, .ifUnmodifiedSince, .contentLength, .transferEncoding,
     ])
@@ -104,7 +104,8 @@ package enum Reuse {
         return ReuseDecision.Selection(index: index, age: age, ttl: stored.facts.lifetime.duration - age)
     }
 
-    /// Whether the stored response may serve a request with that method, for someone else than who asked for it.
+    /// Whether the stored response may answer a request with that method, of another user than the one it was stored
+    /// for.
     private static func mayServe(_ stored: StoredResponse, _ request: RequestHead, _ policy: CachePolicy) -> Bool {
         if policy.keyedByContent, request.method != .head, stored.requestMethod != request.method { return false }
         return !stored.requestWasAuthorized || stored.facts.allowsAuthorized || policy.role == .private
@@ -154,7 +155,8 @@ extension Reuse {
                 return .answerStale(selection, permitted)
             }
         }
-        // Preconditions mean something else to methods but GET (RFC 9110 §13.1.2): those are sent as they are.
+        // Preconditions mean something else to methods but GET (RFC 9110 §13.1.2), so such requests are forwarded
+        // unchanged.
         if request.method != .get || !stored.facts.hasValidator || wishes.onlyIfCached {
             return forward(reason, selection)
         }

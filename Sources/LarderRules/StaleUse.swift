@@ -22,15 +22,15 @@ package enum StaleUseDecision: Sendable, Hashable {
         case forbidden(StaleProhibition)
         /// The client asked for validation, or for something younger.
         case request
-        /// It is more stale than is allowed.
+        /// It is more stale than allowed.
         case tooStale(allowed: Duration)
     }
 }
 
 package enum StaleUse {
-    /// Decides whether `stored`, which was to be validated for `request`, answers in spite of `failure`.
+    /// Decides whether `stored`, which was to be validated for `request`, answers despite `failure`.
     ///
-    /// A bound the origin names counts for every failure. Where it names none, the configuration's counts.
+    /// A bound of the origin applies to every failure. Where there is none, the configuration's applies.
     package static func onError(
         _ stored: StoredResponse, failure: UpstreamFailure, request: RequestHead, policy: CachePolicy, now: Timestamp
     ) -> StaleUseDecision {
@@ -51,11 +51,10 @@ package enum StaleUse {
         return .serve(age: age, ttl: ttl, failure == .disconnected ? .disconnected : .staleIfError)
     }
 
-    /// What kind of failure a response is that came in place of what is stored; nil where what is stored is no better.
+    /// The kind of failure that a response in place of a stored one is; nil where the stored one is no better.
     ///
-    /// Who asks to be left alone for a while (429 with `Retry-After`, RFC 6585 §4) is like one that is overloaded: what
-    /// is stored answers as it does for those who then are not let through. An error that was stored does not answer for
-    /// a newer one.
+    /// A rate limit (429 with `Retry-After`, RFC 6585 §4) is treated like an overload: the stored response answers, as
+    /// it does for the requests that are held back after it. A stored error does not answer for a newer one.
     package static func failure(
         _ response: ResponseHead, inPlaceOf stored: StoredResponse, policy: CachePolicy
     ) -> UpstreamFailure? {

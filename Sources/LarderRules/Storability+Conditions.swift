@@ -3,7 +3,7 @@
 package import LarderHTTP
 
 extension Storability {
-    /// How one condition came out, and because of which field.
+    /// The result of one condition, and the field responsible for it.
     package struct Condition: Sendable, Hashable {
         package let condition: StorageCondition
         package let passed: Bool
@@ -17,7 +17,7 @@ extension Storability {
         }
     }
 
-    /// How all conditions came out, in a few octets: for who may be asked about it later.
+    /// The results of all conditions in a few octets, for later explanations.
     package struct Findings: Sendable, Hashable {
         /// A bit for each condition that failed, in their order.
         private var failed: UInt16 = 0
@@ -49,7 +49,7 @@ extension Storability {
             return code < 128 ? FieldName(registeredCode: code) : others[Int(code) - 128]
         }
 
-        /// How each condition came out.
+        /// The results of all conditions.
         package var conditions: [Condition] {
             StorageCondition.allCases.enumerated().map { number, condition in
                 Condition(condition, passed: failed & 1 << UInt16(number) == 0, field: field(number))
@@ -62,7 +62,7 @@ extension Storability {
         }
     }
 
-    /// How each condition came out. For explanations: `decide` stops at the first that fails.
+    /// The results of all conditions. For explanations: `decide` stops at the first that fails.
     package static func conditions(
         request: RequestHead, target: TargetURI, response: ResponseHead, policy: CachePolicy, responseTime: Timestamp
     ) -> [Condition] {
@@ -70,8 +70,8 @@ extension Storability {
             .findings.conditions
     }
 
-    /// A response on trial: each condition is a function of the messages and the policy. For who wants both the
-    /// decision and the conditions behind it.
+    /// A response under evaluation: each condition is a function of the messages and the policy. For callers that need
+    /// both the decision and the conditions behind it.
     package struct Trial: Sendable {
         private let request: RequestHead
         private let target: TargetURI
@@ -99,7 +99,7 @@ extension Storability {
             return .store(reason ?? .heuristicallyCacheable, durability)
         }
 
-        /// How all conditions came out.
+        /// The results of all conditions.
         package var findings: Findings { Findings(self) }
 
         fileprivate func holds(_ condition: StorageCondition) -> Bool {
@@ -133,7 +133,7 @@ extension Storability {
         private var methodIsReusable: Bool {
             if request.method == .get { return true }
             if policy.keyedByContent {
-                // What QUERY gets may be kept like what GET does; what POST gets if somebody says for how long.
+                // A response to QUERY is storable like one to GET; a response to POST if its lifetime is explicit.
                 if request.method == .query { return true }
                 return request.method == .post
                     && (hasExplicitLifetime || policy.expirationTime(for: response.status) != nil)
@@ -143,7 +143,7 @@ extension Storability {
             return Invalidation.resolve(location, against: target) == target
         }
 
-        /// A part is of use only to those who know which part it is (RFC 9110 §15.3.7).
+        /// A part is useful only to recipients that know which part it is (RFC 9110 §15.3.7).
         private var isReadablePart: Bool {
             guard request.fields.contains(.range) else { return false }
             if case .range = ContentRange(response.fields) { return true }
@@ -158,7 +158,7 @@ extension Storability {
             return directives.maxAge != nil || (!directives.isTargeted && response.fields.contains(.expires))
         }
 
-        /// What makes the response cacheable, if anything does (the last requirement of RFC 9111 §3).
+        /// The reason why the response is cacheable, if there is one (the last requirement of RFC 9111 §3).
         private var reason: StorageReason? {
             if policy.expirationMode == .override, policy.expirationTime(for: response.status) != nil {
                 return .configured
@@ -166,7 +166,7 @@ extension Storability {
             if hasExplicitLifetime { return .explicit(explicitSource) }
             if directives.flags.contains(.isPublic) { return .marked }
             if policy.role == .private, directives.flags.contains(.isPrivate) { return .marked }
-            // A lifetime that nobody named is made up for what everyone gets, not for what one user may have got.
+            // Only an explicit lifetime makes a response storable that may be one user's.
             if let named = policy.expirationTimes[response.status], personalEvidence == nil {
                 return named > .zero ? .configured : nil
             }
@@ -176,7 +176,7 @@ extension Storability {
             return .heuristicallyCacheable
         }
 
-        /// A credential of the request that is no part of the key, where users are kept apart.
+        /// A credential of the request that is not part of the key, where users have separate parts of the cache.
         private var unnamedCredential: FieldName? {
             policy.ignoredResponse.isForEveryone ? nil : policy.identity?.unnamedCredential(in: request.fields)
         }
@@ -196,7 +196,7 @@ extension Storability {
 
         private var durability: StorabilityDecision.Durability {
             guard response.status.isError else { return .durable }
-            // What an origin is ill with does not survive a restart, however long it says it will be.
+            // Errors of the origin do not survive a restart, whatever lifetime they have.
             if response.status.isServerError { return .memory }
             let lifetime = Freshness.lifetime(
                 status: response.status, fields: response.fields, directives: directives,

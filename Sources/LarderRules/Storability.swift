@@ -2,21 +2,21 @@
 
 package import LarderHTTP
 
-/// Whether a response is kept, and why (RFC 9111 §3).
+/// Whether a response is stored, and why (RFC 9111 §3).
 package enum StorabilityDecision: Sendable, Hashable {
     case store(StorageReason, Durability)
-    /// The first condition that failed; `Storability.conditions` tells about all.
+    /// The first condition that failed; `Storability.conditions` returns all.
     case doNotStore(StorageCondition)
 
     /// Where a stored response may be kept.
     package enum Durability: String, Sendable, Hashable, CaseIterable {
         case durable
-        /// In memory only: an error that nobody said to keep.
+        /// In memory only: an error without an explicit lifetime.
         case memory
     }
 }
 
-/// What makes a response storable; the raw values are used in explanations and logs.
+/// Why a response is storable; the raw values are used in explanations and logs.
 package enum StorageReason: Sendable, Hashable {
     /// It has a freshness lifetime of its own.
     case explicit(Freshness.Source)
@@ -28,7 +28,7 @@ package enum StorageReason: Sendable, Hashable {
     case configured
 }
 
-/// What must hold for a response to be stored, in the order of evaluation. The raw values are used in `detail`, logs
+/// The conditions for a response to be stored, in the order of evaluation. The raw values are used in `detail`, logs
 /// and explanations.
 package enum StorageCondition: String, Sendable, Hashable, CaseIterable {
     /// Responses to the method can be reused.
@@ -43,20 +43,20 @@ package enum StorageCondition: String, Sendable, Hashable, CaseIterable {
     case noStore = "no-store"
     /// Not `private`, or the cache is.
     case notPrivate = "private"
-    /// No `Authorization`, or a directive that allows sharing the response nevertheless.
+    /// No `Authorization`, or a directive that allows sharing the response anyway.
     case authorization
-    /// Where users are kept apart: no credentials that are no part of who asks, or a directive that allows sharing the
-    /// response nevertheless.
+    /// Where users have separate parts of the cache: no credentials outside the identity, or a directive that allows
+    /// sharing the response anyway.
     case credentials
     /// No content outside the key made the origin choose this response.
     case requestContent = "request-content"
-    /// Nor did a field that the configuration says to be wary of (`UnkeyedFields`).
+    /// Nor did a field that the configuration distrusts (`UnkeyedFields`).
     case unkeyedField = "unkeyed-field"
     /// A partial response says which part it is.
     case contentRange = "content-range"
-    /// A later request could be told to match.
+    /// `Vary` allows to determine whether a later request matches.
     case vary
-    /// Setting a cookie does not keep the response out.
+    /// A cookie in the response does not prevent storing.
     case setCookie = "set-cookie"
     /// It has a lifetime, or is marked or defined as cacheable.
     case cacheable
@@ -73,7 +73,7 @@ package enum Storability {
             .decision
     }
 
-    /// RFC 9111 §3.5: the directives that let a shared cache keep what was asked for with `Authorization`.
+    /// RFC 9111 §3.5: the directives that let a shared cache store a response to a request with `Authorization`.
     package static func allowsAuthorized(_ directives: CacheControl.Response) -> Bool {
         !directives.flags.isDisjoint(with: [.isPublic, .mustRevalidate]) || directives.sMaxage?.duration != nil
     }
@@ -92,9 +92,9 @@ package enum Storability {
         }
     }
 
-    /// Statuses that answer something besides the method and the URI, so that another request with the same key may
-    /// well get another answer: proxy authentication, a connection's state, preconditions, ranges, expectations,
-    /// upgrades, and the size of the header section.
+    /// Statuses that depend on more than the method and the URI, so that another request with the same key may well get
+    /// another response: proxy authentication, a connection's state, preconditions, ranges, expectations, upgrades, and
+    /// the size of the header section.
     static func dependsOnMoreThanKey(_ status: Status) -> Bool {
         switch status.rawValue {
         case 304, 407, 408, 412, 416, 417, 421, 425, 426, 431: true

@@ -3,7 +3,7 @@
 package import LarderHTTP
 
 extension StoredResponse {
-    /// What follows from a stored response and its policy, computed once so that a hit costs a few comparisons.
+    /// Properties of a stored response under its policy, computed once so that a hit costs a few comparisons.
     package struct Facts: Sendable, Hashable {
         package let directives: CacheControl.Response
         /// The value of `Date`, or the second of receipt if it had none (RFC 9110 §6.6.1).
@@ -17,13 +17,14 @@ extension StoredResponse {
         package let usableFrom: Timestamp
         /// Whether each use needs validation: `no-cache`, or an invalidation.
         package let validatesAlways: Bool
-        /// What forbids using the response once it is stale; nil when nothing does.
+        /// Why the response must not be used once it is stale; nil if it may.
         package let staleProhibition: StaleProhibition?
         /// How long past its lifetime the response may be used while it is validated (RFC 5861 §3).
         package let staleWhileRevalidate: Duration
-        /// How long past its lifetime the response may be used instead of an error, as the origin says (RFC 5861 §4).
+        /// How long past its lifetime the response may be used instead of an error, according to the origin (RFC 5861
+        /// §4).
         package let staleIfError: Duration?
-        /// The entity tag as it came; nil when there is none, or more than one.
+        /// The entity tag as received; nil when there is none, or more than one.
         package let eTag: EntityTag?
         package let lastModified: Timestamp?
         /// RFC 8246: the origin will not change the representation while it is fresh.
@@ -32,9 +33,9 @@ extension StoredResponse {
         package let allowsAuthorized: Bool
         /// The groups the response belongs to, which are invalidated together (RFC 9875).
         package let groups: [String]
-        /// A field that is kept and not shown to clients.
+        /// A field that is stored but hidden from clients.
         package let hiddenField: FieldName?
-        /// What of the origin's words the configuration does not heed, as `Cache-Status` says it.
+        /// The origin's directives that the configuration ignores, in the words of `Cache-Status`.
         package let ignored: String?
 
         init(
@@ -46,7 +47,7 @@ extension StoredResponse {
             self.responseTime = responseTime
             let isOverridden = policy.expirationMode == .override && policy.expirationTime(for: status) != nil
             self.date = date
-            // The pure model counts from receipt, whatever caches on the way did.
+            // The library's model counts from receipt, whatever age other caches added.
             correctedInitialAge =
                 isOverridden
                 ? .zero
@@ -57,16 +58,16 @@ extension StoredResponse {
                 status: status, fields: fields, directives: directives, date: date, responseTime: responseTime,
                 policy: policy)
             usableFrom = responseTime - .seconds(1)
-            // What was stale on arrival is never fresh, not even while a clock that was set back stands before it.
+            // A response that was stale on arrival is never fresh, not even after the clock was set back to before it.
             freshUntil =
                 standing == .asReceived && lifetime.duration > correctedInitialAge
                 ? responseTime + (lifetime.duration - correctedInitialAge) : Timestamp(nanoseconds: .min)
-            // `no-cache="Set-Cookie"` says that the response is one client's; leaving the cookie out is not enough.
+            // `no-cache="Set-Cookie"` says that the response is one client's; omitting the cookie is not enough.
             let setsOwnCookie =
                 directives.noCacheFields.contains(.setCookie)
                 && !policy.ignored(forPersonal: isPersonal).contains(.setCookie)
             let isNoCache = directives.flags.contains(.noCache) || setsOwnCookie
-            // Kept when there was one user, or by a cache of one user: now it is another's.
+            // Stored when there was one user, or by a private cache: now it is another user's.
             let isAnothers = policy.role == .shared && directives.flags.contains(.isPrivate)
             validatesAlways = standing == .invalid || isAnothers || (isNoCache && !isOverridden)
             staleProhibition = Facts.prohibition(directives, standing, policy)
@@ -97,7 +98,7 @@ extension StoredResponse {
             return directives.sMaxage != nil ? .sMaxage : nil
         }
 
-        /// Whether there is anything to validate with.
+        /// Whether it has a validator.
         package var hasValidator: Bool { eTag != nil || lastModified != nil }
     }
 }

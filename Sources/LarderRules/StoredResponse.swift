@@ -2,24 +2,24 @@
 
 package import LarderHTTP
 
-/// A response as a cache keeps it (RFC 9111 §3), without its content: what was asked, what was answered, when, and
-/// everything that follows from these and is asked on each use.
+/// A response as a cache stores it (RFC 9111 §3), without its content: the request, the response, the times, and
+/// everything derived from these that each use needs.
 ///
-/// It never changes; freshening and invalidating make new ones. What depends on the configuration is computed when
-/// the value is made, so it is made anew when the configuration changes.
+/// It is immutable; freshening and invalidating make new values. Properties that depend on the configuration are
+/// computed at initialisation, so it is recreated when the configuration changes.
 package final class StoredResponse: Sendable {
-    /// Which octets of the representation are held.
+    /// The octets of the representation that are stored.
     package enum Extent: Sendable, Hashable {
         /// All of them.
         case whole
-        /// These ranges, ascending and apart, of a representation of that length, if it is known.
+        /// These ranges, ascending and disjoint, of a representation of that length, if it is known.
         case parts([ByteRange], completeLength: Int64?)
-        /// A partial response whose content cannot be cut: several parts in one, or one that is not as long as it
-        /// says. It answers the request it answered, and no other.
+        /// A partial response whose content cannot be cut: several parts in one, or one whose length differs from the
+        /// stated one. It answers the same request again, and no other.
         case asReceived
     }
 
-    /// How far the response may be trusted besides its age.
+    /// How far the response may be trusted, apart from its age.
     package enum Standing: String, Sendable, Hashable {
         case asReceived
         /// To be treated as stale (RFC 9111 §4.3.5).
@@ -32,24 +32,24 @@ package final class StoredResponse: Sendable {
     /// The value of `Range` in the request, if that is why the response is partial.
     package let requestedRange: [UInt8]?
     package let requestWasAuthorized: Bool
-    /// Whether it carried credentials that the key does not tell apart (`CachePolicy.personalField`).
+    /// Whether it carried credentials that are not part of the key (`CachePolicy.personalField`).
     package let requestWasPersonal: Bool
     package let variance: Variance
     package let status: Status
-    /// The header section as kept: without fields that end at a hop, and those the origin or the configuration
-    /// keeps out of caches; always with a `Date`.
+    /// The stored header section: without hop-by-hop fields, and those that the origin or the configuration excludes
+    /// from caches; always with a `Date`.
     package let fields: Fields
     package let requestTime: Timestamp
     package let responseTime: Timestamp
-    /// How many octets of content are held; nil while that is not known.
+    /// The octets of stored content; nil while the number is unknown.
     package let contentLength: Int64?
     package let extent: Extent
     package let standing: Standing
     package let facts: Facts
-    /// Which codings its content can be given in; nil when it goes out as it came.
+    /// The codings in which its content can be sent; nil when it is sent as received.
     package let recoding: Recoding?
 
-    /// Makes a stored response of its parts, as a store returns them. `fields` are reduced to what may be kept.
+    /// Makes a stored response of its parts, as a store returns them. `fields` are reduced to those that may be stored.
     package init(
         requestMethod: Method = .get, requestedRange: [UInt8]? = nil, requestWasAuthorized: Bool = false,
         requestWasPersonal: Bool = false,
@@ -81,7 +81,7 @@ package final class StoredResponse: Sendable {
 
     /// Makes a stored response of a response to `request`.
     ///
-    /// - Parameter contentLength: how many octets of content arrived, if all have.
+    /// - Parameter contentLength: the octets of content received, if all have been.
     package convenience init(
         _ response: ResponseHead, to request: RequestHead, requestTime: Timestamp, responseTime: Timestamp,
         contentLength: Int64? = nil, policy: CachePolicy
@@ -96,8 +96,8 @@ package final class StoredResponse: Sendable {
             contentLength: contentLength, policy: policy)
     }
 
-    /// The same response judged as if it had that status: what a configuration makes data of is data, whatever the
-    /// origin thought of it.
+    /// The same response as if it had that status: an error that a configuration turns into data is data, whatever the
+    /// origin's status.
     package func counting(as status: Status, policy: CachePolicy) -> StoredResponse {
         StoredResponse(
             requestMethod: requestMethod, requestedRange: requestedRange, requestWasAuthorized: requestWasAuthorized,
@@ -119,8 +119,8 @@ package final class StoredResponse: Sendable {
     @inlinable
     package var isPartial: Bool { extent != .whole }
 
-    /// `fields` without what must not be stored (RFC 9111 §3.1), or not by this cache; with a `Date` in any case
-    /// (RFC 9110 §6.6.1), and what it says. Doing so again changes nothing, so what a store returns gives the same facts.
+    /// `fields` without those that must not be stored (RFC 9111 §3.1), or not by this cache; always with a `Date` (RFC
+    /// 9110 §6.6.1), and its value. The function is idempotent, so fields that a store returns give the same facts.
     private static func kept(
         _ fields: Fields, _ directives: CacheControl.Response, _ responseTime: Timestamp, _ policy: CachePolicy
     ) -> (Fields, date: Timestamp) {
@@ -138,8 +138,8 @@ package final class StoredResponse: Sendable {
         return (kept, Timestamp(seconds: responseTime.seconds))
     }
 
-    /// Fields of the response that this was made of, or of what a pipeline made of it, as others than the client that
-    /// asked may see them: without those that were not kept (RFC 9111 §5.2.2.4, §5.2.2.7, §7.3).
+    /// The fields of the received response, or of what a pipeline made of it, for other clients than the one that
+    /// asked: without those that were not stored (RFC 9111 §5.2.2.4, §5.2.2.7, §7.3).
     package func sharable(_ received: Fields) -> Fields {
         let directives = facts.directives
         let withheld = directives.noCacheFields + directives.privateFields
@@ -160,7 +160,7 @@ package final class StoredResponse: Sendable {
 }
 
 extension StoredResponse {
-    /// The same response, now that all of its content is there.
+    /// The same response, now with all of its content.
     package func complete(length: Int64, policy: CachePolicy) -> StoredResponse {
         if contentLength == length { return self }
         return StoredResponse(

@@ -2,7 +2,7 @@
 
 import LarderHTTP
 
-/// The few structured-field values that Larder writes (RFC 9651 §4.1), behind what is in a buffer already.
+/// The few structured-field values that Larder writes (RFC 9651 §4.1), appended to a buffer.
 enum StructuredText {
     /// Writes `text` as a Token if it is one, else as a String.
     static func append(tokenOrString text: String, to octets: inout [UInt8]) {
@@ -14,7 +14,7 @@ enum StructuredText {
         if isToken { octets.append(text) } else { append(string: text, to: &octets) }
     }
 
-    /// Writes `text` as a String. It holds printable ASCII only, so anything else becomes a question mark.
+    /// Writes `text` as a String. It allows printable ASCII only, so anything else becomes a question mark.
     static func append(string text: String, to octets: inout [UInt8]) {
         octets.append(UInt8(ascii: "\""))
         for scalar in text.unicodeScalars {

@@ -2,38 +2,38 @@
 
 package import LarderHTTP
 
-/// What is done about request fields that make some origins answer with something else although they are no part of
-/// the key: whoever sends one could otherwise choose what others get from the cache (RFC 9111 §7.1).
+/// How to treat request fields that change the responses of some origins although they are not part of the key: a
+/// client that sends one could otherwise poison the cache for others (RFC 9111 §7.1).
 package struct UnkeyedFields: Sendable, Hashable {
     package enum Treatment: String, Sendable, Hashable, CaseIterable {
-        /// Of no concern.
+        /// Forwarded like any other field.
         case forwarded
         /// Not sent to the origin.
         case dropped
-        /// Sent, and a part of the key.
+        /// Forwarded, and part of the key.
         case keyed
-        /// Sent, and what is answered is not stored.
+        /// Forwarded, and the response is not stored.
         case notStored = "not-stored"
     }
 
-    /// What the configuration says about single fields.
+    /// Configured exceptions for single fields.
     package var exceptions: [FieldName: Treatment] = [:]
 
     package init(exceptions: [FieldName: Treatment] = [:]) { self.exceptions = exceptions }
 
-    /// What is done with `name`. Fields that override where a request goes or how it came are dropped, unless the
-    /// configuration says otherwise: no origin behind Larder can rely on what any client may write.
+    /// The treatment of `name`. Fields that override a request's destination or source are dropped, unless the
+    /// configuration says otherwise: no origin behind Larder can trust values that any client may set.
     package func treatment(of name: FieldName) -> Treatment {
         exceptions[name] ?? (UnkeyedFields.overrides(name) ? .dropped : .forwarded)
     }
 
-    /// Whether a field of a request is not forwarded.
+    /// Whether a request field is not forwarded.
     package func drops(_ name: FieldName?, spelled spelling: UnsafeRawBufferPointer) -> Bool {
         if let name, exceptions.isEmpty { return UnkeyedFields.registeredOverriding.contains(name) }
         let name = name ?? FieldName(token: spelling)
         if spelling.contains(UInt8(ascii: "_")), exceptions[name] == nil {
-            // CGI and its successors (RFC 3875 §4.1.18) do not tell an underscore from a hyphen, nor this name from a
-            // field that Larder has judged.
+            // CGI and its successors (RFC 3875 §4.1.18) do not distinguish an underscore from a hyphen, so this name
+            // is treated as the field it becomes there.
             let meant = FieldName(name.canonical.replacing("_", with: "-")) ?? name
             return meant.registeredCode != 0 || treatment(of: meant) == .dropped
         }
@@ -48,7 +48,7 @@ package struct UnkeyedFields: Sendable, Hashable {
     /// The first field of the request because of which its response is not stored.
     package func obstacle(in fields: Fields) -> FieldName? { names(in: fields, treatedAs: .notStored).first }
 
-    /// What the keyed fields of the request add to the key: their names and values, each behind its length.
+    /// The addition of the keyed request fields to the key: their names and values, each prefixed with its length.
     package func key(of fields: Fields) -> [UInt8] {
         var key: [UInt8] = []
         for name in names(in: fields, treatedAs: .keyed) {
@@ -65,8 +65,8 @@ package struct UnkeyedFields: Sendable, Hashable {
         }
     }
 
-    /// Whether frameworks and servers take a field as the host, scheme, path, method, address or user of a request, as if
-    /// a proxy of theirs had written it.
+    /// Whether frameworks and servers read a field as the host, scheme, path, method, address or user of a request, as
+    /// if their own proxy had added it.
     private static func overrides(_ name: FieldName) -> Bool {
         if overriding.contains(name) { return true }
         let text = name.canonical
@@ -83,7 +83,7 @@ package struct UnkeyedFields: Sendable, Hashable {
         "Client-Cert-Chain", "SSL-Client-Cert", "SSL-Client-Verify", "SSL-Client-Subject-DN", "X-Client-Cert",
         "X-Client-DN", "X-Client-Verify", "X-ARR-ClientCert", "X-ARR-SSL", "X-Middleware-Subrequest", "Proxy",
     ]
-    /// Beginnings of further ones.
+    /// Prefixes of further ones.
     private static let prefixes = [
         "x-forwarded", "x-original-", "x-rewrite-", "x-remote-", "x-auth-request-", "x-ssl-", "x-envoy-",
         "x-amzn-mtls-",
@@ -92,7 +92,7 @@ package struct UnkeyedFields: Sendable, Hashable {
     private static let registeredOverriding = FieldSet(overriding.filter { $0.registeredCode != 0 })
 }
 
-/// Octets that keep their borders when they are joined.
+/// Octets that keep their boundaries when they are joined.
 enum LengthPrefixed {
     static func append(_ octets: [UInt8], to joined: inout [UInt8]) {
         joined += Array("\(octets.count):".utf8)

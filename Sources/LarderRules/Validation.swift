@@ -5,9 +5,8 @@ package import LarderHTTP
 /// Asking the origin whether a stored response is still good (RFC 9111 §4.3).
 package enum Validation {
     /// Turns `request`, which is about to be forwarded, into one that validates `stored` (§4.3.1).
-    ///
-    /// The client's own conditions make room for ours: its tags may name responses that are not stored here, and a
-    /// 304 to those could not be told from one to ours. The client's conditions are evaluated against what comes back.
+    /// The client's own conditions are replaced by ours: its tags may name responses that are not stored here, and a
+    /// 304 for those could not be told from one for ours. The client's conditions are evaluated against the result.
     package static func makeConditional(_ request: inout Fields, for stored: StoredResponse) {
         request.remove(.ifNoneMatch)
         request.remove(.ifModifiedSince)
@@ -15,23 +14,23 @@ package enum Validation {
         if let eTag = stored.facts.eTag {
             eTag.octets.withUnsafeBytes { request.append(.ifNoneMatch, bytes: $0) }
         }
-        // For a part, the date alone would have the origin compare with a clock's resolution what is then combined.
+        // Parts are combined by their tag alone where there is one: a date is only as precise as a clock's second.
         guard stored.facts.lastModified != nil, stored.facts.eTag == nil || !request.contains(.range) else { return }
         stored.fields.withFirst(.lastModified) { request.append(.ifModifiedSince, bytes: $0) }
     }
 
-    /// Whether a modification date identifies a representation as a strong validator does (RFC 9110 §8.8.2.2): the
-    /// response was generated long enough after it. A minute leaves room for clocks that differ.
+    /// Whether a modification date is a strong validator (RFC 9110 §8.8.2.2): the response was generated long enough
+    /// after it. A minute allows for clock skew.
     package static func isStrong(lastModified: Timestamp, date: Timestamp?) -> Bool {
         guard let date else { return false }
         return date - lastModified >= .seconds(60)
     }
 }
 
-/// Which stored responses a 304 speaks of (RFC 9111 §4.3.4). Indexes are positions in the list of candidates.
+/// The stored responses that a 304 confirms (RFC 9111 §4.3.4). Indexes are positions in the list of candidates.
 package enum ValidationMatch: Sendable, Hashable {
     case update([Int], by: Evidence)
-    /// Nothing stored is meant: the request is to be sent again without conditions.
+    /// No stored response matches: the request must be repeated without conditions.
     case none(NoneReason)
 
     package enum Evidence: String, Sendable, Hashable, CaseIterable {
@@ -51,11 +50,11 @@ package enum ValidationMatch: Sendable, Hashable {
 extension Validation {
     /// Decides which of `candidates` the header section `response` of a 304 updates.
     ///
-    /// A tag decides alone where there is one, as it is the more accurate validator. A 304 without any validator is
-    /// taken to mean the one response whose validators were sent, which the RFC leaves open for stored responses
-    /// that have some: there is nothing else the origin could have meant.
+    /// If there is a tag, it decides alone, as it is the more accurate validator. A 304 without any validator confirms
+    /// the one response whose validators were sent, which the RFC leaves open for stored responses that have some: the
+    /// origin cannot have meant another.
     ///
-    /// - Parameter request: the fields of the request, which the candidates must have been selectable for.
+    /// - Parameter request: the fields of the request; only candidates that it could select are considered.
     /// - Parameter validated: the candidate whose validators were sent.
     package static func match(
         _ response: Fields, request: Fields, candidates: [StoredResponse], validated: Int

@@ -3,10 +3,10 @@
 import LarderHTTP
 
 extension Variance {
-    /// The normal form of a value, for the fields whose specification says what may be changed without changing the
-    /// meaning (RFC 9110 §12.5.2 to §12.5.4): case, blanks, a weight of one, and the order of members whose weights
-    /// differ. Members of equal weight stay in order, as some origins read a preference into it. Any other field,
-    /// and any value not in the grammar, is left as it is.
+    /// The normal form of a value, for fields whose specification allows changes that keep the meaning (RFC 9110
+    /// §12.5.2 to §12.5.4): case, blanks, a weight of one, and the order of members with different weights. Members
+    /// of equal weight stay in order, as some origins read a preference into it. Any other field, and any malformed
+    /// value, stays unchanged.
     static func normalised(_ value: [UInt8], of name: FieldName) -> [UInt8] {
         guard name == .acceptLanguage || name == .acceptEncoding || name == .acceptCharset,
             value.count <= longestNormalised
@@ -25,7 +25,7 @@ extension Variance {
                 .joined(separator: [0x2C]))
     }
 
-    /// Octets: a longer value is compared as it is, as it may be compared with many.
+    /// Octets: a longer value is compared unchanged, as it may be compared with many.
     private static let longestNormalised = 1024
 
     /// Splits `text` at its weight; nil when it is not a token with, at most, a weight.
@@ -58,7 +58,7 @@ extension Variance {
 
     private static func weight(_ thousandths: Int) -> [UInt8] { Array(";q=\(thousandths)".utf8) }
 
-    /// Blanks belong before and behind a member and its semicolon, not inside a token.
+    /// Blanks are allowed before and after a member and its semicolon, not inside a token.
     private static func hasInnerBlank(_ member: ArraySlice<UInt8>) -> Bool {
         member.split(separator: 0x3B).contains { part in
             part.withUnsafeBytes { ASCII.trimmed($0).contains(where: ASCII.isBlank) }

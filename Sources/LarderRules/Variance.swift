@@ -2,7 +2,7 @@
 
 package import LarderHTTP
 
-/// What `Vary` adds to the cache key: the request fields a response was selected by, with the values they had
+/// The addition of `Vary` to the cache key: the request fields a response was selected by, with the values they had
 /// (RFC 9111 §4.1).
 ///
 /// Two variances are equal when no request could tell their responses apart.
@@ -10,7 +10,7 @@ package struct Variance: Sendable {
     /// A field and its value in the request that got the response. Absent and empty differ.
     package struct Selector: Sendable {
         package let name: FieldName
-        /// All lines joined by `, `, as they came; nil when the field was absent.
+        /// All lines joined by `, `, as received; nil when the field was absent.
         package let value: [UInt8]?
         /// The value in normal form.
         package let normal: [UInt8]?
@@ -24,10 +24,10 @@ package struct Variance: Sendable {
 
     /// In the order of their names.
     package let selectors: [Selector]
-    /// `Vary: *`, or a `Vary` that cannot be read: no request matches.
+    /// `Vary: *`, or a malformed `Vary`: no request matches.
     package let matchesNothing: Bool
     private let normalises: Bool
-    /// Whether it does not matter which codings a request accepts, because what is stored is given in any of them.
+    /// Whether the codings that a request accepts do not matter, because the stored content is sent in any of them.
     package private(set) var spansCodings = false
 
     /// The variance of a response without `Vary`: every request matches.
@@ -62,14 +62,14 @@ package struct Variance: Sendable {
         return copy
     }
 
-    /// What requests are told apart by.
+    /// The fields that distinguish requests.
     private var effective: [Selector] { spansCodings ? selectors.filter { $0.name != .acceptEncoding } : selectors }
 
     package var isEmpty: Bool { selectors.isEmpty && !matchesNothing }
 
     /// Whether a request with the fields `request` selects the same response.
     ///
-    /// Equal octets on one line, the usual case, are noticed without copying.
+    /// Equal octets on one line, the usual case, are compared without copying.
     package func matches(_ request: Fields) -> Bool {
         if matchesNothing { return false }
         for selector in selectors {
@@ -93,7 +93,7 @@ package struct Variance: Sendable {
         return normal == (normalises ? Variance.normalised(value, of: selector.name) : value)
     }
 
-    /// How many fields may select a response: each of them is looked for in each request.
+    /// The most fields that may select a response: each of them is looked up in each request.
     package static let fieldLimit = 64
 
     /// The members of `Vary`, sorted and each once; nil when one is `*` or no field name, or there are too many.

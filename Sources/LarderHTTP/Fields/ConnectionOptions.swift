@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What all `Connection` lines of a message say about this connection (RFC 9110 §7.6.1).
+/// The options of all `Connection` lines of a message (RFC 9110 §7.6.1).
 package struct ConnectionOptions: Hashable, Sendable {
-    /// How many names of fields are kept; nobody sends that many in good faith.
+    /// The most field names that are kept; no legitimate sender lists that many.
     package static let nominationLimit = 32
 
     package private(set) var hasClose = false
     package private(set) var hasKeepAlive = false
     package private(set) var hasUpgrade = false
-    /// The fields named as meant for this connection alone, `Upgrade` among them.
+    /// The fields that are named as hop-by-hop, `Upgrade` among them.
     package private(set) var nominated: [FieldName] = []
-    /// Whether something was not a token, or there were too many names. Such a connection is not kept.
+    /// Whether a member was not a token, or there were too many names. Such a connection is not kept open.
     package private(set) var isMalformed = false
 
     package init(_ fields: Fields) {
@@ -42,7 +42,7 @@ package struct ConnectionOptions: Hashable, Sendable {
 
     /// Whether the sender keeps the connection open after this message (RFC 9112 §9.3).
     ///
-    /// `honoursKeepAlive` says whether the `keep-alive` of HTTP/1.0 counts: a proxy must not take it from a client,
+    /// `honoursKeepAlive` says whether the `keep-alive` of HTTP/1.0 counts: a proxy must not accept it from a client,
     /// but may from an origin.
     package func persists(_ version: HTTPVersion, honoursKeepAlive: Bool) -> Bool {
         if hasClose || isMalformed { return false }

@@ -14,7 +14,7 @@ extension FieldName {
 struct RegisteredNames: Sendable {
     static let table = RegisteredNames()
 
-    // nonisolated(unsafe), all three: what these point to is written once, in init, and only read from then on.
+    // nonisolated(unsafe), all three: the memory is written once, in init, and only read from then on.
 
     /// The length of the longest name.
     private let longest: Int

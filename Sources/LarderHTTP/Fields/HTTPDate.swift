@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The date format of HTTP (RFC 9110 §5.6.7): written as IMF-fixdate, read in all three forms that ever were.
+/// The date format of HTTP (RFC 9110 §5.6.7): written as IMF-fixdate, read in all three historical forms.
 ///
-/// Reading is exact but for the case of letters. A date that is anything else is no date: guessing at one would make
-/// a response fresher or older than its origin said.
+/// Parsing is exact except for the case of letters. Anything else is rejected: guessing would make a response fresher
+/// or older than its origin said.
 package enum HTTPDate {
     /// Every written date has this many octets.
     package static let length = 29
 
-    /// Reads a date. `now` settles the century of the two-digit years of RFC 850: a date more than fifty years
-    /// ahead is one of the past. The weekday must be one, but which is not compared with the date.
+    /// Parses a date. `now` determines the century of the two-digit years of RFC 850: a date more than fifty years
+    /// ahead lies in the past. The day of the week must be valid, but is not checked against the date.
     package static func parse(_ bytes: UnsafeRawBufferPointer, now: Timestamp) -> Timestamp? {
         var reader = DateReader(bytes)
         guard let form = reader.weekday() else { return nil }
@@ -96,7 +96,7 @@ package enum HTTPDate {
     }
 }
 
-/// The date as octets, made once a second: what the `Date` field of every response takes. Owned by one loop.
+/// The date as octets, formatted once a second, for the `Date` field of each response. Owned by one loop.
 package struct HTTPDateCache: Sendable {
     private var second = Int64.min
     private var octets: [UInt8] = []

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Text between double quotes, where a backslash takes the next octet as it is (RFC 9110 §5.6.4).
+/// Text between double quotes, where a backslash escapes the next octet (RFC 9110 §5.6.4).
 package enum QuotedString {
-    /// The position behind the closing quote of the string that begins at `start`, or nil when it has none or holds
-    /// an octet it may not.
+    /// The position behind the closing quote of the string that begins at `start`, or nil when it has none or contains
+    /// an octet that is not allowed.
     package static func end(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
         guard start < bytes.count, bytes[start] == 0x22 else { return nil }
         var position = start + 1
@@ -21,7 +21,7 @@ package enum QuotedString {
         return nil
     }
 
-    /// What `bytes` say when all of them are one quoted string, else nil.
+    /// The unescaped text when all of `bytes` are one quoted string, else nil.
     package static func unquoted(_ bytes: UnsafeRawBufferPointer) -> [UInt8]? {
         guard end(bytes, from: 0) == bytes.count else { return nil }
         var text: [UInt8] = []
@@ -35,8 +35,7 @@ package enum QuotedString {
         return text
     }
 
-    /// Appends `text` with quotes around it; nil when it holds an octet that cannot be quoted, and then nothing is
-    /// appended.
+    /// Appends `text` in quotes; nil when it contains an octet that cannot be quoted, and then nothing is appended.
     package static func append(_ text: some Collection<UInt8>, to output: inout [UInt8]) -> Void? {
         guard text.allSatisfy(isText) else { return nil }
         output.append(0x22)
@@ -48,7 +47,7 @@ package enum QuotedString {
         return ()
     }
 
-    /// HTAB, space, visible ASCII and obs-text: what may stand behind a backslash, and unescaped but for the quote
-    /// and the backslash themselves.
+    /// HTAB, space, visible ASCII and obs-text: the octets allowed behind a backslash, and unescaped except for the
+    /// quote and the backslash themselves.
     package static func isText(_ octet: UInt8) -> Bool { octet >= 0x20 && octet != 0x7F || octet == 0x09 }
 }

@@ -2,7 +2,7 @@
 
 /// How the end of a message's content is known (RFC 9112 §6).
 ///
-/// Everything that two readers could frame differently is refused: a length beside a transfer coding, repeated
+/// Everything that two recipients could frame differently is refused: a length beside a transfer coding, repeated
 /// lengths even when they agree, lists, signs, and any transfer coding but a single, final `chunked`.
 package enum BodyFraming: Hashable, Sendable {
     /// There is no content, and no field says so.
@@ -23,8 +23,8 @@ package enum BodyFraming: Hashable, Sendable {
 
     /// The framing of a response to a request with `method` (RFC 9112 §6.3).
     ///
-    /// Responses that have no content by definition have none here whatever their fields say, 205 among them
-    /// (RFC 9110 §15.3.6): an origin that sends some anyway is noticed by what is left over.
+    /// Responses that have no content by definition have none here whatever their fields say, 205 among them (RFC 9110
+    /// §15.3.6). If an origin sends some anyway, it shows as excess octets on the connection.
     package init(response head: ResponseHead, to method: Method) throws(ParseError) {
         if method == .connect && head.status.isSuccess {
             self = .none
@@ -89,7 +89,7 @@ package enum BodyFraming: Hashable, Sendable {
         }
         guard isWellFormed, areTokens, codings > 0 else { return .malformedTransferCoding }
         guard isLastChunked, chunked == 1 else { return .chunkedNotFinal }
-        // `chunked,` has an empty element beside it: legal for recipients of lists, but no other reader is sure.
+        // `chunked,` has an empty element beside it: legal for recipients of lists, but implementations differ.
         return codings == 1 ? .malformedTransferCoding : .unknownTransferCoding
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Checks the grammar of chunk extensions octet by octet (RFC 9112 §7.1.1); what they say is of no use to anybody.
+/// Checks the grammar of chunk extensions octet by octet (RFC 9112 §7.1.1). Their content is ignored.
 struct ChunkExtensionReader: Sendable {
     private enum State: UInt8 {
         case start, beforeSemicolon, beforeName, name, afterName, beforeValue, token, quoted, escape, afterQuoted
@@ -10,7 +10,7 @@ struct ChunkExtensionReader: Sendable {
     /// Whether the line may end here.
     var mayEnd: Bool { state == .start || state == .name || state == .token || state == .afterQuoted }
 
-    /// Takes the next octet of the line; false when it may not stand there.
+    /// Reads the next octet of the line; false when it is not allowed there.
     mutating func read(_ octet: UInt8) -> Bool {
         guard let next = next(octet) else { return false }
         state = next

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Takes the chunked transfer coding off content as it arrives, strictly (RFC 9112 §7.1).
+/// Removes the chunked transfer coding from content as it arrives, strictly (RFC 9112 §7.1).
 ///
 /// All octets that are fed are consumed until the message ends, so the caller's buffer is free afterwards; content
 /// is handed out as ranges of that buffer and never copied. After an error nothing more may be fed.
@@ -11,7 +11,7 @@ package struct ChunkedDecoder: Sendable {
 
     private var state = State.size
     private var limits: ParseLimits
-    /// The size being read, then what is left of the chunk.
+    /// The size being read, then the rest of the chunk.
     private var size: UInt64 = 0
     private var digits = 0
     private var extensionReader = ChunkExtensionReader()
@@ -25,8 +25,8 @@ package struct ChunkedDecoder: Sendable {
     /// The trailer fields that may be used and forwarded; empty until the message is complete.
     package var trailers: Fields { trailerReader.fields }
 
-    /// Reads `input` up to the end of the message or of the input, and calls `content` with each run of content in
-    /// it. What `consumed` leaves belongs to the next message.
+    /// Reads `input` up to the end of the message or of the input, and calls `content` with each run of content in it.
+    /// Octets after `consumed` belong to the next message.
     package mutating func decode(
         _ input: UnsafeRawBufferPointer, content: (UnsafeRawBufferPointer) -> Void
     ) throws(ParseError) -> (consumed: Int, isComplete: Bool) {
@@ -77,7 +77,7 @@ package struct ChunkedDecoder: Sendable {
             digits = 0
             extensionReader = ChunkExtensionReader()
         case .data, .trailers, .complete:
-            // Unreachable: `decode` comes here in the states above alone.
+            // Unreachable: `decode` calls this in the states above only.
             preconditionFailure("no framing octet is read inside content, trailers or after the end")
         }
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Takes the framing off the content of one message, whichever framing it has, as octets arrive.
+/// Removes the framing from the content of one message, whichever framing it has, as octets arrive.
 package struct ContentDecoder: Sendable {
     package let framing: BodyFraming
-    /// What is left of a content whose length is known.
+    /// Octets still to come of content with a known length.
     private var remaining: UInt64 = 0
     /// Where the framing is chunked.
     private var chunked: ChunkedDecoder?
@@ -24,7 +24,7 @@ package struct ContentDecoder: Sendable {
     /// Whether all of the content has been handed out.
     package var isComplete: Bool { isEnded }
 
-    /// How many octets of content are still to come; nil when only the end will tell.
+    /// How many octets of content are still to come; nil when only the end of the content tells.
     package var remainingLength: UInt64? {
         switch framing {
         case .none, .length: remaining
@@ -32,7 +32,7 @@ package struct ContentDecoder: Sendable {
         }
     }
 
-    /// Whether the next `count` octets are content and nothing else, so that they need not be picked out.
+    /// Whether the next `count` octets are content and nothing else, so that no decoding is needed.
     package func isPlain(for count: Int) -> Bool {
         switch framing {
         case .none, .chunked: false
@@ -41,11 +41,11 @@ package struct ContentDecoder: Sendable {
         }
     }
 
-    /// The trailer fields; there are some only behind chunked content, once it is complete.
+    /// The trailer fields; only chunked content has some, once it is complete.
     package var trailers: Fields { chunked?.trailers ?? Fields() }
 
-    /// Reads `input` up to the end of the message or of the input, and calls `content` with each run of content in
-    /// it, without copying. What `consumed` leaves belongs to the next message.
+    /// Reads `input` up to the end of the message or of the input, and calls `content` with each run of content in it,
+    /// without copying. Octets after `consumed` belong to the next message.
     package mutating func decode(
         _ input: UnsafeRawBufferPointer, content: (UnsafeRawBufferPointer) -> Void
     ) throws(ParseError) -> (consumed: Int, isComplete: Bool) {
@@ -69,7 +69,7 @@ package struct ContentDecoder: Sendable {
         }
     }
 
-    /// Takes the end of the connection: the end of content that is framed by it, else content that was cut short.
+    /// Handles the end of the connection: it ends content that is framed by it; other content is truncated.
     package mutating func finish() throws(ParseError) {
         if framing == .untilClose { isEnded = true }
         guard isEnded else { throw ParseError(.contentCutShort) }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Reads field lines up to the empty line that ends a header or trailer section (RFC 9112 §5), strictly: no line
-/// folding, no blank before the colon, names are tokens, values hold no control octets but HTAB.
+/// folding, no blank before the colon, names are tokens, values contain no control octets but HTAB.
 struct FieldSectionParser: Sendable {
     /// Where the section begins in the buffer.
     private(set) var start = 0
-    /// How much of the buffer the fields already hold a copy of.
+    /// The length of the prefix of the buffer that the fields already have a copy of.
     private var copied = 0
     private var lineCount = 0
 
-    /// How many lines there is room for from the beginning; most sections have fewer.
+    /// The initial capacity in lines; most sections have fewer.
     private static var usualLines: Int { 16 }
 
     init(start: Int) {
@@ -26,13 +26,13 @@ struct FieldSectionParser: Sendable {
     ) throws(ParseError) -> Bool {
         guard let base = bytes.baseAddress else { return false }
         if lineCount == 0 {
-            // Few lines are shorter, so that most sections grow once.
+            // Few lines are shorter, so most sections grow once.
             let guess = (bytes.count &- start) / 24 &+ 1
             fields.reserve(lines: min(guess, FieldSectionParser.usualLines), octets: 0)
         }
         let names = RegisteredNames.table
         let shift = fields.octetCount &- copied
-        // However this ends, what the lines point to is there.
+        // On every exit, the octets that the lines point to have been copied.
         defer {
             fields.appendOctets(UnsafeRawBufferPointer(start: base + copied, count: lines.start &- copied))
             copied = lines.start

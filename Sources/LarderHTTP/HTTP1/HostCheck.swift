@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a request must say about its host before anybody looks at it (RFC 9112 §3.2): exactly one Host field in
+/// The requirements on a request's Host field, checked before anything reads it (RFC 9112 §3.2): exactly one in
 /// HTTP/1.1, at most one in 1.0, and its value is `uri-host [ ":" port ]`.
 enum HostCheck {
     static func fault(in head: RequestHead) -> ParseError.Code? {
@@ -18,8 +18,8 @@ enum HostCheck {
         } ?? nil
     }
 
-    /// Whether the octets are those of a host and a port. Whether the name could exist (lengths of labels,
-    /// spellings of addresses) is settled where a target URI is made of it.
+    /// Whether the octets are those of a host and a port. Whether the name could exist (lengths of labels, spellings of
+    /// addresses) is checked when the target URI is built.
     static func isHostAndPort(_ value: UnsafeRawBufferPointer) -> Bool {
         var end = 0
         if value[0] == 0x5B {

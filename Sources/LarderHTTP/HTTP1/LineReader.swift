@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds the lines of a head in a buffer that grows, looking at each octet once however it trickles in.
+/// Finds the lines of a head in a growing buffer, scanning each octet once however the octets arrive.
 ///
-/// A line ends in CR LF and has no other control octet than HTAB; anything else is refused as soon as it is seen.
+/// A line ends in CR LF and has no control octet but HTAB; anything else is refused as soon as it is seen.
 struct LineReader: Sendable {
     /// Where the line that is being read begins.
     private(set) var start = 0
-    /// Everything before this has been looked at.
+    /// Everything before this has been scanned.
     private(set) var scanned = 0
 
-    /// The next line without its CR LF, or nil when it is not all there yet.
+    /// The next line without its CR LF, or nil when it is not complete yet.
     ///
-    /// `bound` is the position the line and its CR LF must not pass; `overflow` is thrown when they would. What is
-    /// thrown does not depend on how the octets were cut into reads.
+    /// `bound` is the position the line and its CR LF must not pass; `overflow` is thrown when they would. The error
+    /// does not depend on how the octets were split into reads.
     @inline(__always)
     mutating func next(
         _ bytes: UnsafeRawBufferPointer, bound: Int, overflow: @autoclosure () -> ParseError.Code

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a head parser made of the octets so far.
+/// The result of a head parser for the octets so far.
 package enum HeadParseResult: Hashable, Sendable {
-    /// More is needed; `scanned` octets have been looked at and will not be again.
+    /// More is needed; `scanned` octets have been scanned and will not be again.
     case incomplete(scanned: Int)
-    /// The head is complete and took `consumed` octets from the start of the buffer.
+    /// The head is complete and used `consumed` octets from the start of the buffer.
     case complete(consumed: Int)
 }
 
 /// Reads request heads from a buffer of octets (RFC 9112 §2.2, §3, §5).
 ///
-/// Feed it the same growing buffer, from its first octet, and the same `head` until the head is complete or an error
-/// is thrown; then it is ready for the next head. Each octet is looked at once. Storage of `head` is reused,
-/// so that in the steady state nothing is allocated. Until the head is complete its value means nothing.
+/// Pass it the same growing buffer, from its first octet, and the same `head` until the head is complete or an error is
+/// thrown; then it is ready for the next head. Each octet is scanned once. Storage of `head` is reused, so that in the
+/// steady state nothing is allocated. Until the head is complete its value means nothing.
 package struct RequestHeadParser: Sendable {
     package let limits: ParseLimits
     private var lines = LineReader()
@@ -62,7 +62,7 @@ package struct RequestHeadParser: Sendable {
         guard let line = try lines.next(bytes, bound: bound, overflow: RequestHeadParser.overflow(bytes, start)) else {
             return nil
         }
-        // One empty line before the request line is let pass (RFC 9112 §2.2).
+        // One empty line before the request line is ignored (RFC 9112 §2.2).
         guard line.isEmpty, line.lowerBound == 0 else { return line }
         return try lines.next(
             bytes, bound: bound &+ 2, overflow: RequestHeadParser.overflow(bytes, 2))

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Writes messages as HTTP/1.1 octets behind what is in a buffer already (RFC 9112 §2.1).
+/// Appends messages as HTTP/1.1 octets to a buffer (RFC 9112 §2.1).
 ///
-/// The order of fields and the spelling of their names are kept. `Content-Length` and `Transfer-Encoding` are
-/// written from the framing and never from the fields. No line can be split: values were checked when they came
-/// into a `Fields`, and are looked at once more here. The version is always HTTP/1.1: it is the sender's, not that of
-/// the message which is forwarded (RFC 9110 §2.5).
+/// The order of fields and the spelling of their names are kept. `Content-Length` and `Transfer-Encoding` are written
+/// from the framing and never from the fields. No line can be split: values were checked when they were added to a
+/// `Fields`, and are checked once more here. The version is always HTTP/1.1: it is the sender's, not that of the
+/// forwarded message (RFC 9110 §2.5).
 package enum MessageWriter {
     /// Writes a request head. The target must be visible ASCII, as parsers and `TargetURI` make it.
     package static func append(_ head: RequestHead, framing: BodyFraming, to output: inout [UInt8]) {
-        // Holds: targets are read by the strict parser or written by `TargetURI`, which let nothing else through.
+        // Holds: targets are read by the strict parser or written by `TargetURI`, which admit nothing else.
         precondition(isVisible(head.target), "a request target holds visible ASCII only")
         output.append(head.method.token)
         output.append(0x20)
@@ -18,7 +18,7 @@ package enum MessageWriter {
         append(head.fields, framing: framing, to: &output)
     }
 
-    /// Writes a response head with the registered reason phrase. A response to HEAD is given the framing it
+    /// Writes a response head with the registered reason phrase. The framing of a response to HEAD is the one that it
     /// announces.
     package static func append(_ head: ResponseHead, framing: BodyFraming, to output: inout [UInt8]) {
         output.append("HTTP/1.1 ")
@@ -32,7 +32,7 @@ package enum MessageWriter {
         append(head.fields, framing: framing, to: &output)
     }
 
-    /// Writes the field lines, the one of the framing and the empty line.
+    /// Writes the field lines, the framing's line and the empty line.
     private static func append(_ fields: Fields, framing: BodyFraming, to output: inout [UInt8]) {
         fields.forEachLine { name, spelling, value in
             if name == .contentLength || name == .transferEncoding { return }
@@ -52,9 +52,9 @@ package enum MessageWriter {
 
     // MARK: Chunks
 
-    /// Writes the line before the data of a chunk, which is not empty: an empty chunk is the last one.
+    /// Writes the line before the data of a chunk, which must not be empty: an empty chunk is the last one.
     package static func appendChunkStart(count: Int, to output: inout [UInt8]) {
-        // Holds: who writes chunks leaves out empty ones.
+        // Holds: writers of chunks skip empty ones.
         precondition(count > 0, "a chunk of no octets would end the content")
         var shift = (Int.bitWidth - count.leadingZeroBitCount - 1) / 4 * 4
         while shift >= 0 {
@@ -65,10 +65,10 @@ package enum MessageWriter {
         output.append("\r\n")
     }
 
-    /// Writes what follows the data of a chunk.
+    /// Writes the line end after the data of a chunk.
     package static func appendChunkEnd(to output: inout [UInt8]) { output.append("\r\n") }
 
-    /// Writes the last chunk and the trailer section, without the fields that may not stand there.
+    /// Writes the last chunk and the trailer section, without the fields that are not allowed there.
     package static func appendLastChunk(trailers: Fields = Fields(), to output: inout [UInt8]) {
         output.append("0\r\n")
         trailers.forEachLine { name, spelling, value in
@@ -80,7 +80,7 @@ package enum MessageWriter {
 
     // MARK: Parts
 
-    /// Writes one field line. A line that could be read as two can come from a damaged store only; it is left out.
+    /// Writes one field line. A line that could be read as two can only come from a damaged store, and is left out.
     private static func appendLine(
         _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, to output: inout [UInt8]
     ) {

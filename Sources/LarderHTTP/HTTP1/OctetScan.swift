@@ -48,11 +48,11 @@ enum OctetScan {
     }
 
     /// The position in `from..<to` of the first octet that is not a tchar (RFC 9110 §5.6.2), or `to`. `readable`
-    /// says how far memory may be read: sixteen octets are looked at even where the run is shorter.
+    /// bounds the memory that may be read: sixteen octets are loaded even where the run is shorter.
     @inline(__always)
     static func firstNonToken(_ base: UnsafeRawPointer, from: Int, to: Int, readable: Int) -> Int {
         var position = from
-        // Letters, digits and hyphens are what names are made of nearly always; the rest is looked up one by one.
+        // Names consist nearly always of letters, digits and hyphens; other octets are looked up one by one.
         let fold = SIMD16<UInt8>(repeating: 0x20)
         let letterA = SIMD16<UInt8>(repeating: 0x61)
         let letters = SIMD16<UInt8>(repeating: 26)
@@ -77,7 +77,7 @@ enum OctetScan {
         return min(position, to)
     }
 
-    /// The number of the first lane that is set. There is no move-mask here: the mask is read as two words.
+    /// The index of the first lane that is set. There is no move-mask here: the mask is read as two words.
     @inline(__always)
     private static func firstLane(_ mask: SIMDMask<SIMD16<Int8>>) -> Int? {
         let words = unsafeBitCast(mask, to: SIMD2<UInt64>.self)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why octets are not a message. Parsing stops at the first one; nothing is repaired.
+/// Why octets are not a message. Parsing stops at the first error; nothing is repaired.
 package struct ParseError: Error, Hashable, Sendable {
     package let code: Code
-    /// Where it was found, in octets from the start of the head or trailer section; nil where that says nothing.
+    /// The position, in octets from the start of the head or trailer section; nil where it says nothing.
     package let position: Int?
 
     package init(_ code: Code, at position: Int? = nil) {
@@ -14,10 +14,10 @@ package struct ParseError: Error, Hashable, Sendable {
     /// The status a server answers with. In a response from upstream every code is a 502.
     package var status: Status { code.status }
 
-    /// A kind of fault. The name is the word for logs and counters and never changes its meaning.
+    /// A kind of error. The name is the word for logs and counters and never changes its meaning.
     package struct Code: Hashable, Sendable {
         package let name: String
-        /// What was found or expected, as a sentence for people.
+        /// The error or the expectation, as a sentence for people.
         package let sentence: String
         package let status: Status
 

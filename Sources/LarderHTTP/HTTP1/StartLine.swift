@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The two start lines, read from a line that is complete (RFC 9112 §3, §4). One space between the parts, no more.
+/// The two start lines, parsed from a complete line (RFC 9112 §3, §4). One space between the parts, no more.
 enum StartLine {
-    /// The longest method that is read at all (RFC 9112 §3 asks for 501 beyond what is known).
+    /// The longest method that is accepted (RFC 9112 §3 asks for 501 for methods longer than any known).
     static let longestMethod = 32
 
     @inline(__always)
@@ -37,7 +37,7 @@ enum StartLine {
     ) throws(ParseError) {
         guard !line.isEmpty else { throw ParseError(.emptyStartLine, at: line.lowerBound) }
         head.version = try readVersion(base, line.lowerBound, end: line.upperBound)
-        // Behind the version: a space, three digits, a space; then the phrase, which only must have no controls.
+        // Behind the version: a space, three digits, a space; then the phrase, which may contain anything but controls.
         let status = line.lowerBound &+ 9
         guard line.upperBound >= status &+ 4,
             base.load(fromByteOffset: status &- 1, as: UInt8.self) == 0x20,
@@ -53,7 +53,7 @@ enum StartLine {
         head.status = Status(rawValue: code)
     }
 
-    /// Reads eight octets as `HTTP/` digit `.` digit. A higher minor version speaks as 1.1 (RFC 9110 §2.5).
+    /// Reads eight octets as `HTTP/` digit `.` digit. A higher minor version is treated as 1.1 (RFC 9110 §2.5).
     @inline(__always)
     private static func readVersion(_ base: UnsafeRawPointer, _ start: Int, end: Int) throws(ParseError) -> HTTPVersion
     {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads the trailer section behind the last chunk (RFC 9112 §7.1.2). It is rare and small, so it is collected in a
+/// Reads the trailer section after the last chunk (RFC 9112 §7.1.2). It is rare and small, so it is collected in a
 /// buffer of its own; the usual empty one is not.
 struct TrailerReader: Sendable {
     private(set) var fields = Fields()
@@ -29,8 +29,8 @@ struct TrailerReader: Sendable {
         return (lines.start - known, true)
     }
 
-    /// Fields that mean something only before the content, or only for one connection (RFC 9110 §6.5.1, §7.6.1). In
-    /// a trailer section they are dropped, so that nobody behind takes them for what a header section said.
+    /// Fields that are meaningful only before the content, or only for one connection (RFC 9110 §6.5.1, §7.6.1). They
+    /// are dropped from trailer sections, so that no recipient mistakes them for header fields.
     static func isForbidden(_ name: FieldName) -> Bool { forbidden.contains(name) }
 
     private static let forbidden: Set<FieldName> = [
@@ -44,7 +44,7 @@ struct TrailerReader: Sendable {
         // How a request is to be handled
         .cacheControl, .pragma, .expect, .range, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange,
         .accept, .acceptCharset, .acceptEncoding, .acceptLanguage,
-        // What a response allows
+        // Control data of responses
         .age, .date, .expires, .location, .retryAfter, .vary, .warning, .cdnCacheControl, .surrogateControl,
         .cacheStatus, .proxyStatus, .cacheGroups, .cacheGroupInvalidation, .accessControlAllowOrigin,
         .contentSecurityPolicy, .strictTransportSecurity, .xContentTypeOptions, .referrerPolicy,

@@ -2,7 +2,7 @@
 
 /// An opaque validator of a representation (RFC 9110 §8.8.3), kept octet by octet as it was received.
 ///
-/// Origins do send tags without quotes, and clients send them back as they are. Such a tag is never repaired: it is
+/// Some origins send tags without quotes, and clients return them unchanged. Such a tag is never repaired: it is
 /// compared as a whole.
 package struct EntityTag: Hashable, Sendable {
     package let octets: [UInt8]
@@ -19,12 +19,12 @@ package struct EntityTag: Hashable, Sendable {
         self = octets.withUnsafeBytes { EntityTag($0) }
     }
 
-    /// Whether the tag says of itself that it is weak. One that is malformed but begins so is not strong either.
+    /// Whether the tag is marked as weak. A malformed one with that prefix is not strong either.
     package var isWeak: Bool {
         octets.count >= 2 && ASCII.lowercased(octets[0]) == 0x77 && octets[1] == 0x2F
     }
 
-    /// Whether the tag has the grammar of one.
+    /// Whether the tag follows the grammar.
     package var isWellFormed: Bool { octets.withUnsafeBytes { EntityTag.opaqueStart($0) != nil } }
 
     /// Weak comparison (RFC 9110 §8.8.3.2): the quoted parts are the same.
@@ -59,16 +59,16 @@ extension EntityTag: CustomStringConvertible {
 }
 
 extension Fields {
-    /// The `ETag` of a response; nil when there is none. Of several the first counts.
+    /// The `ETag` of a response; nil when there is none. The first of several counts.
     package var entityTag: EntityTag? { withFirst(.eTag) { EntityTag($0) } }
 }
 
-/// What `If-Match` and `If-None-Match` name (RFC 9110 §13.1.1, §13.1.2): any representation, or some.
+/// The value of `If-Match` or `If-None-Match` (RFC 9110 §13.1.1, §13.1.2): any representation, or a list of tags.
 package enum EntityTagList: Hashable, Sendable {
     case any
     case tags([EntityTag])
 
-    /// Reads all lines of that name; nil when there is none.
+    /// Reads all lines with that name; nil when there is none.
     package init?(_ name: FieldName, in fields: Fields) {
         var tags: [EntityTag] = []
         var isPresent = false
@@ -80,7 +80,7 @@ package enum EntityTagList: Hashable, Sendable {
         self = tags.count == 1 && tags[0].octets == [0x2A] ? .any : .tags(tags)
     }
 
-    /// What is not a tag runs up to the next comma and is kept as it is.
+    /// Anything that is not a tag extends to the next comma and is kept unchanged.
     private static func append(_ bytes: UnsafeRawBufferPointer, to tags: inout [EntityTag]) {
         var position = 0
         while position < bytes.count {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What kind of data content is (RFC 9110 §8.3.1). Type and subtype are kept in lower case.
+/// The media type of content (RFC 9110 §8.3.1). Type and subtype are kept in lower case.
 package struct MediaType: Hashable, Sendable {
     package let type: String
     package let subtype: String

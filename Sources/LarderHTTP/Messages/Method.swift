@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A request method: a case-sensitive token (RFC 9110 §9.1). Any token is a method; these are the ones whose
+/// A request method: a case-sensitive token (RFC 9110 §9.1). Any token is a method; the constants are those whose
 /// semantics Larder knows.
 public struct Method: Hashable, Sendable {
     /// The token as it stands on the wire.
     public let token: String
-    /// Whether the semantics are those of RFC 9110 §9.2.1: nothing is asked to change.
+    /// Whether it is safe (RFC 9110 §9.2.1): the client asks for no change of state.
     public let isSafe: Bool
-    /// Whether asking twice means the same as asking once (RFC 9110 §9.2.2); unknown methods are not.
+    /// Whether repeating the request has the effect of sending it once (RFC 9110 §9.2.2); false for unknown methods.
     public let isIdempotent: Bool
     /// Tells the known methods apart by one octet; 0 for every other.
     @usableFromInline let code: UInt8
@@ -61,7 +61,7 @@ public struct Method: Hashable, Sendable {
     @inlinable public static var patch: Method { Method(known: "PATCH", code: 8) }
     /// `CONNECT` (RFC 9110 §9.3.6).
     @inlinable public static var connect: Method { Method(known: "CONNECT", code: 9) }
-    /// Safe and idempotent, with content that is part of what is asked for.
+    /// Safe and idempotent, with content that is part of the query.
     /// `QUERY` (RFC 9110 §9).
     @inlinable public static var query: Method { Method(known: "QUERY", code: 10, safe: true, idempotent: true) }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a request expects before it sends its content (RFC 9110 §10.1.1).
+/// The expectation of a request before it sends its content (RFC 9110 §10.1.1).
 package enum RequestExpectation: Hashable, Sendable {
     case none
     /// `100-continue`: the client waits for an interim response.

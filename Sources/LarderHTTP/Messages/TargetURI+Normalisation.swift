@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Setting a URI from what was received. Each form writes the normal form into the storage the URI already has,
-/// so that a connection that keeps one allocates nothing for the next request; after an error the URI is empty.
+/// Setting a URI from received octets. Each form writes the normal form into the URI's existing storage, so that a
+/// connection that reuses one allocates nothing for the next request; after an error the URI is empty.
 extension TargetURI {
-    /// Takes an absolute-form target (RFC 9112 §3.2.2). `keepingDotSegments` leaves `.` and `..` in the path,
-    /// for URIs that were built from parts rather than received.
+    /// Sets the URI to an absolute-form target (RFC 9112 §3.2.2). `keepingDotSegments` leaves `.` and `..` in the
+    /// path, for URIs that were built from parts rather than received.
     package mutating func set(
         absolute bytes: UnsafeRawBufferPointer, keepingDotSegments: Bool = false
     ) throws(URIError) {
@@ -18,8 +18,8 @@ extension TargetURI {
             pathAndQuery: UnsafeRawBufferPointer(rebasing: rest[end...]), keepingDotSegments: keepingDotSegments)
     }
 
-    /// Takes an origin-form target and where it was sent: the authority is that of the `Host` field or of a
-    /// tunnel (RFC 9112 §3.3). An empty `pathAndQuery` means `/`.
+    /// Sets the URI to an origin-form target at the authority of the `Host` field or of a tunnel (RFC 9112 §3.3). An
+    /// empty `pathAndQuery` means `/`.
     package mutating func set(
         scheme: Scheme, authority: UnsafeRawBufferPointer, pathAndQuery: UnsafeRawBufferPointer,
         keepingDotSegments: Bool = false
@@ -41,9 +41,9 @@ extension TargetURI {
         }
     }
 
-    /// Takes what follows a gateway's mount and puts it below `base`: one leading slash of `suffix` is dropped, a
-    /// slash is put between the two if `base` does not end in one, dot segments do not climb out of `base`, and
-    /// the base's query comes before the suffix's.
+    /// Appends the part after a gateway's mount to `base`: one leading slash of `suffix` is dropped, a slash is
+    /// inserted between the two if `base` does not end in one, dot segments do not climb out of `base`, and the base's
+    /// query comes before the suffix's.
     package mutating func set(base: TargetURI, pathAndQuery suffix: UnsafeRawBufferPointer) throws(URIError) {
         clear()
         guard base.count + suffix.count <= TargetURI.lengthLimit else { throw .tooLong }
@@ -67,7 +67,7 @@ extension TargetURI {
 
     /// Empties the URI and keeps its storage.
     package mutating func clear() {
-        // While somebody keeps a copy, emptying makes new storage, a little larger each time.
+        // While a copy of the URI exists, emptying allocates new storage, a little larger each time.
         storage.removeAll(keepingCapacity: storage.capacity <= 1024)
         hostEnd = 0
         pathStart = 0
@@ -91,8 +91,8 @@ extension TargetURI {
         pathStart = Int32(storage.count)
     }
 
-    /// Appends `text` (path, optional query) after what the storage holds. Nothing before `floor`, which is the
-    /// offset of a slash, is ever removed by a `..`.
+    /// Appends `text` (path, optional query) to the storage. Nothing before `floor`, which is the offset of a slash, is
+    /// ever removed by a `..`.
     private mutating func writePathAndQuery(
         _ text: UnsafeRawBufferPointer, floor: Int, baseQuery: UnsafeRawBufferPointer, _ keepingDotSegments: Bool
     ) throws(URIError) {
@@ -221,7 +221,7 @@ extension ASCII {
     }
 }
 
-/// What each octet means inside a path or query.
+/// The role of each octet inside a path or query.
 package enum URICharacter {
     package enum Kind: UInt8, Sendable {
         /// RFC 3986 pchar, `/` or `?`: stands for itself.
@@ -248,7 +248,7 @@ package enum URICharacter {
 
     package static func hexDigit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x37 + value }
 
-    /// How many octets of a path from `start` need no thought; stops at a question mark.
+    /// The length of the prefix of a path, from `start`, that needs no normalisation; stops at a question mark.
     static func plainPrefix(of text: UnsafeRawBufferPointer, from start: Int) -> Int {
         kinds.withUnsafeBufferPointer { kinds in
             var index = start

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension TargetURI {
-    /// Whether `written`, a path and query, below the path of `base` if there is one, is this URI's but for how
-    /// characters are percent-encoded, and is not this URI's to the letter.
+    /// Whether `written`, a path and query (below the path of `base` if there is one), equals this URI's except for how
+    /// characters are percent-encoded, and is not identical to it.
     package func differsOnlyInEscapes(from written: UnsafeRawBufferPointer, below base: TargetURI?) -> Bool {
         withBytes(of: pathAndQueryRange) { normal in
             var rest = normal[...]
@@ -15,7 +15,7 @@ extension TargetURI {
                 let (octet, length) = TargetURI.unescaped(written, at: index)
                 let (expected, step) = TargetURI.unescaped(
                     UnsafeRawBufferPointer(rebasing: rest), at: position - rest.startIndex)
-                // What only looks like a dot or a slash once decoded must not be told apart by the origin alone.
+                // An escaped reserved character or dot is not equivalent to the plain one: origins may tell them apart.
                 guard octet == expected, length == step || URICharacter.isUnreserved(octet),
                     octet != UInt8(ascii: ".") || length == step
                 else { return false }
@@ -34,8 +34,8 @@ extension TargetURI {
         return (high << 4 | low, 3)
     }
 
-    /// Whether the path has a `..` that is no segment of its own (RFC 3986 §3.3) but becomes one where slashes are decoded,
-    /// a backslash counts as one, or a segment ends at a parameter: `/a/..%2fb`, `/a%5C..`, `/a/..;x/b`.
+    /// Whether the path has a `..` that is not a segment of its own (RFC 3986 §3.3) but becomes one where slashes are
+    /// decoded, a backslash counts as one, or a segment ends at a parameter: `/a/..%2fb`, `/a%5C..`, `/a/..;x/b`.
     package var hidesDotSegments: Bool {
         withBytes(of: pathRange) { path in
             var index = 1

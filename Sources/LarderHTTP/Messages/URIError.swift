@@ -10,7 +10,7 @@ public enum URIError: Error, Hashable, Sendable {
     case unsupportedScheme
     /// RFC 9110 §4.2.1: an empty host identifier is invalid.
     case missingHost
-    /// RFC 9110 §4.2.4: user information hides who is being talked to.
+    /// RFC 9110 §4.2.4: user information disguises the host.
     case userInformation
     /// Neither a name, nor an IPv4 address, nor an IPv6 address in brackets.
     case invalidHost
@@ -20,8 +20,8 @@ public enum URIError: Error, Hashable, Sendable {
     case missingPort
     /// A path that does not begin with a slash.
     case relativePath
-    /// An octet that no URI holds and that Larder does not guess about; `at` counts from the start of the part
-    /// it was found in.
+    /// An octet that is not allowed in URIs and that Larder does not guess about; `at` counts from the start of the
+    /// part that contains it.
     case invalidCharacter(UInt8, at: Int)
     /// A percent sign without two hexadecimal digits behind it.
     case invalidPercentEncoding(at: Int)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a normalised host is.
+/// The kind of a normalised host.
 package enum HostKind: Sendable {
     case name, ipv4, ipv6
 }
 
-/// The grammar of hosts and ports (RFC 3986 §3.2.2–3.2.3), as narrow as names and addresses really are: whatever
-/// a resolver could take for an address is one here too, in its only spelling, so that a rule about addresses
-/// never looks at something else than what will be connected to.
+/// The grammar of hosts and ports (RFC 3986 §3.2.2–3.2.3), as narrow as names and addresses really are: whatever a
+/// resolver could read as an address is an address here too, in its only spelling, so that a rule about addresses
+/// always checks the address that is connected to.
 package enum URIHost {
     /// Appends the normal form of `bytes` (a host without port) to `output`: names in lower case without a final
     /// dot, IPv4 addresses in dotted decimal, IPv6 addresses in brackets as RFC 5952 §4 writes them.
@@ -113,7 +113,7 @@ package enum URIHost {
 
 /// IPv6 addresses as text (RFC 4291 §2.2, RFC 5952).
 package enum IPv6Text {
-    /// The eight groups of an address, or nil when `text` is none. Zone identifiers are not part of one.
+    /// The eight groups of an address, or nil when `text` is not one. Zone identifiers are not accepted.
     package static func parse(_ text: UnsafeRawBufferPointer) -> [UInt16]? {
         var groups: [UInt16] = []
         var gap: Int?
@@ -156,8 +156,8 @@ package enum IPv6Text {
         return groups
     }
 
-    /// Writes an address as RFC 5952 §4 says: lower case, no leading zeros, the first longest run of two or more
-    /// zero groups shortened.
+    /// Writes an address in the form of RFC 5952 §4: lower case, no leading zeros, the first longest run of two or
+    /// more zero groups shortened.
     package static func append(_ groups: [UInt16], to output: inout [UInt8]) {
         var best = 0..<0
         var index = 0

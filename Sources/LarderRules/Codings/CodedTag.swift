@@ -2,16 +2,16 @@
 
 package import LarderHTTP
 
-/// Entity tags of content in another coding than it came in (RFC 9110 §8.8.3.3): the origin's, with the coding and a
-/// digest of the coded octets behind it.
+/// Entity tags of content in another coding than it was received in (RFC 9110 §8.8.3.3): the origin's, followed by the
+/// coding and a digest of the coded octets.
 ///
-/// Two of them are equal only if the octets are, whatever made them; and the origin's own can be had back.
+/// Two of them are equal only if the octets are, whichever encoder wrote them; and the origin's own can be recovered.
 package enum CodedTag {
     private static let mark = ";larder."
     /// Hexadecimal digits of the digest.
     package static let digestLength = 16
 
-    /// The tag of content in `coding`, as weak as the origin's; nil when the origin's is not in the grammar.
+    /// The tag of content in `coding`, as weak as the origin's; nil when the origin's does not follow the grammar.
     package static func make(_ original: EntityTag, _ coding: ServedCoding, digest: some StringProtocol) -> EntityTag? {
         guard original.isWellFormed else { return nil }
         let octets =
@@ -24,7 +24,7 @@ package enum CodedTag {
         guard tag.isWellFormed else { return nil }
         let octets = tag.octets
         let mark = Array(mark.utf8)
-        // From the end: the origin's tag may be one of another Larder.
+        // From the end: the origin's tag may have been made by another Larder.
         guard octets.count > mark.count + digestLength + 3,
             octets.dropLast().suffix(digestLength).allSatisfy(isDigit)
         else { return nil }
@@ -42,7 +42,7 @@ package enum CodedTag {
         ASCII.isDigit(octet) || (0x61...0x66).contains(octet)
     }
 
-    /// Names in a request's conditions what the origin knows. `If-Range` stays: parts of one coding are no parts of
+    /// Restores the origin's tags in the conditions of a request. `If-Range` stays: parts of one coding are no parts of
     /// another.
     package static func restoreConditions(in fields: inout Fields) {
         for name in [FieldName.ifMatch, .ifNoneMatch] {
@@ -54,7 +54,7 @@ package enum CodedTag {
         }
     }
 
-    /// Gives a 304 of the origin the tag that the client knows its content by.
+    /// Replaces the tag in a 304 of the origin by the one that the client has for its content.
     package static func translate(_ response: inout Fields, askedWith request: Fields) {
         guard let eTag = response.entityTag, case .tags(let tags) = EntityTagList(.ifNoneMatch, in: request) else {
             return

@@ -2,22 +2,22 @@
 
 package import LarderHTTP
 
-/// Which codings the content of a stored response can be given in, beside the one it came in.
+/// The codings in which the content of a stored response can be sent, besides the one it was received in.
 ///
-/// That its octets may change on the way is for the origin to deny (`no-transform`, RFC 9110 §7.7); that they do is
-/// for the operator to ask for. A response that has this answers requests whatever their `Accept-Encoding`.
+/// The origin may forbid changing the octets in transit (`no-transform`, RFC 9110 §7.7); the operator enables it. A
+/// response with this value answers requests whatever their `Accept-Encoding`.
 package struct Recoding: Sendable, Hashable {
-    /// As it came.
+    /// The coding as received.
     package let stored: ServedCoding
-    /// What may be applied, the preferred one first.
+    /// The codings that may be applied, the preferred one first.
     package let offered: [ServedCoding]
 
-    /// Longer content goes out as it came: memory is to hold it, and a client to wait while it is coded.
+    /// Longer content is sent as received: it would have to fit into memory, and the client would wait for the encoder.
     package static let longest: Int64 = 4 << 20
-    /// Shorter content is not worth coding: head and packet weigh more.
+    /// Shorter content is not worth coding: head and packet are larger.
     package static let shortest: Int64 = 512
 
-    /// Nil when the octets of a response go out as they came.
+    /// Nil when the octets of a response are sent as received.
     ///
     /// - Parameter length: octets of content, if they are known.
     init?(
@@ -33,7 +33,7 @@ package struct Recoding: Sendable, Hashable {
         self.offered = offered
     }
 
-    /// Whether content of that type becomes shorter by coding it, and is not coded already as part of its format.
+    /// Whether coding makes content of that type shorter; false where the format itself is compressed.
     static func isWorthCoding(_ type: MediaType) -> Bool {
         // Events are sent one by one for as long as the origin likes.
         if type.type == "text" { return type.subtype != "event-stream" }
@@ -48,11 +48,10 @@ package struct Recoding: Sendable, Hashable {
     }
 }
 
-/// In which coding a stored response answers a request.
+/// The coding in which a stored response answers a request.
 package struct CodingDecision: Sendable, Hashable {
     package var coding: ServedCoding
-    /// Whether `Range` does not count: what the client has a part of may be in another coding (RFC 9110 §14.2 lets
-    /// anybody ignore it).
+    /// Whether `Range` is ignored: the client's part may be in another coding (RFC 9110 §14.2 allows to ignore it).
     package var ignoresRange = false
 
     package init(_ coding: ServedCoding, ignoresRange: Bool = false) {
@@ -64,13 +63,12 @@ package struct CodingDecision: Sendable, Hashable {
 extension Recoding {
     /// Chooses for a request with the fields `request`.
     ///
-    /// What the client shows by its conditions to have is what it gets the news of; else the coding with the highest
-    /// weight, of which those come first that cost nothing. Nothing is ever refused for want of a coding (RFC 9110
-    /// §12.5.3 allows that).
+    /// If the client's conditions show that it has one form, that form is validated; else the coding with the highest
+    /// weight is chosen. No request is refused for want of a coding (RFC 9110 §12.5.3 allows that).
     ///
     /// - Parameters:
-    ///   - eTag: of the content as it came.
-    ///   - length: of the content as it came, in octets.
+    ///   - eTag: of the content as received.
+    ///   - length: of the content as received, in octets.
     package func decide(_ request: Fields, eTag: EntityTag?, length: Int64?) -> CodingDecision {
         let isRange = request.contains(.range)
         // RFC 9111 §5.2.1.6.
@@ -91,7 +89,7 @@ extension Recoding {
             {
                 return CodingDecision(held)
             }
-            // A date, by which codings cannot be told apart; or another tag, which does not hold in any case.
+            // A date, which cannot tell codings apart; or another tag, which does not match in any case.
             return CodingDecision(best, ignoresRange: true)
         }
         return isUsable(stored) ? CodingDecision(stored) : CodingDecision(best, ignoresRange: true)
@@ -107,7 +105,7 @@ extension Recoding {
 
     private func best(for accepted: AcceptedCodings, length: Int64?) -> ServedCoding {
         var codings = [stored]
-        // What is there is given before what has to be made, except that coding is what was asked for.
+        // Of equal weights the stored coding wins; content stored without one is coded if it is long enough.
         if stored == .identity {
             codings = length ?? .max >= Recoding.shortest ? offered + codings : codings
         } else {

@@ -2,11 +2,11 @@
 
 package import LarderHTTP
 
-/// The content codings that stored content is kept in and can be given in (RFC 9110 §8.4.1), and the lack of one.
+/// The content codings in which content is stored and can be sent (RFC 9110 §8.4.1), and the lack of one.
 package enum ServedCoding: String, Sendable, Hashable, CaseIterable {
     case identity, gzip, br, zstd
 
-    /// Finds a coding by its name, whatever the case; `x-gzip` is `gzip` (RFC 9110 §8.4.1.3).
+    /// Finds a coding by its name, case-insensitively; `x-gzip` is `gzip` (RFC 9110 §8.4.1.3).
     package init?(token: some StringProtocol) {
         let name = token.lowercased()
         self.init(rawValue: name == "x-gzip" ? "gzip" : name)
@@ -31,8 +31,8 @@ package struct AcceptedCodings: Sendable, Hashable {
     /// That of `*`.
     private var others: Int?
 
-    /// Members that are not in the grammar are ignored. Without the field every coding is acceptable, which is no
-    /// wish for one: what is given then has none, as after an empty field.
+    /// Members that do not follow the grammar are ignored. Without the field every coding is acceptable but none is
+    /// asked for, so the content is sent without one, as after an empty field.
     package init(_ request: Fields) {
         request.forEach(.acceptEncoding) { line in
             for member in line.split(separator: 0x2C) {
@@ -47,8 +47,8 @@ package struct AcceptedCodings: Sendable, Hashable {
         }
     }
 
-    /// Thousandths; 0 is not acceptable. `identity`, unless it is named or `*` rules it out, is acceptable and comes
-    /// behind whatever is asked for.
+    /// Thousandths; 0 is not acceptable. `identity`, unless it is named or `*` rules it out, is acceptable and ranks
+    /// below all codings that are named.
     package func weight(of coding: ServedCoding) -> Int {
         if let weight = named[coding] { return weight }
         if coding == .identity { return others == 0 ? 0 : 1 }
