@@ -3,7 +3,7 @@ import LarderHTTP
 package import LarderRules
 
 extension Configuration {
-    /// What this says to the rules of RFC 9111.
+    /// This configuration in terms of the rules of RFC 9111.
     package var cachePolicy: CachePolicy {
         var policy = CachePolicy()
         policy.role = privacy == .private ? .private : .shared
@@ -28,20 +28,20 @@ extension Configuration {
     }
 
     /// How long data may be used after its timestamp. In `override` mode that is `expirationTime`, whatever age the
-    /// data had when it came; in the other modes the origin has a say (RFC 9111 §4.2), and so has that age.
+    /// data had on arrival; in the other modes the origin has a say (RFC 9111 §4.2), and so has that age.
     func lifetime(of entity: AnyEntity) -> Duration {
         guard expirationMode != .override, let responseTime = entity.responseTime else { return expirationTime }
         let stored = StoredResponse(
             status: entity.status, fields: entity.fields, requestTime: entity.requestTime ?? responseTime,
             responseTime: responseTime, policy: cachePolicy)
         if stored.facts.validatesAlways { return .zero }
-        // Data confirmed without a response of its own, or read from a cache, is as old as its timestamp says.
+        // Data confirmed without a response of its own, or read from a cache, is as old as its timestamp.
         return Freshness.remaining(stored, at: responseTime) - (entity.timestamp - responseTime)
     }
 }
 
 extension RequestError {
-    /// How long the origin asked to be left alone from the time of the error on (RFC 9110 §10.2.3).
+    /// How long the origin asked clients to wait, from the time of the error on (RFC 9110 §10.2.3).
     var retryAfter: Duration? {
         guard let status, [429, 503].contains(status.rawValue) else { return nil }
         return RetryAfter.delay(fields, now: timestamp)

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 public import LarderHTTP
 
-/// Something that selects resources by their URLs: which ones a piece of configuration applies to, which ones to
-/// wipe.
+/// Selects resources by their URLs: those that a part of the configuration applies to, or those to wipe.
 ///
-/// Larder brings `GlobPattern`, `RegexPattern`, `PredicatePattern` and exact URLs; a type of your own conforms by
+/// Larder includes `GlobPattern`, `RegexPattern`, `PredicatePattern` and exact URLs; a type of your own conforms by
 /// making a predicate. The predicate may be called at any time, from any thread, any number of times.
 public protocol ConfigurationPattern: Sendable {
     /// Makes the predicate for the resources of a service with this base URL.
@@ -40,7 +39,7 @@ extension ResourceURL: ConfigurationPattern {
     public var patternDescription: String { string }
 }
 
-/// A resource is the pattern of its URL, in whatever service. It is not kept in existence by that.
+/// A resource is the pattern of its URL, in whatever service. The pattern does not retain the resource.
 extension Resource: ConfigurationPattern {
     public func predicate(relativeTo baseURL: TargetURI?) -> @Sendable (ResourceURL) -> Bool {
         url.predicate(relativeTo: baseURL)
@@ -54,7 +53,7 @@ public struct ExceptPattern<Included: ConfigurationPattern, Excluded: Configurat
     private let included: Included
     private let excluded: Excluded
 
-    /// Makes a pattern of what one matches and the other does not.
+    /// Makes a pattern of the URLs that one pattern matches and the other does not.
     public init(_ included: Included, except excluded: Excluded) {
         self.included = included
         self.excluded = excluded
@@ -70,7 +69,7 @@ public struct ExceptPattern<Included: ConfigurationPattern, Excluded: Configurat
 }
 
 extension ConfigurationPattern {
-    /// This pattern without what `pattern` matches.
+    /// This pattern without the URLs that `pattern` matches.
     public func except<Excluded: ConfigurationPattern>(_ pattern: Excluded) -> ExceptPattern<Self, Excluded> {
         ExceptPattern(self, except: pattern)
     }
@@ -78,11 +77,11 @@ extension ConfigurationPattern {
 
 /// Why a pattern cannot be used.
 public enum PatternError: Error, Hashable, Sendable {
-    /// There is nothing to match.
+    /// The pattern is empty.
     case empty
-    /// Longer than so many octets.
+    /// Longer than this many octets.
     case tooLong(limit: Int)
-    /// More wildcards than that.
+    /// More wildcards than this.
     case tooManyWildcards(limit: Int)
     /// A scheme other than `http` and `https`, or one without `//` behind it.
     case unsupportedScheme
@@ -96,9 +95,9 @@ public enum PatternError: Error, Hashable, Sendable {
     case dotSegment
     /// A percent sign that begins no triplet.
     case invalidPercentEncoding
-    /// An octet that no URL holds.
+    /// An octet that is not allowed in URLs.
     case refusedCharacter(UInt8)
-    /// A regular expression that is malformed or too large, in which part, and how.
+    /// A regular expression that is malformed or too large: the part that contains it, and the problem.
     case malformedExpression(part: String, String)
 }
 

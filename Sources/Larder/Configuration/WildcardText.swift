@@ -21,8 +21,8 @@ struct WildcardText: Sendable, Hashable {
         elements.count { element in if case .literal = element { false } else { true } }
     }
 
-    /// Compiles the path of a pattern. One leading slash of a relative one is dropped; an absolute one without a
-    /// path stands for `/`. Literals get the normal form that paths have.
+    /// Compiles the path of a pattern. One leading slash of a relative one is dropped; an absolute one without a path
+    /// means `/`. Literals get the normal form that paths have.
     init(path: ArraySlice<UInt8>, isAbsolute: Bool) throws(PatternError) {
         var rest = path
         if isAbsolute {
@@ -38,7 +38,7 @@ struct WildcardText: Sendable, Hashable {
             switch URICharacter.kind(of: octet) {
             case .plain: return [octet]
             case .encoded: return WildcardText.triplet(octet)
-            // A space and anything beyond ASCII are literals that URLs hold in encoded form.
+            // A space and anything beyond ASCII are literals that URLs contain in encoded form.
             case .refused where octet == 0x20 || octet >= 0x80: return WildcardText.triplet(octet)
             case .refused, .percent: throw .refusedCharacter(octet)
             }
@@ -101,12 +101,12 @@ struct WildcardText: Sendable, Hashable {
         return elements
     }
 
-    /// Whether the octets of `text` from `start` on are what this stands for.
+    /// Whether the octets of `text` from `start` on match.
     func matches(_ text: UnsafeRawBufferPointer, from start: Int) -> Bool {
         guard start <= text.count else { return false }
         var index = start
         var rest = elements[...]
-        // Literals before the first wildcard can be compared once; that is all most patterns ever need.
+        // Literals before the first wildcard are compared once; most patterns need no more.
         while case .literal(let run) = rest.first {
             guard index + run.count <= text.count, text[index..<(index + run.count)].elementsEqual(run) else {
                 return false
@@ -124,7 +124,7 @@ struct WildcardText: Sendable, Hashable {
         return reachable[text.count]
     }
 
-    /// The offsets that can be reached from `reachable` by what `element` stands for.
+    /// The offsets that can be reached from `reachable` by matching `element`.
     private static func advance(
         _ reachable: [Bool], through element: Element, in text: UnsafeRawBufferPointer
     ) -> [Bool] {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Entity {
-    /// Where the first link with that relation type leads, as the response wrote it: ``Resource/relative(_:)`` leads there.
-    /// nil when the `Link` fields have none, or only links of other things than the response (those with an `anchor`).
+    /// The target of the first link with that relation type, as the response wrote it; pass it to
+    /// ``Resource/relative(_:)``. nil when the `Link` fields have none, or only links of other things than the response
+    /// (those with an `anchor`).
     ///
     /// - Parameter relation: a relation type, such as `next`; case does not matter. Source: RFC 8288 §3.
     public func link(_ relation: String) -> String? {
@@ -17,7 +18,7 @@ extension Entity {
     }
 }
 
-/// Reads the links of a line one after the other. What cannot be read ends the line.
+/// Reads the links of a line one after the other. A malformed link ends the line.
 private struct LinkReader {
     struct Link {
         var target: String
@@ -74,7 +75,7 @@ private struct LinkReader {
         return String(decoding: word, as: UTF8.self)
     }
 
-    /// What follows an opening quote; nil when it is never closed.
+    /// The text after an opening quote; nil when it is never closed.
     private mutating func quoted() -> String? {
         var octets: [UInt8] = []
         while let octet = rest.popFirst() {

@@ -2,29 +2,29 @@
 public import LarderHTTP
 import LarderRules
 
-/// Content together with what is known about it: what a resource holds, what a request brings, and what each
-/// stage of a pipeline takes and gives.
+/// Content with its metadata: the data of a resource, the result of a request, and the input and output of each stage
+/// of a pipeline.
 ///
 /// Content starts as octets (`[UInt8]`) and becomes whatever the transformers make of it.
 public struct Entity<Content: Sendable>: Sendable {
-    /// What the origin sent, or what transformers made of it.
+    /// The content as the origin sent it, or as transformers changed it.
     public var content: Content
-    /// The response's fields. Those that describe the transfer are gone.
+    /// The response's fields, without those that describe the transfer.
     public var fields: Fields
-    /// The status the content came with; 200 for what was made up locally.
+    /// The status of the response; 200 for local content.
     public var status: Status
     /// When the content was last known to be valid.
     public var timestamp: Timestamp
-    /// When the request that brought it was sent (RFC 9111 §4.2.3); nil for what was made up locally.
+    /// When the request for it was sent (RFC 9111 §4.2.3); nil for local content.
     public var requestTime: Timestamp?
-    /// When the response arrived; nil for what was made up locally.
+    /// When the response arrived; nil for local content.
     public var responseTime: Timestamp?
-    /// Whether the content was put in by `overrideLocalData` rather than sent by the origin. Its validators are
-    /// not the origin's, so they are never sent.
+    /// Whether the content was set by `overrideLocalData` rather than sent by the origin. Its validators are not the
+    /// origin's, so they are never sent.
     public internal(set) var isLocalOverride = false
     private var explicitCharset: String?
 
-    /// Makes an entity of content and all that is known about it.
+    /// Makes an entity of content and its metadata.
     public init(
         content: Content, fields: Fields = Fields(), status: Status = 200, charset: String? = nil, timestamp: Timestamp,
         requestTime: Timestamp? = nil, responseTime: Timestamp? = nil
@@ -38,7 +38,7 @@ public struct Entity<Content: Sendable>: Sendable {
         explicitCharset = charset
     }
 
-    /// Makes an entity of content and its type, for what does not come from an origin.
+    /// Makes an entity of content and its type, for content that does not come from an origin.
     public init(
         content: Content, contentType: String, charset: String? = nil, fields: Fields = Fields(), timestamp: Timestamp
     ) {
@@ -55,10 +55,10 @@ public struct Entity<Content: Sendable>: Sendable {
     /// The entity tag as received, quotes and weakness included.
     public var eTag: String? { fields[first: .eTag] }
 
-    /// The combined value of a field, whatever the case of `name`; nil for none and for what is no field name.
+    /// The combined value of a field, whatever the case of `name`; nil when it is absent or `name` is not a field name.
     public func field(_ name: String) -> String? { FieldName(name).flatMap { fields[$0] } }
 
-    /// Says that the content was found valid at an instant.
+    /// Marks the content as valid at an instant.
     public mutating func touch(at now: Timestamp) { timestamp = now }
 
     /// The same entity around other content.
@@ -70,21 +70,21 @@ public struct Entity<Content: Sendable>: Sendable {
         return copy
     }
 
-    /// The same entity with its content as `Other`, or nil when it is something else.
+    /// The same entity with its content as `Other`, or nil when the content has another type.
     public func withContentRetyped<Other: Sendable>(as type: Other.Type = Other.self) -> Entity<Other>? {
         (content as? Other).map(withContent)
     }
 
-    /// The same entity with the type of its content forgotten.
+    /// The same entity with the type of its content erased.
     public var erased: Entity<any Sendable> { withContent(content as any Sendable) }
 }
 
-/// An entity whose content may be anything: what resources and pipelines deal in.
+/// An entity with content of any type, as resources and pipelines use it.
 public typealias AnyEntity = Entity<any Sendable>
 
 extension Entity {
-    /// The entity after a 304 about it: newer fields take the place of older ones, except those that describe the
-    /// content itself, and it is valid as of `now` (RFC 9111 §3.2, §4.3.4).
+    /// The entity after a 304 for it: newer fields replace older ones, except those that describe the content itself,
+    /// and it is valid as of `now` (RFC 9111 §3.2, §4.3.4).
     func freshened(by head: ResponseHead, requestTime: Timestamp?, at now: Timestamp) -> Entity {
         var copy = self
         copy.fields = Freshening.merged(fields, with: head.fields)

@@ -3,9 +3,9 @@ import LarderHTTP
 
 /// Why octets are not JSON, and where.
 public struct JSONSyntaxError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// How many octets precede the place.
+    /// The position of the error in octets.
     public let offset: Int
-    /// What is wrong there.
+    /// The problem there.
     public let problem: String
 
     /// Makes an error of its parts.
@@ -18,10 +18,10 @@ public struct JSONSyntaxError: Error, Hashable, Sendable, CustomStringConvertibl
 }
 
 extension JSONValue {
-    /// How deeply arrays and objects may be nested.
+    /// The maximum depth of arrays and objects.
     public static let depthLimit = 512
 
-    /// Reads UTF-8 text that is one JSON value and nothing else. A byte order mark is skipped (RFC 8259 §8.1).
+    /// Parses UTF-8 text that is one JSON value and nothing else. A byte order mark is skipped (RFC 8259 §8.1).
     public init(parsing octets: [UInt8]) throws(JSONSyntaxError) {
         self = try octets.withUnsafeBufferPointer { bytes throws(JSONSyntaxError) in
             var parser = JSONParser(bytes)
@@ -29,7 +29,7 @@ extension JSONValue {
         }
     }
 
-    /// Reads text that is one JSON value and nothing else.
+    /// Parses text that is one JSON value and nothing else.
     public init(parsing text: String) throws(JSONSyntaxError) { try self.init(parsing: Array(text.utf8)) }
 }
 

@@ -2,8 +2,7 @@
 
 /// A JSON value (RFC 8259) that can be shared between threads.
 ///
-/// Numbers keep the digits they were written with and objects the order of their members, so that what is parsed
-/// and written again says the same.
+/// Numbers keep their digits and objects the order of their members, so that parsing and writing preserves both.
 public enum JSONValue: Sendable, Hashable {
     /// `null`.
     case null
@@ -26,7 +25,7 @@ public enum JSONValue: Sendable, Hashable {
     public var string: String? { if case .string(let string) = self { string } else { nil } }
     /// The truth value, if this is one.
     public var bool: Bool? { if case .bool(let bool) = self { bool } else { nil } }
-    /// The number, if this is one that an `Int` holds exactly.
+    /// The number, if this is one that an `Int` can represent exactly.
     public var int: Int? { if case .number(let number) = self { Int(number.text) } else { nil } }
     /// The nearest `Double`, if this is a number.
     public var double: Double? { if case .number(let number) = self { Double(number.text) } else { nil } }
@@ -39,7 +38,7 @@ public enum JSONValue: Sendable, Hashable {
         return array[index]
     }
 
-    /// What kind of value this is, in JSON's words.
+    /// The kind of this value, in JSON's words.
     public var typeName: String {
         switch self {
         case .null: "null"
@@ -69,8 +68,8 @@ public struct JSONNumber: Sendable, Hashable {
     }
 }
 
-/// The members of a JSON object in their order. Of two members with one name the last counts (RFC 8259 §4 leaves
-/// it open).
+/// The members of a JSON object in their order. Of two members with one name the last counts (RFC 8259 §4 leaves it
+/// open).
 public struct JSONObject: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     /// The names of the members, in order.
     public private(set) var names: [String] = []

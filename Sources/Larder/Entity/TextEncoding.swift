@@ -5,7 +5,7 @@ import Glibc
 public struct TextEncoding: Sendable, Hashable {
     /// The charset's name in lower case.
     public let name: String
-    /// What the C library calls it.
+    /// The name in the C library.
     private let systemName: String
 
     private init(_ name: String, _ systemName: String) {
@@ -16,7 +16,7 @@ public struct TextEncoding: Sendable, Hashable {
     /// The encoding with that charset name, whatever its case, or nil when it is unknown.
     public init?(named name: String) {
         let name = name.lowercased()
-        // Only names on the list reach the C library, which loads code for any name it knows.
+        // Only listed names reach the C library, which loads code for any name it knows.
         guard let systemName = TextEncoding.known[name] else { return nil }
         self.init(name, systemName)
     }
@@ -35,7 +35,7 @@ public struct TextEncoding: Sendable, Hashable {
         systemName == "UTF-8" ? Array(text.utf8) : TextEncoding.convert(Array(text.utf8), from: "UTF-8", to: systemName)
     }
 
-    /// The text that `octets` are, or nil when they are none.
+    /// The text that `octets` encode, or nil when they are malformed.
     public func decode(_ octets: [UInt8]) -> String? {
         if systemName == "UTF-8" { return String(validating: octets, as: UTF8.self) }
         return TextEncoding.convert(octets, from: decodingName(for: octets), to: "UTF-8").flatMap {
@@ -75,7 +75,7 @@ public struct TextEncoding: Sendable, Hashable {
                     return (result, target.count - room, errno)
                 }
                 output.append(contentsOf: chunk[..<written].lazy.map { UInt8(bitPattern: $0) })
-                // (size_t)-1 is what `iconv` returns when it fails.
+                // `iconv` returns (size_t)-1 when it fails.
                 if result == Int(bitPattern: UInt.max) {
                     guard code == E2BIG else { return nil }
                 } else if isFlushing {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package import LarderHTTP
 
-/// Octets and what they are, as they leave for a client.
+/// Octets and their type, as they are sent to a client.
 public struct WireContent: Sendable, Equatable {
     /// The octets.
     public var octets: [UInt8]
@@ -15,9 +15,9 @@ public struct WireContent: Sendable, Equatable {
     }
 }
 
-/// Content that can be sent to clients: conform your models to serve what the pipeline makes of a response.
+/// Content that can be sent to clients: make your models conform to serve the output of the pipeline.
 public protocol WireEncodable: Sendable {
-    /// The content as octets, and what they are.
+    /// The content as octets, and their type.
     func wireContent() throws -> WireContent
 }
 
@@ -47,8 +47,8 @@ public struct ContentNotEncodable: Error, Sendable, CustomStringConvertible {
 }
 
 extension Entity {
-    /// What clients get of this entity: its content as octets, its fields without those that described the
-    /// octets the origin sent (length, codings, validators, digests).
+    /// This entity as clients get it: its content as octets, its fields without those that described the origin's
+    /// octets (length, codings, validators, digests).
     public func encodedForWire() throws -> Entity<[UInt8]> {
         guard let encodable = content as? any WireEncodable else {
             throw ContentNotEncodable(type: String(describing: type(of: content as Any)))
@@ -71,13 +71,13 @@ package enum WireFields {
         .digest, .contentMD5, .transferEncoding,
     ]
 
-    /// Takes off what is no longer true once the octets are others.
+    /// Removes the fields that are no longer true once the octets have changed.
     package static func removeThoseOfOriginalOctets(from fields: inout Fields) {
         for name in ofOriginalOctets { fields.remove(name) }
     }
 
-    /// The type to send content with that was encoded as `encoded`, and that the origin called `own`: the origin's
-    /// more specific name where it is of the same family, with the encoding it has now.
+    /// The type for content that was encoded as `encoded`, and that the origin called `own`: the origin's more specific
+    /// name where it is of the same family, with the encoding it has now.
     fileprivate static func type(_ own: String?, encodedAs encoded: String) -> String {
         guard let own = own.flatMap(MediaTypeText.init), let new = MediaTypeText(encoded) else { return encoded }
         let name = "\(own.type)/\(own.subtype)"

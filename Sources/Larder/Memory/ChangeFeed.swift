@@ -3,15 +3,15 @@
 import LarderIO
 import Synchronization
 
-/// Where the changes of all Resources in memory are told, for one reader who passes them on.
+/// The changes of all Resources in memory, for one reader that distributes them.
 ///
-/// A change is put here under the lock of its Resource, so the changes of one Resource are in their order. While nobody
-/// listens nothing is put here, and a change costs one look at a flag. When the reader is slow, what waits is dropped:
-/// each change holds the whole state, so those who are told of the loss look at the Resources themselves.
+/// A change is appended under the lock of its Resource, so the changes of one Resource are in order. Without listeners
+/// nothing is appended, and a change costs one test of a flag. When the reader is slow, waiting changes are dropped:
+/// each change contains the whole state, so after a gap listeners read the Resources themselves.
 package final class ChangeFeed: Sendable {
-    /// What the reader has not taken yet.
+    /// The changes that the reader has not taken yet.
     package struct Batch: Sendable {
-        /// In order, each with its number among all changes ever put here.
+        /// In order, each with its number among all changes ever appended.
         package var changes: [(number: UInt64, change: ResourceChange)] = []
         /// Whether changes were dropped since the last batch, all of them before those in `changes`.
         package var hasGap = false
@@ -27,24 +27,24 @@ package final class ChangeFeed: Sendable {
     private let listeners = Atomic<Int>(0)
     private let limit: Int
 
-    /// - Parameter limit: how many changes wait for the reader at most.
+    /// - Parameter limit: the most changes that wait for the reader.
     package init(limit: Int = 8_192) { self.limit = limit }
 
-    /// Whether anybody wants to know.
+    /// Whether there are listeners.
     package var isHeard: Bool { listeners.load(ordering: .sequentiallyConsistent) > 0 }
 
-    /// Asks for changes from now on; `ignore` must follow.
+    /// Subscribes to changes from now on; balance with `ignore`.
     package func listen() { listeners.add(1, ordering: .sequentiallyConsistent) }
     package func ignore() { listeners.subtract(1, ordering: .sequentiallyConsistent) }
 
-    /// Calls `wake` whenever there is something to take after there was nothing. It is called with a Resource's lock held,
-    /// so it must be short and touch no Resource.
+    /// Calls `wake` whenever changes are available after there were none. It is called with a Resource's lock held, so
+    /// it must be short and touch no Resource.
     package func onChange(_ wake: @escaping @Sendable () -> Void) { state.withLock { $0.wake = wake } }
 
-    /// How many changes were put here so far: the number of the last one.
+    /// How many changes were appended so far: the number of the last one.
     package var last: UInt64 { state.withLock { $0.last } }
 
-    /// Everything that waits.
+    /// All waiting changes.
     package func take() -> Batch {
         state.withLock { state in
             defer { state.batch = Batch() }
@@ -66,11 +66,11 @@ package final class ChangeFeed: Sendable {
     }
 }
 
-/// Something that happened to a Resource, and how it was right after (model: 3.7).
+/// A change of a Resource, and its state right after it (model: 3.7).
 package struct ResourceChange: Sendable {
     package enum Happening: Sendable {
         case event(ResourceEvent)
-        /// How far a load has come, 0…1. It counts as no event: what it says is not part of the state.
+        /// The progress of a load, 0…1. It does not count as an event: progress is not part of the state.
         case progress(Double, of: Flight)
     }
 
@@ -78,28 +78,28 @@ package struct ResourceChange: Sendable {
     package let key: ResourceKey
     /// The name of the Resource's service.
     package let service: String
-    /// How many events the Resource has had since it came to memory, this one included.
+    /// How many events the Resource has had since it was created in memory, this one included.
     package let sequence: UInt64
     package let snapshot: ResourceMemory.Snapshot
     /// The loads under way.
     package let flights: [Flight]
-    /// The last response that was not kept, if nothing was kept since.
+    /// The last response that was not stored, if none has been stored since.
     package let unstored: UnstoredResponse?
 
     package var isLoading: Bool { !flights.isEmpty }
 }
 
-/// How a load ended, other than by what landed.
+/// How a load ended, except with new data.
 package enum LoadEnd: Sendable {
-    /// Its response went to its readers, and nothing of it is in memory.
+    /// Its response was sent to its readers, and is not in memory.
     case passed
-    /// The origin confirmed what is here.
+    /// The origin confirmed the stored data.
     case notModified
     case cancelled
     case failed(LoadFailure)
 }
 
-/// What a Resource's memory needs to know to tell its changes.
+/// The properties that a Resource's memory needs to publish its changes.
 struct ChangeTeller: Sendable {
     let feed: ChangeFeed
     let key: ResourceKey

@@ -4,9 +4,9 @@ package import LarderHTTP
 import LarderIO
 package import LarderRules
 
-/// The forms of one stored response: its content in the codings that clients have asked for, each made once.
+/// The forms of one stored response: its content in the codings that clients have asked for, each encoded once.
 ///
-/// They are in memory only, and as long as what they were made of. There are at most as many as there are codings.
+/// They are in memory only, and live as long as the variant they were made from. There is at most one per coding.
 package final class CodedForms: Sendable {
     /// Content in another coding.
     package struct Product: Sendable {
@@ -22,17 +22,17 @@ package final class CodedForms: Sendable {
         }
     }
 
-    /// What became of the attempt to make content.
+    /// The result of an attempt to encode content.
     package enum Making: Sendable {
         case made(Product)
-        /// It cannot be made, or is not worth having; the same would come of another attempt.
+        /// It cannot be encoded, or is not worth it; another attempt would end the same.
         case impossible
-        /// There was no room for the work.
+        /// There was no capacity for the work.
         case busy
     }
 
     private enum Entry {
-        /// Being made; those who wait for it.
+        /// Being encoded; the callers that wait for it.
         case making([UnsafeContinuation<Void, Never>])
         case ready(Product, Variant?)
         case impossible
@@ -40,13 +40,13 @@ package final class CodedForms: Sendable {
 
     private struct State {
         var entries: [ServedCoding: Entry] = [:]
-        /// As it came, where that has to be told apart from other forms.
+        /// The form as received, where it has to be distinguished from other forms.
         var asItCame: Variant?
     }
 
     private let state: Lock<State>
 
-    /// - Parameter other: those of the same content under another head.
+    /// - Parameter other: the forms of the same content under another head.
     init(after other: CodedForms?) {
         var state = State()
         for (coding, entry) in other?.state.withLock({ $0.entries }) ?? [:] {
@@ -68,7 +68,7 @@ package final class CodedForms: Sendable {
         }
     }
 
-    /// `variant` as it came, saying that there are other forms.
+    /// `variant` as received, with fields that announce other forms.
     package func asItCame(_ variant: Variant) -> Variant {
         if CodedForms.varies(variant.served.fields) { return variant }
         if let known = state.withLock({ $0.asItCame }) { return known }
@@ -79,7 +79,8 @@ package final class CodedForms: Sendable {
         return form
     }
 
-    /// `variant` in `coding`, whose content `make` makes if nobody has, however many ask; nil when it cannot be had.
+    /// `variant` in `coding`, whose content `make` encodes once, however many callers there are; nil when it is
+    /// unavailable.
     package func form(
         _ coding: ServedCoding, of variant: Variant, make: () async -> Making
     ) async -> Variant? {
@@ -102,7 +103,7 @@ package final class CodedForms: Sendable {
             }
             guard isKnown else {
                 await wait(for: coding)
-                // Whoever made it may have found no room; then nobody who waited with it tries again.
+                // The caller that tried may have found no capacity; then none of those that waited tries again.
                 if state.withLock({ $0.entries[coding] }) == nil { return nil }
                 continue
             }
@@ -119,7 +120,7 @@ package final class CodedForms: Sendable {
         return form
     }
 
-    /// False when nothing was made.
+    /// False when nothing was encoded.
     private func settle(_ coding: ServedCoding, _ making: Making) -> Bool {
         let (waiting, isMade) = state.withLock { state -> ([UnsafeContinuation<Void, Never>], Bool) in
             var waiting: [UnsafeContinuation<Void, Never>] = []

@@ -2,8 +2,8 @@
 
 package import LarderHTTP
 
-/// What a request's content adds to the key of a Resource: the method and a digest, written as in
-/// `POST-9f86d081884c7d65…`.
+/// The addition of a request's content to the key of a Resource: the method and a digest, written
+/// as in `POST-9f86d081884c7d65…`.
 package struct ContentMark: Sendable, Hashable {
     package let method: LarderHTTP.Method
     /// 64 hexadecimal digits in lower case.
@@ -14,7 +14,7 @@ package struct ContentMark: Sendable, Hashable {
         self.digest = digest
     }
 
-    /// Reads what `text` writes; nil for anything else.
+    /// Parses the form that `text` writes; nil for anything else.
     package init?(_ text: some StringProtocol) {
         let parts = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, parts[1].utf8.count == 64,

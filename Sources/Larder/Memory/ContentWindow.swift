@@ -5,19 +5,19 @@ import LarderHTTP
 /// The part of a load's content that is in memory: appended at its end, dropped at its start, read at any offset.
 struct ContentWindow {
     private(set) var chunks: [ContentChunk] = []
-    /// The offset at which each of `chunks` ends, but the last, which ends at `end`: most contents are one chunk.
+    /// The offset at which each of `chunks` ends, except the last, which ends at `end`: most contents are one chunk.
     private var borders: [Int64] = []
     /// The offset of the first octet here.
     private(set) var start: Int64 = 0
     /// The offset behind the last.
     private(set) var end: Int64 = 0
-    /// Octets of memory that `chunks` take.
+    /// Octets of memory that `chunks` occupy.
     private(set) var weight = 0
 
-    /// However small they are, no more chunks fit into a window.
+    /// The most chunks in a window, however small they are.
     private static let chunkLimit = 1024
 
-    /// Octets of memory that a chunk takes: large ones are received into 64 KiB, small ones cost more than their
+    /// Octets of memory that a chunk occupies: large ones are received into 64 KiB, small ones cost more than their
     /// content.
     static func weight(of chunk: ContentChunk) -> Int {
         (chunk.count > 32 << 10 ? max(chunk.count, 64 << 10) : chunk.count) + 128
@@ -42,7 +42,7 @@ struct ContentWindow {
         removeFirst(max(excess, chunks.count - ContentWindow.chunkLimit))
     }
 
-    /// Up to 16 chunks from `offset`, which is inside, the first cut if it stands in the middle of it.
+    /// Up to 16 chunks from `offset`, which is inside the window; the first is cut if it begins before it.
     func pieces(from offset: Int64) -> [ContentChunk] {
         let first = index(behind: offset)
         var found = Array(chunks[first..<min(first + 16, chunks.count)])
@@ -64,11 +64,11 @@ struct ContentWindow {
         return low
     }
 
-    /// How many chunks must go so that what is left begins at `offset` or behind it.
+    /// How many chunks to drop so that the rest begins at `offset` or behind it.
     private func index(endingAtOrBehind offset: Int64) -> Int {
         guard offset > start else { return 0 }
         let passed = index(behind: offset)
-        // The one that `offset` stands in goes with them.
+        // The chunk that contains `offset` is dropped with them.
         let border = passed == 0 ? start : end(of: passed - 1)
         return border < offset ? passed + 1 : passed
     }
@@ -78,7 +78,7 @@ struct ContentWindow {
         start = end(of: count - 1)
         weight -= chunks[..<count].reduce(0) { $0 + ContentWindow.weight(of: $1) }
         if count == chunks.count {
-            // Whoever was given all of them may have this very array.
+            // A reader that was given all of them may share this very array.
             (chunks, borders) = ([], [])
         } else {
             chunks.removeFirst(count)

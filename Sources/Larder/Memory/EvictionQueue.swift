@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The order in which what is kept goes when there is no room: which entry is next, and nothing else.
+/// The order in which entries are evicted: which entry is next, and nothing else.
 ///
-/// This is S3-FIFO with one mark for each entry. Whatever comes is on probation first, in a queue that is given a
-/// tenth of all octets. When it reaches the end of that queue, it goes, unless it was used meanwhile: then it moves
-/// to the main queue, round which a hand walks from old to new that drops the first entry that was not used since
-/// it last came by. What fell out of probation is remembered for a while by its hash (`GhostTable`), and if it is
-/// wanted again in that time, it goes straight to the main queue. So a scan only ever passes through a tenth of the
-/// room, and what is used at least twice within the span of everything kept stays.
+/// This is S3-FIFO with one bit for each entry. New entries start in the probation queue, which is given a tenth of all
+/// octets. At the end of that queue, an entry is evicted unless it was used meanwhile: then it moves to the main queue,
+/// round which a hand moves from old to new and evicts the first entry that was not used since its last pass. Entries
+/// evicted from probation are remembered for a while by their hash (`GhostTable`), and if one is inserted again in that
+/// time, it starts in the main queue. So a scan only ever passes through a tenth of the room, and entries that are used
+/// at least twice within the span of the queue stay.
 ///
-/// Entries that have nothing yet, or never will, stand in a row of their own before all others, so that they never take
-/// room from those that have something.
+/// Entries without content, yet or for good, have a queue of their own that is evicted first, so that they never
+/// displace entries with content.
 ///
-/// How it compares with other policies is measured by `LarderBenchmarks policy`.
+/// `LarderBenchmarks policy` compares it with other policies.
 package struct EvictionQueue<Entry> {
-    /// What the owner says about an entry that may go.
+    /// The owner's answer about an eviction candidate.
     package enum Standing {
-        /// It was used since it was last asked about; the owner has forgotten that now.
+        /// It was used since the last query; the query clears the bit.
         case used
-        /// It cannot go now.
+        /// It cannot be evicted now.
         case held
-        /// It may go.
+        /// It may be evicted.
         case idle
     }
 
@@ -33,10 +33,10 @@ package struct EvictionQueue<Entry> {
         var stage = Stage.probation
     }
 
-    /// The rows an entry passes through.
+    /// The queues an entry passes through.
     private enum Stage: Int { case blank, probation, main }
 
-    /// Nodes in a row, linked both ways.
+    /// A doubly linked list of nodes.
     private struct Row {
         var newest = -1
         var oldest = -1
@@ -49,7 +49,7 @@ package struct EvictionQueue<Entry> {
     private var blank = Row()
     private var probation = Row()
     private var main = Row()
-    /// The place in the main queue that the hand looks at next; -1 is its old end.
+    /// The place in the main queue that the hand examines next; -1 is its old end.
     private var hand = -1
     private var ghosts = GhostTable()
 
@@ -57,27 +57,27 @@ package struct EvictionQueue<Entry> {
 
     /// How many entries there are.
     package var count: Int { blank.count + probation.count + main.count }
-    /// What they cost together.
+    /// The total cost.
     package var cost: Int { blank.cost + probation.cost + main.cost }
-    /// What those cost that have nothing.
+    /// The cost of entries without content.
     package var blankCost: Int { blank.cost }
     /// The places of all entries, in no order.
     package var places: [Int] { nodes.indices.filter { nodes[$0].entry != nil } }
 
-    /// The entry at a place that is taken.
+    /// The entry at an occupied place.
     package subscript(place: Int) -> Entry {
-        // Holds: a place is known to whoever has an entry there, and given up with it.
+        // Holds: the owner of an entry knows its place, and forgets it when the entry is removed.
         get { nodes[place].entry! }
         _modify { yield &nodes[place].entry! }
     }
 
     package func cost(at place: Int) -> Int { nodes[place].cost }
 
-    /// Takes an entry in, and says at which place it can be found from now on.
+    /// Inserts an entry and returns its place.
     ///
     /// - Parameters:
-    ///   - hash: by which it is known again after it has gone.
-    ///   - isBlank: whether it has nothing yet; `charge` says so when it has.
+    ///   - hash: identifies it after its eviction.
+    ///   - isBlank: whether it has no content yet; `charge` is called when it has.
     package mutating func insert(_ entry: Entry, hash: UInt64, cost: Int, isBlank: Bool = false) -> Int {
         let place = free.popLast() ?? nodes.count
         let node = Node(entry: entry, hash: hash, cost: cost, stage: isBlank ? .blank : firstStage(hash))
@@ -86,8 +86,8 @@ package struct EvictionQueue<Entry> {
         return place
     }
 
-    /// Changes what an entry costs, and returns by how much. One that had nothing and has something now begins as if it
-    /// had just come.
+    /// Changes the cost of an entry, and returns the difference. An entry that had no content and has some now starts
+    /// like a new one.
     package mutating func charge(_ place: Int, cost: Int, isBlank: Bool = false) -> Int {
         let difference = cost - nodes[place].cost
         nodes[place].cost = cost
@@ -100,9 +100,9 @@ package struct EvictionQueue<Entry> {
         return difference
     }
 
-    /// Takes an entry out, and returns it and what it cost.
+    /// Removes an entry, and returns it and its cost.
     ///
-    /// - Parameter isEvicted: whether it goes for want of room, and may be wanted again.
+    /// - Parameter isEvicted: whether it is evicted for room, and may be inserted again.
     @discardableResult
     package mutating func remove(_ place: Int, isEvicted: Bool = false) -> (entry: Entry, cost: Int) {
         unlink(place)
@@ -114,9 +114,9 @@ package struct EvictionQueue<Entry> {
         return (gone.entry!, gone.cost)
     }
 
-    /// The entry that goes next; nil if none can. It stays until it is removed.
+    /// The entry to evict next; nil if none can be. It stays until it is removed.
     ///
-    /// - Parameter standing: asked about one entry after the other, about each a few times at most.
+    /// - Parameter standing: called for one entry after the other, for each a few times at most.
     package mutating func nextVictim(_ standing: (inout Entry) -> Standing) -> Int? {
         if let place = nextBlank(standing) { return place }
         var probationSteps = probation.count
@@ -126,18 +126,18 @@ package struct EvictionQueue<Entry> {
             if probationSteps > 0, probation.count > 0, isCrowded || mainSteps == 0 || main.count == 0 {
                 probationSteps -= 1
                 let place = probation.oldest
-                // Holds: the rows link places that have entries, which `checkInvariants` looks at.
+                // Holds: the lists link places that have entries, which `checkInvariants` verifies.
                 switch standing(&nodes[place].entry!) {
                 case .idle: return place
                 case .used: move(place, to: .main)
-                // Its time begins anew: that it is held now says nothing about later.
+                // It starts anew: that it cannot be evicted now says nothing about later.
                 case .held: move(place, to: .probation)
                 }
             } else if mainSteps > 0, main.count > 0 {
                 mainSteps -= 1
                 if hand < 0 { hand = main.oldest }
                 let place = hand
-                // Holds: the hand is on a place of the row, which has an entry.
+                // Holds: the hand is on a linked place, which has an entry.
                 if case .idle = standing(&nodes[place].entry!) { return place }
                 hand = nodes[place].newer
             } else {
@@ -146,11 +146,11 @@ package struct EvictionQueue<Entry> {
         }
     }
 
-    /// The entry with nothing that goes next; nil if none can.
+    /// The entry without content to evict next; nil if none can be.
     package mutating func nextBlank(_ standing: (inout Entry) -> Standing) -> Int? {
         for _ in 0..<blank.count {
             let place = blank.oldest
-            // Holds: the rows link places that have entries, which `checkInvariants` looks at.
+            // Holds: the lists link places that have entries, which `checkInvariants` verifies.
             switch standing(&nodes[place].entry!) {
             case .idle: return place
             case .used: move(place, to: .main)
@@ -160,10 +160,10 @@ package struct EvictionQueue<Entry> {
         return nil
     }
 
-    /// What a part of all octets is for entries on probation.
+    /// One part in this many of all octets is for entries on probation.
     private static var probationShare: Int { 10 }
 
-    /// Where an entry with something begins: what went not long ago is not on probation again.
+    /// The queue in which an entry with content starts: recently evicted ones skip probation.
     private mutating func firstStage(_ hash: UInt64) -> Stage { ghosts.take(hash, among: count) ? .main : .probation }
 
     private mutating func move(_ place: Int, to stage: Stage) {
@@ -208,7 +208,7 @@ package struct EvictionQueue<Entry> {
 
     // MARK: Invariants
 
-    /// What does not hold although it always should; empty when all is well. For tests.
+    /// The violated invariants; empty when all hold. For tests.
     package func checkInvariants() -> [String] {
         var found =
             problems(of: blank, .blank) + problems(of: probation, .probation) + problems(of: main, .main)

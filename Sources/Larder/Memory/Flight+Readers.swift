@@ -14,13 +14,13 @@ extension Flight {
             set { if reader == 0 { first = newValue } else { others[reader] = newValue } }
         }
 
-        /// Where the one is that has read least.
+        /// The position of the slowest reader.
         var slowest: Int64? {
             guard let least = others.values.lazy.map(\.offset).min() else { return first?.offset }
             return min(least, first?.offset ?? least)
         }
 
-        /// Those who wait; they do no more.
+        /// The continuations of the waiting readers, which wait no longer.
         mutating func takeWaiting() -> [UnsafeContinuation<Void, Never>] {
             var waiting: [UnsafeContinuation<Void, Never>] = []
             if let continuation = first?.waiting.take() { waiting.append(continuation) }

@@ -4,40 +4,40 @@ package import LarderHTTP
 import LarderIO
 package import LarderRules
 
-/// What a flight tells its readers.
+/// The events and values that a flight delivers to its readers.
 extension Flight {
-    /// What else is known of a load once there is an answer.
+    /// Further remarks about a load, known once there is an answer.
     package struct Remarks: Sendable {
         /// Why the response is not stored.
         package var unstored: UnstoredReason?
-        /// What the configuration did to the request on its way to the origin; nil for nothing.
+        /// How the configuration changed the request to the origin; nil for no change.
         package var sending: String?
 
-        /// All of it, in the words of `Cache-Status`.
+        /// All remarks, in the words of `Cache-Status`.
         package var detail: String? {
             guard let unstored else { return sending }
             return sending.map { "\(unstored.word), \($0)" } ?? unstored.word
         }
     }
 
-    /// What became of the request, told to each reader before any content.
+    /// The result of the request, delivered to each reader before any content.
     package enum Answer: Sendable {
         /// A response whose content follows. `stored` is set when it is being stored, and so may be shared.
         case response(ResponseHead, length: Int64?, stored: StoredResponse?)
-        /// The stored response was still good, or was replaced by one that is: look at the Resource again.
+        /// The stored response was still good, or was replaced by one that is: read the Resource again.
         case settled(Variant)
         case failed(any Error)
     }
 
-    /// What a reader hears before any content.
+    /// An event that a reader receives before any content.
     package enum Word: Sendable {
-        /// A response on the way to the final one.
+        /// An interim response.
         case interim(ResponseHead)
         case answer(Answer)
     }
 
-    /// What is known of how far the load has come, in the model's terms: the request is on its way until there is an
-    /// answer, which counts as its first octet.
+    /// How far the load has come, in the model's terms: the request is being sent until there is an answer, which
+    /// counts as its first octet.
     package var transferred: TransferProgress.Counters {
         guard let answer = currentAnswer else { return TransferProgress.Counters() }
         var counters = TransferProgress.Counters(received: Int(clamping: max(1, received)))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a store writes content to while it arrives, and slow readers read back from.
+/// A file of a store that content is written to while it arrives, and that slow readers read from.
 package protocol ContentSpool: ContentReader {}
 
 package enum FlightError: Error {
-    /// The reader was slower than the window and nothing on disk holds what it missed.
+    /// The reader was slower than the window and the content it missed is not on disk.
     case fellBehind
     /// All clients left before the response was complete.
     case abandoned

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The hashes of what was dropped not long ago, in eight octets each.
+/// The hashes of recently evicted entries, in eight octets each.
 ///
-/// A place holds half of a hash and the number of its insertion; those that are too long ago count as forgotten and
-/// are overwritten. Two hashes may be taken for one another, once in many millions: what follows from an answer must
-/// not be more than a preference.
+/// A place holds half of a hash and the number of its insertion; those that are too old count as forgotten and are
+/// overwritten. Two hashes may collide, once in many millions: the answer must decide no more than a preference.
 package struct GhostTable {
     private struct Place {
         var tag: UInt32 = 0
@@ -23,7 +22,7 @@ package struct GhostTable {
 
     /// Remembers a hash.
     ///
-    /// - Parameter span: how many are worth remembering; room for so many is made.
+    /// - Parameter span: how many hashes to remember; the table grows to that size.
     package mutating func insert(_ hash: UInt64, among span: Int) {
         if places.isEmpty || span > places.count { grow(for: span) }
         latest &+= 1
@@ -31,7 +30,7 @@ package struct GhostTable {
         put(Place(tag: GhostTable.tag(hash), number: latest))
     }
 
-    /// Whether a hash was among the last `span` that were inserted; it is forgotten then.
+    /// Whether a hash was among the last `span` that were inserted; it is then forgotten.
     package mutating func take(_ hash: UInt64, among span: Int) -> Bool {
         guard !places.isEmpty else { return false }
         let tag = GhostTable.tag(hash)
@@ -43,7 +42,7 @@ package struct GhostTable {
         return false
     }
 
-    /// The bits by which neither the shards of the registry nor the places in a table are chosen alone.
+    /// The bits that alone choose neither the shards of the registry nor the places in a table.
     private static func tag(_ hash: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: hash >> 24 ^ hash) }
 
     private func group(of tag: UInt32) -> Range<Int> {
@@ -51,7 +50,7 @@ package struct GhostTable {
         return start..<start + GhostTable.groupCount
     }
 
-    /// Puts it where it is already, or else in place of the one of its group that was inserted longest ago.
+    /// Stores it in its existing place, or else replaces the oldest one of its group.
     private mutating func put(_ place: Place) {
         var oldest = -1
         var longest: UInt32 = 0

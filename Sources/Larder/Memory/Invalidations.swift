@@ -3,25 +3,25 @@
 import LarderIO
 import Synchronization
 
-/// What was invalidated, and when, of things whose members nobody can list: every partition of a URL, every response
+/// Invalidations and their order, for scopes whose members cannot be listed: every partition of a URL, every response
 /// of a group.
 ///
-/// Each invalidation gets a mark, counted upward. What knows the mark up to which it is good asks what has been
-/// invalidated since; so invalidating costs the same however many it concerns, and a load that began before does not
-/// bring back what was invalidated meanwhile.
+/// Each invalidation gets a mark, counted upward. A response that was valid up to a mark checks for invalidations since
+/// then; so the cost of invalidating does not depend on the number of members, and a load that began before does not
+/// restore an invalidated response.
 package final class Invalidations: Sendable {
     package enum Scope: Hashable, Sendable {
-        /// A URL of the service of that number, in every partition.
+        /// A URL of the service with that number, in every partition.
         case resource(service: UInt32, url: String)
         /// The members of a group, at one origin or at all (RFC 9875).
         case group(String, origin: String?)
     }
 
     private struct State {
-        /// The last mark of each scope, by its hash. Two scopes that share one are invalidated together, which costs
-        /// a load and no more; the hash is keyed anew in each process, so nobody can choose them.
+        /// The last mark of each scope, by its hash. Two scopes that share one are invalidated together, which costs a
+        /// load and no more; the hash is keyed in each process, so nobody can construct a collision.
         var marks: [Int: UInt64] = [:]
-        /// Everything older counts as invalidated: which scopes were meant is forgotten.
+        /// Everything older counts as invalidated: the scopes are forgotten.
         var floor: UInt64 = 0
         var partitioned: Set<UInt32> = []
     }
@@ -45,7 +45,7 @@ package final class Invalidations: Sendable {
                 state.marks = [:]
                 state.floor = mark
             }
-            // What it is about is there before anyone asks for it.
+            // The scope's mark is visible before its number.
             last.store(mark, ordering: .releasing)
         }
     }
@@ -64,7 +64,7 @@ package final class Invalidations: Sendable {
 
     // MARK: Partitions
 
-    /// Notes that the service of that number has resources in partitions; they stay when the configuration changes.
+    /// Records that the service with that number has resources in partitions; they stay when the configuration changes.
     package func notePartitions(of service: UInt32) { _ = state.withLock { $0.partitioned.insert(service) } }
 
     package func hasPartitions(_ service: UInt32) -> Bool { state.withLock { $0.partitioned.contains(service) } }

@@ -2,9 +2,10 @@
 
 import LarderIO
 
-/// Content that an operator puts in the place of what the origin says (model: 3.6, T-17).
+/// Content that an operator substitutes for the origin's (model: 3.6, T-17).
 extension ResourceMemory {
-    /// Makes `variant` all there is. Loads under way go on for their readers and do not land (B-04).
+    /// Makes `variant` the only one. Loads under way continue for their readers but their results are not stored
+    /// (B-04).
     package func override(with variant: Variant) {
         state.withLock { state in
             catchUp(&state)
@@ -13,17 +14,17 @@ extension ResourceMemory {
             let superseded = state.flights.count
             endProgress(of: state.flights, &state)
             state.flights.removeAll()
-            // What a store has is not to come back beside it.
+            // The variants in the store must not be loaded beside it.
             state.snapshot = Snapshot(variants: [variant], isStoreRead: true)
             tell(.newData(.localOverride), &state)
             for _ in 0..<superseded { tell(.requestCancelled, &state) }
         }
     }
 
-    /// Whether an override is here, fresh or not.
+    /// Whether there is an override, fresh or not.
     package var isOverridden: Bool { state.withLock { $0.snapshot.isOverridden } }
 
-    /// Drops the override: a load has brought what the origin says, though nothing of it is kept.
+    /// Drops the override: a load has received the origin's response, although it is not stored.
     func endOverride(_ state: inout State) {
         guard state.snapshot.isOverridden else { return }
         state.snapshot = Snapshot(

@@ -3,9 +3,9 @@
 import LarderIO
 package import LarderRules
 
-/// How a Resource comes to know what the store has of it.
+/// Reading a Resource's variants from the store.
 extension ResourceMemory {
-    /// Notes that the store was found to hold nothing.
+    /// Records that the store has nothing.
     package func storeHasNothing(epoch: UInt64) {
         state.withLock { state in
             guard epoch == state.epoch else { return }
@@ -14,8 +14,8 @@ extension ResourceMemory {
         }
     }
 
-    /// Lets the store be read again: a variant that is too large for memory is there now, in place of the one with
-    /// the same variance. Nothing happens when the Resource was wiped or overridden since `epoch`.
+    /// Makes the store be read again: a variant that is too large for memory is there now, replacing the one with the
+    /// same variance. Nothing happens when the Resource was wiped or overridden since `epoch`.
     package func forgetStoreRead(variance: Variance, epoch: UInt64) {
         state.withLock { state in
             guard epoch == state.epoch else { return }
@@ -28,11 +28,11 @@ extension ResourceMemory {
     package enum StoreRead: Sendable {
         /// The caller reads the store and then calls `storeWasRead`.
         case begin
-        /// Somebody did while the caller waited, or before.
+        /// Another caller did, earlier or while this one waited.
         case done
     }
 
-    /// Makes sure the store is read once, however many ask at the same time.
+    /// Makes sure the store is read once, however many callers there are at the same time.
     package func beginStoreRead() async -> StoreRead {
         let isMine = state.withLock { state -> Bool? in
             if state.snapshot.isStoreRead { return false }
@@ -54,10 +54,10 @@ extension ResourceMemory {
         return .done
     }
 
-    /// Ends the read that `beginStoreRead` began: `found`, newest first, joins what is in memory already, which is
+    /// Ends the read that `beginStoreRead` began: `found`, newest first, is added to the variants in memory, which are
     /// newer.
     ///
-    /// - Parameters: what `epoch` and `mark` were before the read.
+    /// - Parameters: the values of `epoch` and `mark` before the read.
     package func storeWasRead(_ found: [Variant], epoch: UInt64, mark: UInt64? = nil) {
         let waiting = state.withLock { state -> [UnsafeContinuation<Void, Never>] in
             defer { state.readers = nil }

@@ -3,33 +3,33 @@
 package import LarderHTTP
 package import LarderRules
 
-/// One stored representation of a Resource, ready to be answered with: what the rules look at, where its content
-/// is, and its head as it goes out.
+/// One stored representation of a Resource, ready to be sent: the metadata that the rules use, its content, and its
+/// head as octets.
 package final class Variant: Sendable {
-    /// What the origin sent, by which the rules decide and which is validated.
+    /// The response of the origin, which the rules use and which is validated.
     package let stored: StoredResponse
-    /// What clients get: `stored`, or what the pipeline made of it.
+    /// The response for clients: `stored`, or the pipeline's result.
     package let served: StoredResponse
-    /// What the pipeline made of it, if it did anything.
+    /// The pipeline's result, if it changed anything.
     package let rendition: Rendition?
-    /// The configuration by which `rendition` is what it is, or nothing; 0 where nothing transforms.
+    /// The configuration that `rendition` was made by; 0 where nothing transforms.
     package let fingerprint: UInt64
     package let content: VariantContent
-    /// When this variant was put into the store, which tells it from a later one under the same key.
+    /// When this variant was written to the store, which tells it from a later one under the same key.
     package let storedAt: Timestamp
     /// The head as octets, from the status line to the last stored field. Age, Cache-Status and the connection's
     /// own fields follow for each request.
     package let head: [UInt8]
-    /// Whether the head holds fields that gateway clients get mapped, or not at all.
+    /// Whether the head has fields that are rewritten or removed for clients of a gateway.
     package let namesLocations: Bool
-    /// The forms that clients get this in, by their codings; nil when they get it as it is.
+    /// The forms of the content, by their codings; nil when it is only sent as it is.
     package let forms: CodedForms?
-    /// What `Cache-Status` says of a hit, besides how it came to be one.
+    /// Details for the `Cache-Status` of a hit, in addition to how it became one.
     package let detail: String?
     private let via: String
 
     /// - Parameters:
-    ///   - content: of what clients get.
+    ///   - content: of the response for clients.
     ///   - forms: those of the same content under another head.
     package init(
         stored: StoredResponse, content: VariantContent, storedAt: Timestamp, via: String, fingerprint: UInt64 = 0,
@@ -54,24 +54,24 @@ package final class Variant: Sendable {
 
     /// The same content under a newer head.
     ///
-    /// - Parameter update: the fields of the response that made it newer, if one did.
+    /// - Parameter update: the fields of the response that freshened it, if one did.
     package func with(_ stored: StoredResponse, via: String, freshenedBy update: Fields? = nil) -> Variant {
         Variant(
             stored: stored, content: content, storedAt: storedAt, via: via, fingerprint: fingerprint,
             rendition: update.map { rendition?.freshened(by: $0) } ?? rendition, forms: forms)
     }
 
-    /// The same, found to be what another configuration makes of it as well.
+    /// The same variant, confirmed to be the result of another configuration as well.
     package func under(fingerprint: UInt64) -> Variant {
         Variant(
             stored: stored, content: content, storedAt: storedAt, via: via, fingerprint: fingerprint,
             rendition: rendition, forms: forms)
     }
 
-    /// The same response as another policy sees it: what depends on the configuration is computed anew.
+    /// The same response under another policy: derived properties are computed again.
     package func under(_ policy: CachePolicy) -> Variant {
         var policy = policy
-        // How long an override lasts was said with it.
+        // The lifetime of an override was set with it.
         if isOverride { policy.expirationMode = .fallback }
         return with(stored.marked(stored.standing, policy: policy), via: via)
     }
@@ -79,7 +79,7 @@ package final class Variant: Sendable {
     /// Fields that name URLs or hosts.
     private static let locating: [FieldName] = [.location, .contentLocation, .link, .refresh, .setCookie]
 
-    /// Fields that tell a browser something about a whole origin: the gateway's is not the one that is meant.
+    /// Fields that tell a browser something about a whole origin: the gateway's is another one.
     package static let aboutOrigin: [FieldName] = [
         .serviceWorkerAllowed, .clearSiteData, .setCookie2, .useAsDictionary, .noVarySearch, .acceptCH, .altSvc, .nel,
         .originAgentCluster, .publicKeyPins, .reportTo, .strictTransportSecurity,
@@ -87,10 +87,10 @@ package final class Variant: Sendable {
 
     package static let mappedOnGateway = FieldSet(locating + aboutOrigin)
 
-    /// Whether an operator put it here: it is in memory only, and no origin is asked whether it is still good (B-04).
+    /// Whether an operator set it: it is in memory only, and is never validated with an origin (B-04).
     package var isOverride: Bool { rendition?.isOverride ?? false }
 
-    /// This in another coding, or as it came where that has to say that there are others.
+    /// This variant in another coding, or as received where that has to announce other forms.
     ///
     /// - Parameters:
     ///   - fields: its header section.
@@ -104,12 +104,12 @@ package final class Variant: Sendable {
             stored: stored, content: content, storedAt: storedAt, via: via, fingerprint: fingerprint, rendition: form)
     }
 
-    /// Octets of memory this variant takes: content, head and fields, its forms, and the objects that hold them, as
+    /// Octets of memory this variant occupies: content, head and fields, its forms, and the objects that hold them, as
     /// measured with many small ones in memory and in the store.
     package var cost: Int { content.bytesInMemory + 2 * head.count + 1152 + (forms?.cost ?? 0) }
 }
 
-/// Where a stored response's content is.
+/// The place of a stored response's content.
 package enum VariantContent: Sendable {
     /// Whole and in memory.
     case memory([ContentChunk], length: Int)
@@ -134,17 +134,17 @@ package enum VariantContent: Sendable {
     }
 }
 
-/// Content that rests in a store.
+/// Content in a store.
 package protocol ContentSource: Sendable {
     /// Octets of content.
     var length: Int64 { get }
 
-    /// Opens the content for reading, or nil when it is gone or damaged: a miss.
+    /// Opens the content for reading, or nil when it is missing or damaged: a miss.
     func open() async -> (any ContentReader)?
 }
 
 /// Stored content, opened.
 package protocol ContentReader: Sendable {
-    /// Up to `count` octets from `offset` on; nil when they cannot be had or are not what was stored.
+    /// Up to `count` octets from `offset` on; nil when they are unavailable or not the stored ones.
     func read(at offset: Int64, count: Int) async -> ContentChunk?
 }

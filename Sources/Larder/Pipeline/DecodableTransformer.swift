@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 public import FoundationEssentials
 
-/// JSON to a type of your own that is `Decodable`: for the stage `model`, behind the standard transformer for JSON, or
-/// anywhere in its place.
+/// JSON to a `Decodable` type of your own: for the stage `model`, behind the standard transformer for JSON, or anywhere
+/// in its place.
 ///
-/// Content that is of the type already passes unchanged. Errors of origins are left alone.
+/// Content that has the type already passes unchanged. Error responses are not transformed.
 public struct DecodableTransformer<Model: Decodable & Sendable>: ResponseTransformer {
     public let transformerDescription: String
     private let makeDecoder: @Sendable () -> JSONDecoder
 
-    /// Makes a transformer. `decoder` makes what reads the JSON; it is called for each response.
+    /// Makes a transformer. `decoder` makes the JSON decoder; it is called for each response.
     public init(_ type: Model.Type = Model.self, decoder: @escaping @Sendable () -> JSONDecoder = { JSONDecoder() }) {
         transformerDescription = "JSON → \(Model.self)"
         makeDecoder = decoder

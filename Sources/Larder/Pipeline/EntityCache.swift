@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 public import LarderHTTP
 
-/// Whose data it is: resources, memory and caches of different partitions never meet.
+/// The owner of data: resources, memory and caches of different partitions are separate.
 public struct Partition: Sendable, Hashable, CustomStringConvertible {
-    /// What tells partitions apart; empty for the one that is shared.
+    /// The name that tells partitions apart; empty for the shared one.
     public let name: String
     /// Names a partition.
     public init(_ name: String) { self.name = name }
@@ -12,15 +12,15 @@ public struct Partition: Sendable, Hashable, CustomStringConvertible {
     public var description: String { name.isEmpty ? "shared" : name }
 }
 
-/// What a cache is asked about: one stage of one resource.
+/// The subject of a cache entry: one stage of one resource.
 public struct CacheSubject: Sendable, Hashable {
     /// The name of the service.
     public let service: String
-    /// Whose data it is.
+    /// The owner of the data.
     public let partition: Partition
     /// The resource's URL.
     public let url: TargetURI
-    /// What the fields named by `Vary` were, in a form that is equal when they are; empty for one variant.
+    /// The values of the fields named by `Vary`, in a canonical form; empty for one variant.
     public let variant: String
     /// The stage whose output is kept.
     public let stage: PipelineStageKey
@@ -37,35 +37,34 @@ public struct CacheSubject: Sendable, Hashable {
 
 /// A store that outlives the process, attached to a stage of a pipeline.
 ///
-/// Calls for one key come one after the other, in the order of the changes they stem from; calls for different
-/// keys at any time. Whatever is thrown is logged and counts as a miss or as nothing done: a broken cache never
-/// fails a request.
+/// Calls for one key are made one after the other, in the order of the changes that cause them; calls for different
+/// keys at any time. Errors are logged and count as a miss or as nothing done: a broken cache never fails a request.
 public protocol EntityCache<Content>: Sendable {
-    /// What the cache finds its entries by.
+    /// The type that identifies entries.
     associatedtype Key: Hashable & Sendable
-    /// What can be kept. Entities with other content are not written.
+    /// The content that can be stored. Entities with other content are not written.
     associatedtype Content: Sendable
 
-    /// The key for a subject, or nil to keep nothing of it. Must be at least as distinctive as the subject; called
-    /// when a request is made, so that what it brings is filed under who asked.
+    /// The key for a subject, or nil to store nothing. Must be at least as distinctive as the subject; called when a
+    /// request is made, so that its result is stored for the identity that asked.
     func key(for subject: CacheSubject) -> Key?
 
-    /// What was last written, exactly, or nil.
+    /// The entity last written, unchanged, or nil.
     func readEntity(for key: Key) async throws -> Entity<Content>?
 
-    /// Keeps an entity in the place of what was there.
+    /// Stores an entity, replacing the previous one.
     func writeEntity(_ entity: Entity<Content>, for key: Key) async throws
 
-    /// Changes the time of what is there and, after a 304, its fields; does nothing when nothing is there, and
-    /// never brings back what was removed.
+    /// Changes the time of the stored entity and, after a 304, its fields; does nothing when there is none, and never
+    /// restores a removed one.
     func updateEntity(for key: Key, timestamp: Timestamp, fields: Fields?) async throws
 
-    /// Afterwards nothing is there until the next write.
+    /// Removes the entity; reads return nil until the next write.
     func removeEntity(for key: Key) async throws
 }
 
 extension EntityCache {
-    /// Reads, changes and writes back. Calls for one key come one after the other, so nothing gets in between.
+    /// Reads, changes and writes back. Calls for one key are serialised, so none comes in between.
     public func updateEntity(for key: Key, timestamp: Timestamp, fields: Fields?) async throws {
         guard var entity = try await readEntity(for: key) else { return }
         entity.timestamp = timestamp
@@ -74,24 +73,24 @@ extension EntityCache {
     }
 }
 
-/// A cache with its types forgotten, as stages hold them.
+/// A cache with its types erased, as stages hold it.
 public struct AnyEntityCache: Sendable {
     private let bind: @Sendable (CacheSubject) -> CacheEntry?
 
-    /// Forgets the types of a cache.
+    /// Erases the types of a cache.
     public init<Cache: EntityCache>(_ cache: Cache) {
         bind = { subject in
             cache.key(for: subject).map { CacheEntry(cache, key: $0, stage: subject.stage) }
         }
     }
 
-    /// The place for one subject, or nil when the cache keeps nothing of it.
+    /// The entry for one subject, or nil when the cache stores nothing for it.
     func entry(for subject: CacheSubject) -> CacheEntry? { bind(subject) }
 }
 
-/// One place in one cache: everything that can be done with it, its key chosen once.
+/// One entry of one cache with all its operations; its key is chosen once.
 struct CacheEntry: Sendable {
-    /// What operations that must not overtake each other have in common.
+    /// The identity of operations that must not overtake each other.
     struct ID: Hashable, Sendable {
         fileprivate let cache: ObjectIdentifier
         fileprivate let stage: PipelineStageKey
@@ -107,7 +106,7 @@ struct CacheEntry: Sendable {
     let id: ID
     let stage: PipelineStageKey
     let read: @Sendable () async throws -> AnyEntity?
-    /// False when the content is of a type that the cache does not keep.
+    /// False when the cache does not store content of that type.
     let write: @Sendable (AnyEntity) async throws -> Bool
     let update: @Sendable (Timestamp, Fields?) async throws -> Void
     let remove: @Sendable () async throws -> Void

@@ -2,10 +2,10 @@
 public import LarderHTTP
 import LarderIO
 
-/// A cache that lives as long as the process: what came out of one stage, for resources that were let go.
+/// A cache that lives as long as the process: the output of one stage, for resources that are no longer in memory.
 ///
-/// It holds a number of entities, whatever their size. When there is no room, those go first that were used once or not
-/// for a while, so that going through many resources once does not push out what is used all the time.
+/// It holds a number of entities, whatever their size. When it is full, entities that were used once or not recently
+/// are evicted first, so that a scan of many resources does not displace the ones in constant use.
 public final class MemoryCache<Content: Sendable>: EntityCache {
     private struct Entry {
         let subject: CacheSubject
@@ -23,16 +23,16 @@ public final class MemoryCache<Content: Sendable>: EntityCache {
 
     /// Makes an empty cache.
     ///
-    /// - Parameter limit: how many entities it holds at most.
+    /// - Parameter limit: the most entities it holds.
     public init(limit: Int = 1000) { self.limit = max(1, limit) }
 
     /// How many entities there are.
     public var count: Int { state.withLock { $0.places.count } }
 
-    /// Everything that tells subjects apart tells entries apart.
+    /// The key is the subject itself.
     public func key(for subject: CacheSubject) -> CacheSubject? { subject }
 
-    /// What was last written, or nil.
+    /// The entity last written, or nil.
     public func readEntity(for key: CacheSubject) -> Entity<Content>? {
         state.withLock { state in
             guard let place = state.places[key] else { return nil }
@@ -41,7 +41,7 @@ public final class MemoryCache<Content: Sendable>: EntityCache {
         }
     }
 
-    /// Keeps an entity, in the place of another one if there is no room.
+    /// Stores an entity, evicting another one if the cache is full.
     public func writeEntity(_ entity: Entity<Content>, for key: CacheSubject) {
         state.withLock { state in
             if let place = state.places[key] {
@@ -57,7 +57,7 @@ public final class MemoryCache<Content: Sendable>: EntityCache {
         }
     }
 
-    /// Changes time and fields of what is there.
+    /// Changes time and fields of the stored entity.
     public func updateEntity(for key: CacheSubject, timestamp: Timestamp, fields: Fields?) {
         state.withLock { state in
             guard let place = state.places[key] else { return }
@@ -66,7 +66,7 @@ public final class MemoryCache<Content: Sendable>: EntityCache {
         }
     }
 
-    /// Lets go of an entity.
+    /// Removes an entity.
     public func removeEntity(for key: CacheSubject) {
         state.withLock { state in
             guard let place = state.places.removeValue(forKey: key) else { return }

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The steps from the response as it came to the content that resources hold.
+/// The steps from the received response to the content that resources hold.
 ///
-/// A pipeline is a value: what one configuration does to its pipeline, no other sees. The default order of the
-/// stages is `rawData`, `decoding`, `parsing`, `model`, `cleanup`; their names carry no behaviour.
+/// A pipeline is a value: changes to one configuration's pipeline do not affect others. The default order of the stages
+/// is `rawData`, `decoding`, `parsing`, `model`, `cleanup`; their names carry no behaviour.
 public struct Pipeline: Sendable {
-    /// The stages that run, in their order. Others do nothing and keep nothing.
+    /// The stages that run, in their order. Others do nothing and store nothing.
     public private(set) var order: [PipelineStageKey] = Pipeline.defaultOrder
     private var stages: [PipelineStageKey: PipelineStage] = [:]
-    /// What was asked of this pipeline and could not be done. Services say it in their logs.
+    /// Changes to this pipeline that failed. Services log them.
     public private(set) var problems: [PipelineError] = []
 
-    /// The order of stages unless another one is set.
+    /// The default order of stages.
     public static let defaultOrder: [PipelineStageKey] = [.rawData, .decoding, .parsing, .model, .cleanup]
 
     /// Makes a pipeline with empty stages.
     public init() {}
 
-    /// Changes which stages run in which order. Stages keep what they hold. An order that names a stage twice changes
-    /// nothing, and is among the problems from then on.
+    /// Changes which stages run in which order. Stages keep their transformers and caches. An order that names a stage
+    /// twice changes nothing, and is among the problems from then on.
     public mutating func setOrder(_ order: [PipelineStageKey]) throws(PipelineError) {
         var seen: Set<PipelineStageKey> = []
         for key in order where !seen.insert(key).inserted {
@@ -28,7 +28,7 @@ public struct Pipeline: Sendable {
         self.order = order
     }
 
-    /// A stage; an empty one when nothing has been put there.
+    /// A stage; an empty one when it has not been changed.
     public subscript(key: PipelineStageKey) -> PipelineStage {
         get { stages[key] ?? PipelineStage() }
         set { stages[key] = newValue }
@@ -53,23 +53,23 @@ public struct Pipeline: Sendable {
     /// Removes everything but the order: octets pass unchanged.
     public mutating func clear() { stages = [:] }
 
-    /// Stages that hold something but do not run, which is rarely meant.
+    /// Stages with transformers or caches that do not run, which is probably a mistake.
     public var unusedStages: [PipelineStageKey] {
         stages.filter { !$0.value.isEmpty && !order.contains($0.key) }.map(\.key).sorted { $0.name < $1.name }
     }
 
-    /// Whether any transformer runs, so that content leaves other than it came.
+    /// Whether any transformer runs, so that content may change.
     public var hasTransformers: Bool { order.contains { !self[$0].transformers.isEmpty } }
 
-    /// What the results depend on: stages and transformers in their order.
+    /// The inputs of the results: stages and transformers in their order.
     var fingerprint: String {
         order.map { "\($0.name): \(self[$0].transformers.map(\.fingerprint))" }.joined(separator: "\n")
     }
 }
 
-/// Why a pipeline cannot be as asked.
+/// Why a change to a pipeline is refused.
 public enum PipelineError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// A stage stands twice in the order.
+    /// A stage occurs twice in the order.
     case duplicateStage(PipelineStageKey)
 
     public var description: String {

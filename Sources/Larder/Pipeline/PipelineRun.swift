@@ -2,8 +2,8 @@
 import LarderHTTP
 import LarderIO
 
-/// A pipeline made ready for one resource at one moment: what a request takes along when it is made, so that a
-/// configuration that changes meanwhile changes nothing for it.
+/// A pipeline prepared for one resource at one moment: a request captures it when it is made, so that later changes of
+/// the configuration do not affect it.
 struct PipelineRun: Sendable {
     struct Step: Sendable {
         let key: PipelineStageKey
@@ -11,17 +11,17 @@ struct PipelineRun: Sendable {
         let entry: CacheEntry?
     }
 
-    /// What came out of a stage that has a cache.
+    /// The output of a stage that has a cache.
     struct Output: Sendable {
         let entry: CacheEntry
         let entity: AnyEntity
     }
 
-    /// What came of a response.
+    /// The result for a response.
     struct Outcome: Sendable {
         var response: Response
         var outputs: [Output] = []
-        /// What came out of the stage that clients are served from, and whether a transformer had touched it by then.
+        /// The output of the stage that clients are served from, and whether a transformer had changed it by then.
         var served: Response
         var isServedTransformed = false
     }
@@ -42,12 +42,12 @@ struct PipelineRun: Sendable {
 
     var entries: [CacheEntry] { steps.compactMap(\.entry) }
 
-    /// Whether any transformer has something to do with `response` as it is before the first stage.
+    /// Whether any transformer applies to `response` as it is before the first stage.
     func hasTransformers(for response: Response) -> Bool {
         steps.contains { $0.transformers.contains { $0.applies(to: response) } }
     }
 
-    /// Puts a response through the stages from `first` on. Stages from the first failing one on have no output.
+    /// Runs a response through the stages from `first` on. Stages from the first failing one on have no output.
     func process(
         _ response: Response, from first: Int = 0, serving: PipelineStageKey? = nil, watch: Watch? = nil
     ) -> Outcome {
@@ -71,8 +71,8 @@ struct PipelineRun: Sendable {
         return outcome
     }
 
-    /// The same within a limit of time. A transformer that takes longer is left to itself; what it comes to is
-    /// ignored, and the response is an error that names it.
+    /// The same with a time limit. A transformer that takes longer is abandoned; its result is ignored, and the
+    /// response is an error that names it.
     func process(
         _ response: Response, serving: PipelineStageKey? = nil, within limit: Duration, clock: any ModelClock
     ) async -> Outcome {
@@ -88,8 +88,8 @@ struct PipelineRun: Sendable {
             { watch in process(response, serving: serving, watch: watch) })
     }
 
-    /// What `work` comes to on `threads`, or, when they take too long or take no more work, what `orElse` makes of
-    /// the reason.
+    /// The result of `work` on `threads`, or, when they take too long or accept no more work, the result of `orElse`
+    /// for the reason.
     static func race<Value: Sendable>(
         within limit: Duration, clock: any ModelClock, on threads: TransformerThreads,
         orElse: @escaping @Sendable (RequestError) -> Value, _ work: @escaping @Sendable (Watch) -> Value
@@ -102,7 +102,7 @@ struct PipelineRun: Sendable {
                 continuation.resume(returning: orElse(watch.timeout(limit, at: clock.now)))
             }
             let isTaken = threads.submit {
-                // Who waited for a thread beyond the limit waits no more.
+                // The time limit has passed while the work was queued.
                 guard !isOver.isRaised else { return }
                 let value = work(watch)
                 guard isOver.raise() else { return }
@@ -115,8 +115,8 @@ struct PipelineRun: Sendable {
         }
     }
 
-    /// What a transformer made, with what an error needs to be understood: where it was made, and the status and
-    /// content it was made of. Content that has grown beyond the limit is an error.
+    /// A transformer's result, with the information that errors need: the stage, and the status and content of the
+    /// input. Content that has grown beyond the limit is an error.
     private func checked(
         _ result: Response, from input: Response, _ stage: PipelineStageKey, _ transformer: any ResponseTransformer
     ) -> Response {
@@ -142,7 +142,7 @@ struct PipelineRun: Sendable {
         return error
     }
 
-    /// Which transformer is running, for whoever wonders why it takes so long.
+    /// The transformer that is running, for the timeout's message.
     final class Watch: Sendable {
         private let current = Lock<(stage: PipelineStageKey, transformer: any ResponseTransformer)?>(nil)
 
@@ -161,7 +161,7 @@ struct PipelineRun: Sendable {
 }
 
 extension Entity where Content == any Sendable {
-    /// How many octets the content has, where that can be told.
+    /// The size of the content in octets, where it can be determined.
     fileprivate var measuredSize: Int? {
         if let octets = content as? [UInt8] { return octets.count }
         if let text = content as? String { return text.utf8.count }

@@ -2,48 +2,47 @@
 
 /// The name of a stage. Two keys with one name are the same stage, in Swift, in YAML and in stores.
 public struct PipelineStageKey: Sendable, Hashable, CustomStringConvertible {
-    /// What tells stages apart.
+    /// The name, which identifies the stage.
     public let name: String
 
-    /// Names a stage; a name of one's own makes a stage of one's own.
+    /// Names a stage; a name of your own makes a custom stage.
     public init(_ name: String) { self.name = name }
 
     /// Octets as the origin sent them.
     public static let rawData = PipelineStageKey("rawData")
     /// Octets decoded, decrypted, unpacked.
     public static let decoding = PipelineStageKey("decoding")
-    /// Text, JSON, images: where the standard transformers are.
+    /// Text, JSON, images: the stage of the standard transformers.
     public static let parsing = PipelineStageKey("parsing")
     /// Your own types.
     public static let model = PipelineStageKey("model")
-    /// Last touches, such as messages taken out of error responses.
+    /// Final changes, such as messages extracted from error responses.
     public static let cleanup = PipelineStageKey("cleanup")
 
     public var description: String { name }
 }
 
-/// What happens to responses at one point of a pipeline: transformers in their order, then a cache that keeps
-/// what came out of them.
+/// One step of a pipeline: transformers in their order, then a cache that stores their output.
 public struct PipelineStage: Sendable {
     /// The transformers in the order they run.
     public private(set) var transformers: [any ResponseTransformer] = []
-    /// What keeps the stage's output, if anything does.
+    /// The cache of the stage's output, if there is one.
     public private(set) var cache: AnyEntityCache?
-    /// Whether a daemon keeps the stage's output in its store; nil when nobody has said so.
+    /// Whether a daemon stores the stage's output; nil when that was not configured.
     package var isCached: Bool?
 
     /// Makes a stage without transformers and cache.
     public init() {}
 
-    /// What to do with the transformers a stage has already.
+    /// How adding a transformer affects the stage's existing ones.
     public enum MutationAction: Sendable {
-        /// They go.
+        /// They are removed.
         case replaceExisting
         /// They stay, before the new one.
         case appendToExisting
     }
 
-    /// Adds a transformer behind those already there.
+    /// Adds a transformer after the existing ones.
     public mutating func add(_ transformer: some ResponseTransformer) { transformers.append(transformer) }
 
     /// Adds a transformer for content of certain types only.
@@ -65,10 +64,10 @@ public struct PipelineStage: Sendable {
     /// Removes the transformers and keeps the cache.
     public mutating func removeAllTransformers() { removeTransformers() }
 
-    /// Keeps what comes out of this stage in `cache`, and looks there before asking the origin.
+    /// Stores the output of this stage in `cache`, and looks there before asking the origin.
     public mutating func cacheUsing(_ cache: some EntityCache) { self.cache = AnyEntityCache(cache) }
 
-    /// Keeps nothing of this stage.
+    /// Stores no output of this stage.
     public mutating func doNotCache() {
         cache = nil
         isCached = false

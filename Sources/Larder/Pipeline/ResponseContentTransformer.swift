@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderHTTP
 
-/// What a content transformer does with content of another type than it takes.
+/// How a content transformer handles content of another type than its input type.
 public enum InputTypeMismatchAction: String, Sendable, Hashable, CaseIterable {
     /// The response becomes an error, `WrongInputTypeInTransformerPipeline`.
     case error
@@ -13,17 +13,17 @@ public enum InputTypeMismatchAction: String, Sendable, Hashable, CaseIterable {
 
 /// A transformer from content of one type to content of another; fields and status stay.
 ///
-/// Content that was never there (a response to HEAD, a 204) is not transformed. Returning nil is the error
-/// `TransformerReturnedNil`. A thrown `RequestError` is the result as it is; anything else thrown becomes its cause.
-/// After an error the entity is still the one that could not be transformed.
+/// Absent content (a response to HEAD, a 204) is not transformed. Returning nil is the error `TransformerReturnedNil`.
+/// A thrown `RequestError` is the result itself; any other error becomes its cause. After an error the entity is still
+/// the one that could not be transformed.
 public struct ResponseContentTransformer<Input: Sendable, Output: Sendable>: ResponseTransformer {
     public let transformerDescription: String
     private let mismatchAction: InputTypeMismatchAction
     private let transformsErrors: Bool
     private let body: @Sendable (Entity<Input>) throws -> Output?
 
-    /// Makes a transformer. `transformErrors` applies it to the content of error responses too; where that fails,
-    /// the error stays as it was.
+    /// Makes a transformer. `transformErrors` applies it to the content of error responses too; where that fails, the
+    /// error stays unchanged.
     public init(
         _ description: String? = nil, onInputTypeMismatch: InputTypeMismatchAction = .error,
         transformErrors: Bool = false,
@@ -92,6 +92,6 @@ public struct ResponseContentTransformer<Input: Sendable, Output: Sendable>: Res
 }
 
 extension Entity where Content == any Sendable {
-    /// Whether there never was content: no octets, and none announced by the status.
+    /// Whether content is absent: no octets, and none announced by the status.
     var hasNoContent: Bool { (content as? [UInt8])?.isEmpty ?? false }
 }

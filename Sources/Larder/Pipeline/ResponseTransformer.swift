@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a request came to: an entity or an error.
+/// The result of a request: an entity or an error.
 public typealias Response = Result<AnyEntity, RequestError>
 
-/// A step that turns a response into another: other content, other fields, a success made an error or an error a
-/// success.
+/// A step that turns a response into another: other content, other fields, a success turned into an error or an error
+/// into a success.
 ///
-/// It runs on no particular thread and must depend on nothing but the response. For the common case, content to
-/// other content, use `ResponseContentTransformer`.
+/// It runs on no particular thread and must depend on nothing but the response. For the common case, content to other
+/// content, use `ResponseContentTransformer`.
 public protocol ResponseTransformer: Sendable {
-    /// The response to go on with.
+    /// The transformed response.
     func process(_ response: Response) -> Response
 
     /// The transformer in words, for errors and logs.
@@ -18,8 +18,8 @@ public protocol ResponseTransformer: Sendable {
     /// Whether `process` does anything to this response.
     func applies(to response: Response) -> Bool
 
-    /// What the results depend on besides the response: two transformers with the same fingerprint make the same of
-    /// everything. What was kept under another fingerprint is made anew. Default: the description.
+    /// The inputs of the results besides the response: two transformers with the same fingerprint give the same
+    /// results. Results stored under another fingerprint are computed again. Default: the description.
     var fingerprint: String { get }
 }
 
@@ -35,8 +35,8 @@ public struct ClosureTransformer: ResponseTransformer {
     public let fingerprint: String
     private let body: @Sendable (Response) -> Response
 
-    /// Makes a transformer of a function; the description names it in errors and logs. The fingerprint is another
-    /// when the function is; without one it is the description.
+    /// Makes a transformer of a function; the description names it in errors and logs. Change the fingerprint with the
+    /// function; by default it is the description.
     public init(
         _ description: String, fingerprint: String? = nil, _ body: @escaping @Sendable (Response) -> Response
     ) {
@@ -73,7 +73,7 @@ struct ContentTypeFilter: ResponseTransformer {
 }
 
 extension Result where Success == AnyEntity, Failure == RequestError {
-    /// The entity of a success, or the one an error came with.
+    /// The entity of a success, or of an error that has one.
     public var entity: AnyEntity? {
         switch self {
         case .success(let entity): entity
@@ -81,7 +81,7 @@ extension Result where Success == AnyEntity, Failure == RequestError {
         }
     }
 
-    /// Whether this is an error that says the request was given up.
+    /// Whether this is the error of a cancelled request.
     public var isCancellation: Bool {
         if case .failure(let error) = self { error.isCancellation } else { false }
     }

@@ -3,29 +3,29 @@ import LarderHTTP
 import LarderIO
 import LarderRules
 
-/// What a response brings for the resource that takes it over: everything was chosen when the request was made, so
-/// nothing that changes meanwhile files it under another name.
+/// The parts of a response that the resource needs to store it: all of them were chosen when the request was made, so
+/// that later changes do not store it under another name.
 struct Landing: Sendable {
     /// The resource whose request it was.
     let resource: ObjectIdentifier
     let method: Method
     /// The resource's epoch when the request was made.
     let epoch: UInt64
-    /// What came out of the stages that have caches.
+    /// The output of the stages that have caches.
     var outputs: [PipelineRun.Output] = []
-    /// The places in caches that the resource has.
+    /// The resource's entries in caches.
     let entries: [CacheEntry]
     /// After a 304: which version of the data was confirmed.
     var confirmedVersion: UInt64?
-    /// What was there already turned out to be fresh.
+    /// The existing data turned out to be fresh.
     var isConfirmedByCache = false
-    /// The origin, or the request, says that nothing of it may be kept (RFC 9111 §5.2).
+    /// The origin, or the request, forbids storing any of it (RFC 9111 §5.2).
     var isUnstorable = false
 }
 
-/// A request that goes out through the service's transport and comes back through the pipeline.
+/// A request that is sent by the service's transport and whose response goes through the pipeline.
 final class NetworkRequestDelegate: RequestDelegate {
-    /// What a conditional request is conditional on.
+    /// The data that a conditional request is based on.
     struct Basis: Sendable {
         let entity: AnyEntity
         let version: UInt64
@@ -69,7 +69,7 @@ final class NetworkRequestDelegate: RequestDelegate {
         if let basis { NetworkRequestDelegate.addValidators(of: basis.entity, to: &request.fields) }
         mutation(&request)
         for mutator in own.mutators { mutator(&request) }
-        // Mutators may have made it another request; what becomes of the response is for that one's configuration.
+        // Mutators may have changed the request; its response is handled by the configuration for the new one.
         let final = request.method == method ? own : resource.configuration(for: request.method)
         outgoing = request
         self.basis = basis
@@ -81,10 +81,10 @@ final class NetworkRequestDelegate: RequestDelegate {
 
     var finalMethod: Method { outgoing.method }
     var decorators: [RequestDecorator] { configuration.decorators }
-    /// What happens to the resource afterwards, if anything was said about it and the request may change it.
+    /// The configured action on the resource after a successful write, if this request may change it.
     var afterWrite: Configuration.AfterWrite? { outgoing.method.isSafe ? nil : configuration.writtenAfterWrite }
 
-    /// What is sent, as data of the resource: what the pipeline makes of it.
+    /// The sent content as data of the resource: the result of the pipeline.
     func sentEntity() -> AnyEntity? {
         guard let body = outgoing.body else { return nil }
         var entity = AnyEntity(content: body as any Sendable, timestamp: resource.service.clock.now)
@@ -97,7 +97,7 @@ final class NetworkRequestDelegate: RequestDelegate {
     func startUnderlyingOperation(_ completion: RequestCompletion) {
         resource.service.log(.network, "\(requestDescription) started")
         resource.service.log(.networkDetails, "\(requestDescription)\n\(outgoing.fields)")
-        // Made under the lock, so that its end cannot come before it is noted down.
+        // Made under the lock, so that it is stored before it can end.
         task.withLock { task in
             task = Task {
                 let info = await self.perform()
@@ -133,7 +133,7 @@ final class NetworkRequestDelegate: RequestDelegate {
         if configuration.isOffline { return failure(ServiceOffline()) }
         var info = await exchange(outgoing)
         if info == nil {
-            // The 304 was about data that is not here any more: ask for all of it.
+            // The 304 was about data that is no longer here: request the whole content.
             var unconditional = outgoing
             unconditional.fields.remove(.ifNoneMatch)
             unconditional.fields.remove(.ifModifiedSince)
@@ -144,7 +144,7 @@ final class NetworkRequestDelegate: RequestDelegate {
         return result
     }
 
-    /// One request and its response; nil when it must be made again without conditions.
+    /// One request and its response; nil when it must be repeated without conditions.
     private func exchange(_ request: OutgoingRequest) async -> ResponseInfo? {
         let clock = resource.service.clock
         let requestTime = clock.now
@@ -235,7 +235,7 @@ extension OutgoingRequest {
     fileprivate var isConditional: Bool { fields.contains(.ifNoneMatch) || fields.contains(.ifModifiedSince) }
 }
 
-/// The configuration says that origins are not to be asked.
+/// The configuration forbids requests to origins.
 public struct ServiceOffline: Error, CustomStringConvertible {
     /// Makes the error.
     public init() {}

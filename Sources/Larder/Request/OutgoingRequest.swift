@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 public import LarderHTTP
 
-/// A request as it is about to be sent: what configuration, callers and mutators may change.
+/// A request before it is sent: configuration, callers and mutators may change it.
 public struct OutgoingRequest: Sendable, Equatable {
     /// The method.
     public var method: Method
-    /// Where the request goes.
+    /// The target URI.
     public var url: TargetURI
-    /// The fields that are sent, besides those of framing and connection.
+    /// The fields to send, besides those of framing and connection.
     public var fields: Fields
     /// The content, or nil for none.
     public var body: [UInt8]?
@@ -21,10 +21,10 @@ public struct OutgoingRequest: Sendable, Equatable {
     }
 }
 
-/// A response as it came: status and fields, and all of the content; a response without content has empty content.
+/// A response as received: status and fields, and the whole content; a response without content has empty content.
 public typealias IncomingResponse = Message<ResponseHead, [UInt8]>
 
-/// Content to send with a request, and what it is.
+/// Content to send with a request, and its type.
 public struct RequestBody: Sendable {
     enum Form: Sendable {
         case none
@@ -60,8 +60,8 @@ public struct RequestBody: Sendable {
         return data(value.octets, contentType: contentType)
     }
 
-    /// A form: names and values percent-encoded and put in order. Fails with `NotURLEncodable` for a parameter
-    /// with an empty name, which no form can express.
+    /// A form: names and values percent-encoded and sorted. Fails with `NotURLEncodable` for a parameter with an empty
+    /// name, which forms cannot express.
     public static func urlEncoded(_ parameters: [String: String]) -> RequestBody {
         if parameters.keys.contains("") { return RequestBody(form: .impossible(NotURLEncodable(name: ""))) }
         let pairs = parameters.map { PercentEncoding.parameter($0.key) + "=" + PercentEncoding.parameter($0.value) }
@@ -69,14 +69,14 @@ public struct RequestBody: Sendable {
     }
 }
 
-/// What carries requests to origins and brings back responses.
+/// Sends requests to origins and returns their responses.
 ///
-/// One call is one request: it is sent when the call begins and answered when it returns. Cancelling the calling
-/// task gives the request up. A transport that follows redirects does so by itself.
+/// One call is one request: it is sent when the call begins and answered when it returns. Cancelling the calling task
+/// cancels the request. A transport that follows redirects does so by itself.
 public protocol UpstreamTransport: Sendable {
-    /// Sends `request`. What has been transferred is told to `progress`, if the transport knows.
+    /// Sends `request`, and reports the transfer to `progress` if the transport can.
     ///
-    /// Throws whatever went wrong; a `TransportFailure` can hold what had arrived by then.
+    /// Throws whatever went wrong; a `TransportFailure` can contain the part received by then.
     func send(_ request: OutgoingRequest, progress: TransferProgress) async throws -> IncomingResponse
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderIO
 
-/// What a chain does when the request it wraps has completed.
+/// The continuation of a chain when the request it wraps has completed.
 public enum RequestChainAction: Sendable {
     /// The chain completes with the wrapped request's response.
     case useThisResponse
@@ -12,10 +12,10 @@ public enum RequestChainAction: Sendable {
 }
 
 extension Request {
-    /// A request that waits for this one and decides by its response what to do next.
+    /// A request that waits for this one and chooses the next step by its response.
     ///
-    /// It is started if this one is, else starting it starts this one. Cancelling it cancels whichever request it is
-    /// waiting for, and `decide` is not called; cancelling this one alone is a failure like any other to `decide`.
+    /// It is started if this one is, else starting it starts this one. Cancelling it cancels the request that it is
+    /// waiting for, and `decide` is not called; if only this one is cancelled, `decide` sees a failure like any other.
     public func chained(_ decide: @escaping @Sendable (ResponseInfo) -> RequestChainAction) -> Request {
         let chain = Request(ChainDelegate(self, decide), turns: chainTurns, clock: chainClock)
         if state != .notStarted { chain.start() }
@@ -26,7 +26,7 @@ extension Request {
 private final class ChainDelegate: RequestDelegate {
     private let wrapped: Request
     private let decide: @Sendable (ResponseInfo) -> RequestChainAction
-    /// Which request is being waited for; nil once the chain was cancelled.
+    /// The request that the chain is waiting for; nil once the chain was cancelled.
     private let active: Lock<Request?>
 
     init(_ wrapped: Request, _ decide: @escaping @Sendable (ResponseInfo) -> RequestChainAction) {
@@ -67,7 +67,7 @@ private final class ChainDelegate: RequestDelegate {
 
     func computeProgress() -> Double {
         guard let active = active.withLock({ $0 }) else { return 0 }
-        // A finished link is not a finished chain: the next one may be about to begin.
+        // A completed link does not complete the chain: the next one may be about to begin.
         return active.state == .completed ? 0 : active.currentProgress
     }
 

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What carries out a request: conform to it for requests with a logic of your own.
+/// Carries out a request: conform to it for requests with custom logic.
 public protocol RequestDelegate: Sendable {
-    /// Begins the operation. Called at most once. `completion` is to be called when it is over, on any thread;
-    /// letting go of it without calling it fails the request with `AbandonedByDelegate`.
+    /// Begins the operation. Called at most once. Call `completion` when it is over, on any thread; releasing it
+    /// without a call fails the request with `AbandonedByDelegate`.
     func startUnderlyingOperation(_ completion: RequestCompletion)
 
-    /// Gives the operation up. The request is completed already; a later completion is ignored.
+    /// Cancels the operation. The request is completed already; a later completion is ignored.
     func cancelUnderlyingOperation()
 
     /// A delegate that carries out the same operation again.
     func repeated() -> any RequestDelegate
 
-    /// How far the operation is, 0…1. Called every `progressReportingInterval`.
+    /// The progress of the operation, 0…1. Called every `progressReportingInterval`.
     func computeProgress() -> Double
 
-    /// How often `computeProgress` is asked, at most.
+    /// The minimum interval between calls of `computeProgress`.
     var progressReportingInterval: Duration { get }
 
     /// The request in words, for logs.
@@ -45,7 +45,7 @@ public final class RequestCompletion: Sendable {
     public func complete(_ info: ResponseInfo) { request.complete(info) }
 }
 
-/// What stands behind requests that were completed from birth.
+/// The delegate of requests that are completed from the beginning.
 struct HardWiredDelegate: RequestDelegate {
     func startUnderlyingOperation(_ completion: RequestCompletion) {}
     func cancelUnderlyingOperation() {}

@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 public import LarderHTTP
 
-/// Why a request brought no new data: the network failed, the origin answered with an error, or the response
-/// could not be made sense of.
+/// Why a request returned no new data: the network failed, the origin answered with an error, or the response could not
+/// be interpreted.
 public struct RequestError: Error, Sendable {
-    /// What to tell a person. Never empty.
+    /// A message for users. Never empty.
     public var userMessage: String
     /// The status of the response, if there was one.
     public var status: Status?
     /// The response's content, as far as the pipeline got with it.
     public var entity: AnyEntity?
-    /// What went wrong underneath; nil when the origin said it all with its status.
+    /// The underlying error; nil when there is only the origin's status.
     public var cause: (any Error)?
     /// When the request failed.
     public var timestamp: Timestamp
-    /// The resource that was asked for.
+    /// The resource that was requested.
     public var url: ResourceURL?
-    /// The method it was asked with.
+    /// The method of the request.
     public var method: Method?
     /// Which attempt at the same operation failed, from 1.
     public var attempt = 1
-    /// The stage of the pipeline that made a success an error, if one did.
+    /// The stage of the pipeline that turned a success into an error, if one did.
     public internal(set) var stage: PipelineStageKey?
-    /// The transformer that did, in its own words.
+    /// The transformer that did, by its description.
     public internal(set) var transformer: String?
 
-    /// Makes an error from a response with an error status, or from what failed while there was one.
+    /// Makes an error from a response with an error status, or from an error that occurred while
+    /// there was one.
     ///
     /// `userMessage` defaults to the description of `cause`, else the phrase of the status.
     public init(
@@ -43,13 +44,13 @@ public struct RequestError: Error, Sendable {
     /// The response's fields; none when there was no response.
     public var fields: Fields { entity?.fields ?? Fields() }
 
-    /// Whether the request was given up rather than failed.
+    /// Whether the request was cancelled rather than failed.
     public var isCancellation: Bool { cause is RequestCancelled }
 
-    /// Whether the same request may well succeed later: no response, or 408, 429, 502, 503, 504.
+    /// Whether the same request may succeed later: no response, or 408, 429, 502, 503, 504.
     public var isTransient: Bool {
         if isCancellation { return false }
-        // What had come of the response has a status, too.
+        // A partial response has a status, too.
         if let cause = cause as? any TransientFailure { return cause.isTransient }
         guard let status else { return !(cause is any PermanentFailure) }
         return [408, 429, 502, 503, 504].contains(status.rawValue)
@@ -71,8 +72,8 @@ extension RequestError: TypedContentAccessors {
 }
 
 extension RequestError: CustomStringConvertible {
-    /// All there is to know, in one line: what was asked for, the status, the message, where in the pipeline it went
-    /// wrong, why, and how the content begins.
+    /// All details in one line: the request, the status, the message, the stage of the pipeline that failed, the cause,
+    /// and the beginning of the content.
     public var description: String {
         let subject = [method?.token, url?.string].compactMap(\.self).joined(separator: " ")
         var parts = [subject, status.map { "\($0)" } ?? "", userMessage].filter { !$0.isEmpty }.joined(separator: ": ")
@@ -94,7 +95,7 @@ extension RequestError: CustomStringConvertible {
 }
 
 extension ArraySlice<UInt8> {
-    /// Without the octets of a UTF-8 character at the end whose others were cut off.
+    /// Without an incomplete UTF-8 character at the end.
     fileprivate func dropPartialCharacter() -> ArraySlice<UInt8> {
         var kept = self
         var continuations = 0
@@ -108,19 +109,19 @@ extension ArraySlice<UInt8> {
     }
 }
 
-/// Causes that know whether asking again may cure them.
+/// Causes that know whether a retry may succeed.
 protocol TransientFailure: Error {
     var isTransient: Bool { get }
 }
 
-/// Marks causes that asking again does not cure.
+/// Marks causes that a retry does not cure.
 protocol PermanentFailure: Error {}
 
-/// The resource's URL is no absolute `http` or `https` URL.
+/// The resource's URL is not an absolute `http` or `https` URL.
 public struct InvalidURL: PermanentFailure, CustomStringConvertible {
-    /// What should have been a URL.
+    /// The text that should have been a URL.
     public let url: String
-    /// Why there is none, if that is known.
+    /// The problem, if it is known.
     public let detail: String?
     /// Makes the error.
     public init(url: String, detail: String? = nil) {
@@ -143,7 +144,7 @@ public struct UnencodableText: PermanentFailure, CustomStringConvertible {
 
 /// A request body that is neither a JSON object nor a JSON array.
 public struct InvalidJSONObject: PermanentFailure, CustomStringConvertible {
-    /// What kind of JSON it is.
+    /// The kind of JSON value.
     public let type: String
     /// Makes the error.
     public init(type: String) { self.type = type }
@@ -159,23 +160,23 @@ public struct NotURLEncodable: PermanentFailure, CustomStringConvertible {
     public var description: String { "the form parameter '\(name)' cannot be encoded" }
 }
 
-/// The request was cancelled; what the network said to that, if anything.
+/// The request was cancelled; with the network's error for that, if any.
 public struct RequestCancelled: Error, CustomStringConvertible {
-    /// What the transport said.
+    /// The transport's error.
     public let networkError: (any Error)?
     /// Makes the error.
     public init(networkError: (any Error)? = nil) { self.networkError = networkError }
     public var description: String { "Request cancelled" }
 }
 
-/// A 304 that is not about data that is here.
+/// A 304 for data that is not here.
 public struct NoLocalDataFor304: Error, CustomStringConvertible {
     /// Makes the error.
     public init() {}
     public var description: String { "No data available" }
 }
 
-/// A response names a text encoding that does not exist here.
+/// A response names a text encoding that is not supported.
 public struct InvalidTextEncoding: PermanentFailure, CustomStringConvertible {
     /// The name.
     public let name: String
@@ -184,7 +185,7 @@ public struct InvalidTextEncoding: PermanentFailure, CustomStringConvertible {
     public var description: String { "the response is in an unknown text encoding, '\(name)'" }
 }
 
-/// A response's octets are not text in the encoding it names.
+/// A response's octets are not valid text in the encoding that it names.
 public struct UndecodableText: PermanentFailure, CustomStringConvertible {
     /// The encoding's name.
     public let encoding: String
@@ -195,27 +196,27 @@ public struct UndecodableText: PermanentFailure, CustomStringConvertible {
 
 /// A response is JSON, but neither an object nor an array.
 public struct JSONResponseIsNotDictionaryOrArray: PermanentFailure, CustomStringConvertible {
-    /// What kind of JSON it is.
+    /// The kind of JSON value.
     public let type: String
     /// Makes the error.
     public init(type: String) { self.type = type }
     public var description: String { "the response is a JSON \(type), not an object or array" }
 }
 
-/// A response that should be an image is none that is known.
+/// A response that should be an image has no known format.
 public struct UnparsableImage: PermanentFailure, CustomStringConvertible {
     /// Makes the error.
     public init() {}
     public var description: String { "the response is no image of a known format" }
 }
 
-/// A transformer got content of a type it does not take.
+/// A transformer received content of a type that it does not accept.
 public struct WrongInputTypeInTransformerPipeline: PermanentFailure, CustomStringConvertible {
-    /// The type the transformer takes.
+    /// The type that the transformer accepts.
     public let expected: String
-    /// The type it got.
+    /// The type that it received.
     public let actual: String
-    /// Which transformer it was.
+    /// The transformer.
     public let transformer: String
 
     /// Makes the error.
@@ -228,9 +229,9 @@ public struct WrongInputTypeInTransformerPipeline: PermanentFailure, CustomStrin
     public var description: String { "\(transformer) takes \(expected), but got \(actual)" }
 }
 
-/// A transformer had nothing to say about the content.
+/// A transformer returned no content.
 public struct TransformerReturnedNil: PermanentFailure, CustomStringConvertible {
-    /// Which transformer it was.
+    /// The transformer.
     public let transformer: String
     /// Makes the error.
     public init(transformer: String) { self.transformer = transformer }
@@ -239,18 +240,18 @@ public struct TransformerReturnedNil: PermanentFailure, CustomStringConvertible 
 
 /// A transformer took longer than the configuration allows.
 public struct TransformerTimedOut: PermanentFailure, CustomStringConvertible {
-    /// How long it was given.
+    /// The time limit.
     public let limit: Duration
     /// Makes the error.
     public init(limit: Duration) { self.limit = limit }
     public var description: String { "transforming the response took longer than \(limit)" }
 }
 
-/// A transformer made more of the content than the configuration allows.
+/// The output of a transformer is larger than the configuration allows.
 public struct TransformedContentTooLarge: PermanentFailure, CustomStringConvertible {
-    /// How many octets it made.
+    /// The size of the output in octets.
     public let size: Int
-    /// How many there may be.
+    /// The limit in octets.
     public let limit: Int
     /// Makes the error.
     public init(size: Int, limit: Int) {
@@ -260,18 +261,18 @@ public struct TransformedContentTooLarge: PermanentFailure, CustomStringConverti
     public var description: String { "transforming the response gave \(size) octets; \(limit) are allowed" }
 }
 
-/// A request delegate let go of its completion without completing the request.
+/// A request delegate released its completion without completing the request.
 public struct AbandonedByDelegate: Error, CustomStringConvertible {
     /// Makes the error.
     public init() {}
     public var description: String { "the request was given up by what should have carried it out" }
 }
 
-/// The transport failed. `response` is what had arrived by then.
+/// The transport failed. `response` is the part received by then.
 public struct TransportFailure: Error, CustomStringConvertible {
-    /// What went wrong.
+    /// The underlying error.
     public let cause: any Error
-    /// What had arrived by then, if anything.
+    /// The part received by then, if any.
     public let response: Message<ResponseHead, [UInt8]>?
 
     /// Makes the error.

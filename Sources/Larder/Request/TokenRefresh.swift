@@ -2,24 +2,25 @@
 import LarderHTTP
 import LarderIO
 
-/// One request at a time for something that many want: while it runs, everybody who asks waits for the same one.
+/// Shares one request among callers: while it runs, all callers wait for the same one.
 public final class SingleFlight: Sendable {
     fileprivate struct Trip: Sendable {
         let request: Request
-        /// Those who wait for it.
+        /// The number of waiting callers.
         var seats: Int
     }
 
     private let flight = Lock<Trip?>(nil)
 
-    /// Makes a flight that nobody is on.
+    /// Makes a flight without callers.
     public init() {}
 
-    /// A request that comes to what the running one comes to, or a new one that does what `make` makes. It is started.
+    /// A request with the result of the running one, or of a new one from `make`. It is started.
     ///
-    /// Cancelling it gives up waiting, for whoever has this request only; when everybody has, the work is cancelled.
+    /// Cancelling it ends the wait of this caller only; when all callers have cancelled, the shared request is
+    /// cancelled.
     public func request(_ make: @escaping @Sendable () -> Request) -> Request {
-        // Made without side effects first, so that of two threads only one has `make` called.
+        // Prepared without side effects first, so that of two threads only one has `make` called.
         let own = Request.prepare(using: DeferredDelegate(make))
         let shared = flight.withLock { flight -> Request in
             if let running = flight, running.seats > 0, running.request.state != .completed {
@@ -35,7 +36,7 @@ public final class SingleFlight: Sendable {
 
     private func ended(_ request: Request) { flight.withLock { if $0?.request === request { $0 = nil } } }
 
-    /// Somebody waits no longer.
+    /// One caller waits no longer.
     fileprivate func leave(_ request: Request) {
         let isLast = flight.withLock { flight in
             guard flight?.request === request else { return false }
@@ -48,7 +49,7 @@ public final class SingleFlight: Sendable {
     }
 }
 
-/// One of those who wait for a shared request.
+/// One caller of a shared request.
 private final class SeatDelegate: RequestDelegate {
     private let shared: Request
     private let flight: SingleFlight
@@ -92,11 +93,11 @@ private final class DeferredDelegate: RequestDelegate {
     func repeated() -> any RequestDelegate { DeferredDelegate(make) }
 }
 
-/// A credential that requests carry, and how to get a new one when an origin refuses it.
+/// The credential of requests, and how to get a new one when an origin refuses it.
 ///
-/// However many requests are refused at once, one refresh is made; each refused request is repeated once with the
-/// new credential. A request that was made with an older credential than there is by then is repeated without
-/// another refresh.
+/// However many requests are refused at once, one refresh is made; each refused request is repeated once with the new
+/// credential. A request that was made with an older credential than the current one is repeated without another
+/// refresh.
 public final class TokenRefresh: Sendable {
     private struct Status {
         var token: String?
@@ -111,10 +112,10 @@ public final class TokenRefresh: Sendable {
     private let readToken: @Sendable (AnyEntity) -> String?
 
     /// - Parameters:
-    ///   - token: the credential there is to begin with, if any.
+    ///   - token: the initial credential, if any.
     ///   - statuses: the statuses by which origins refuse a credential.
     ///   - makeRequest: makes the request for a new token.
-    ///   - readToken: takes the token out of its response; nil when it holds none.
+    ///   - readToken: reads the token from its response; nil when it has none.
     public init(
         token: String? = nil, statuses: Set<LarderHTTP.Status> = [401],
         makeRequest: @escaping @Sendable (Service) -> Request, readToken: @escaping @Sendable (AnyEntity) -> String?
@@ -125,14 +126,14 @@ public final class TokenRefresh: Sendable {
         self.readToken = readToken
     }
 
-    /// The token there is.
+    /// The current token.
     public var token: String? { status.withLock { $0.token } }
 
     /// Whether the request for a new token is being made: its own refusal must not wait for itself.
     @TaskLocal private static var isMakingRefresh = false
 
-    /// Decorates a request, so that a refusal leads to a new token and one repetition. The request for the token
-    /// is left as it is.
+    /// Decorates a request, so that a refusal leads to a new token and one repetition. The request for the token is not
+    /// decorated.
     public func decorate(_ resource: Resource, _ request: Request) -> Request {
         if TokenRefresh.isMakingRefresh { return request }
         let generation = status.withLock { $0.generation }
@@ -141,7 +142,7 @@ public final class TokenRefresh: Sendable {
             else {
                 return .useThisResponse
             }
-            // Somebody else has been refused and got a new token meanwhile.
+            // Another request was refused and refreshed the token meanwhile.
             if self.status.withLock({ $0.generation }) != generation { return .passTo(request.repeated()) }
             let refresh = self.flight.request { self.refresh(resource.service) }
             return .passTo(
@@ -172,7 +173,7 @@ public final class TokenRefresh: Sendable {
     }
 }
 
-/// The response to a request for a token has none in it.
+/// The response to a request for a token has none.
 public struct TokenMissing: Error, CustomStringConvertible {
     /// Makes the error.
     public init() {}

@@ -2,17 +2,17 @@
 import Glibc
 import LarderIO
 
-/// How far a transfer has come, as its transport reports it. Any thread may write and read.
+/// The progress of a transfer, as its transport reports it. Any thread may write and read.
 public final class TransferProgress: Sendable {
     /// Octets done and to be done; nil when the total is unknown.
     public struct Counters: Sendable, Equatable {
-        /// Octets of the request that have left.
+        /// Octets of the request that were sent.
         public var sent = 0
-        /// Octets of the request in all.
+        /// Octets of the request in total.
         public var toSend: Int?
-        /// Octets of the response that have come.
+        /// Octets of the response that were received.
         public var received = 0
-        /// Octets of the response in all.
+        /// Octets of the response in total.
         public var toReceive: Int?
 
         /// Makes counters.
@@ -26,20 +26,20 @@ public final class TransferProgress: Sendable {
 
     private let state = Lock(Counters())
 
-    /// Makes a report of nothing yet.
+    /// Makes a report with zero progress.
     public init() {}
 
-    /// What has been reported.
+    /// The latest counters.
     public var counters: Counters { state.withLock { $0 } }
 
-    /// Changes what is known.
+    /// Updates the counters.
     public func update(_ change: (inout Counters) -> Void) { state.withLock { change(&$0) } }
 }
 
-/// Turns counters and elapsed time into one fraction that only grows (0…1), from guesses where nothing is known.
+/// Turns counters and elapsed time into one fraction that only grows (0…1), with estimates for unknown totals.
 ///
-/// Waiting for the connection and for the response count too, so that something moves when nothing else does. When
-/// a guess is replaced by knowledge the fraction stays where it is and the rest of the way is stretched to fit.
+/// Waiting for the connection and for the response count too, so that progress is visible throughout. When a total
+/// replaces an estimate, the fraction stays unchanged and the rest is rescaled.
 package struct ProgressEstimate: Sendable {
     private let uploadWeight: Double
     private let downloadWeight: Double
@@ -47,9 +47,9 @@ package struct ProgressEstimate: Sendable {
     private var responseWait = 0.0
     private var lastTick: Double?
     private var reported = 0.0
-    /// What the shape of the estimate was based on; a change of it is what must not show.
+    /// The inputs of the estimate's shape, whose changes must not be visible.
     private var known = Known()
-    /// Where the estimate stood, and what was reported then, when its shape last changed.
+    /// The estimate and the reported counters when its shape last changed.
     private var pivot: (estimate: Double, reported: Double) = (0, 0)
 
     private struct Known: Equatable {
@@ -82,7 +82,7 @@ package struct ProgressEstimate: Sendable {
             toReceive: counters.toReceive)
         let current = fraction(counters)
         if before != known {
-            // The same moment seen with new knowledge: hold the value, and go on from here.
+            // The same moment with new inputs: keep the value, and continue from here.
             pivot = (current, reported)
         }
         let remaining = 1 - pivot.estimate
@@ -108,6 +108,6 @@ package struct ProgressEstimate: Sendable {
         return min(1, Double(done) / Double(total))
     }
 
-    /// Nothing at 0, three quarters at the guess, never quite 1.
+    /// 0 at 0, three quarters at the guess, never quite 1.
     private static func curve(_ value: Double, _ guess: Double) -> Double { min(1 - exp2(-2 * value / guess), 0.999) }
 }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Something that is told what happens to a resource.
+/// Observes the changes of a resource.
 ///
-/// Calls come one after the other, in the order things happened, on whatever thread made them happen.
+/// Calls are made one after the other, in the order of the events, on the threads that cause them.
 public protocol ResourceObserver: Sendable {
-    /// Something has happened; `state` is how the resource was right after it.
+    /// Called after an event; `state` is the resource's state right after it.
     func resourceChanged(_ resource: Resource, _ event: ResourceEvent, _ state: ResourceState)
 
-    /// A load has come further.
+    /// Called when a load has made progress.
     func resourceRequestProgress(for resource: Resource, progress: Double)
 
-    /// The observer will not be told anything more, unless it is added again. Not called when the observer was its
-    /// own owner and has ceased to exist.
+    /// Called when the observer gets no more calls, unless it is added again. Not called when the observer was its own
+    /// owner and has been deallocated.
     func stoppedObserving(_ resource: Resource)
 
-    /// What makes two observers the same; nil for one that is the same as no other. Objects are the same as
-    /// themselves unless they say otherwise.
+    /// Identifies equal observers; nil for one that equals no other. Objects equal themselves unless they override
+    /// this.
     var observerIdentity: ObserverIdentity? { get }
 }
 
@@ -29,11 +29,11 @@ extension ResourceObserver where Self: AnyObject {
     public var observerIdentity: ObserverIdentity? { ObserverIdentity(ObjectIdentifier(self)) }
 }
 
-/// A value by which observers are told apart.
+/// A value that identifies an observer.
 public struct ObserverIdentity: Hashable, Sendable {
     private let value: any (Hashable & Sendable)
 
-    /// Makes an identity of any value that can be compared.
+    /// Makes an identity of any hashable value.
     public init(_ value: some Hashable & Sendable) { self.value = value }
 
     public static func == (a: ObserverIdentity, b: ObserverIdentity) -> Bool {
@@ -64,7 +64,7 @@ struct ClosureObserver: ResourceObserver {
     func stoppedObserving(_ resource: Resource) { onStop() }
 }
 
-/// The observers of one resource in the order they came, each with the owners that keep it.
+/// The observers of one resource in the order they were added, each with the owners that keep it.
 struct ObserverList: Sendable {
     typealias ID = UInt64
 
@@ -73,11 +73,11 @@ struct ObserverList: Sendable {
         let identity: ObserverIdentity?
         fileprivate(set) var observer: Held
         fileprivate(set) var owners: [Owner]
-        /// Events up to this one happened before the observer was there.
+        /// Events up to this one happened before the observer was added.
         let since: UInt64
     }
 
-    /// Strongly while somebody else owns the observer, weakly while it owns itself.
+    /// A strong reference while the observer has another owner, a weak one while it owns itself.
     struct Held: Sendable {
         fileprivate var strong: (any ResourceObserver)?
         fileprivate weak var weak: (any ResourceObserver & AnyObject)?
@@ -85,13 +85,13 @@ struct ObserverList: Sendable {
         var observer: (any ResourceObserver)? { strong ?? weak }
     }
 
-    /// Owners are compared, never called, so it does not matter what they are.
+    /// Owners are compared, never called, so their type does not matter.
     struct Owner: Sendable {
         fileprivate let id: ObjectIdentifier
         fileprivate let isAlive: @Sendable () -> Bool
     }
 
-    /// In the order they came; nil where one was removed, until there are too many such places.
+    /// In the order they were added; nil where one was removed, until there are too many such places.
     private var entries: [Entry?] = []
     private var positions: [ID: Int] = [:]
     private var identities: [ObserverIdentity: ID] = [:]
@@ -109,7 +109,7 @@ struct ObserverList: Sendable {
         return Owner(id: id) { reference.isAlive }
     }
 
-    /// Adds an observer, or an owner to one that is there. The identifier of a new one, else nil.
+    /// Adds an observer, or an owner to an existing one. Returns the identifier of a new one, else nil.
     mutating func add(_ observer: any ResourceObserver, owner: Owner?, since: UInt64) -> ID? {
         let identity = observer.observerIdentity
         let object = observer as? any ResourceObserver & AnyObject
@@ -119,7 +119,7 @@ struct ObserverList: Sendable {
                 if let owner { add(owner, at: position, keeping: isSelfOwned ? nil : observer) }
                 return nil
             }
-            // An object that has gone, whose place in memory another one has.
+            // A deallocated object whose address has been reused.
             _ = remove(id)
         }
         lastID += 1
@@ -134,15 +134,15 @@ struct ObserverList: Sendable {
 
     private mutating func add(_ owner: Owner, at position: Int, keeping observer: (any ResourceObserver)?) {
         guard var entry = entries[position] else { return }
-        // One of those that are gone may have been where the new one is now.
+        // A deallocated owner may have had the new one's address.
         entry.owners.removeAll { !$0.isAlive() }
         if !entry.owners.contains(where: { $0.id == owner.id }) { entry.owners.append(owner) }
-        // Somebody else owns it now, so it must be kept.
+        // It has another owner now, so it must be retained.
         if let observer { entry.observer.strong = observer }
         entries[position] = entry
     }
 
-    /// Removes one observer whatever its owners; the observer if it was there.
+    /// Removes one observer whatever its owners; returns it if it was there.
     mutating func remove(_ id: ID) -> (any ResourceObserver)? {
         guard let position = positions.removeValue(forKey: id), let entry = entries[position] else { return nil }
         entries[position] = nil
@@ -156,21 +156,21 @@ struct ObserverList: Sendable {
         for (position, entry) in entries.enumerated() { if let entry { positions[entry.id] = position } }
     }
 
-    /// Takes `owner` from all observers; those that have none left are removed and returned.
+    /// Removes `owner` from all observers; observers without owners are removed and returned.
     mutating func removeOwner(_ owner: AnyObject) -> [any ResourceObserver] {
         let id = ObjectIdentifier(owner)
         return removeUnowned { $0.id == id }
     }
 
-    /// Whether an owner of an observer has ceased to exist.
+    /// Whether an owner of an observer has been deallocated.
     var hasOrphans: Bool { entries.contains { $0?.owners.contains { !$0.isAlive() } == true } }
 
-    /// Removes observers all of whose owners have ceased to exist, and returns those that still do themselves.
+    /// Removes observers whose owners have all been deallocated, and returns those that still exist.
     mutating func removeOrphans() -> [any ResourceObserver] { removeUnowned { !$0.isAlive() } }
 
     private mutating func removeUnowned(_ isGone: (Owner) -> Bool) -> [any ResourceObserver] {
         var removed: [any ResourceObserver] = []
-        // Most calls find nothing to do, and then nothing is copied.
+        // Most calls find no observers to remove, and then nothing is copied.
         for entry in entries {
             guard var entry, entry.owners.contains(where: isGone), let position = positions[entry.id] else { continue }
             entry.owners.removeAll(where: isGone)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderIO
 
-/// For loads that stream: they have no request of the library, and drive the same state machine. Each transition
-/// has its events delivered, or queued behind those being delivered, before it returns.
+/// For loads that stream: they have no request of the library, and drive the same state machine. The events of each
+/// transition are delivered, or queued behind those being delivered, before it returns.
 extension Resource {
-    /// A load begins; observers are told `requested`.
+    /// Begins a load; observers receive `requested`.
     package func beginLoad() -> LoadID {
         var load: LoadID?
         perform { status in
@@ -17,9 +17,9 @@ extension Resource {
         return load
     }
 
-    /// A load ends. The action says what the outcome means for stored responses; nil when it changed nothing,
-    /// because the resource was wiped or something younger has come in meanwhile. What the stages of the pipeline
-    /// made on the way is kept in their caches if it counts.
+    /// Ends a load. The action says how the outcome affects stored responses; nil when it changed nothing, because the
+    /// resource was wiped or has newer data meanwhile. Outputs of pipeline stages are stored in their caches if the
+    /// outcome counts.
     @discardableResult
     package func finish(
         load: LoadID, _ outcome: ResourceMachine.LoadOutcome, storing transformed: TransformedResponse? = nil
@@ -34,14 +34,14 @@ extension Resource {
     /// The version of the data, for the `notModified` outcome of a load that is conditional on it.
     package var dataVersion: UInt64 { status.read { $0.machine.dataVersion } }
 
-    /// Changes with each wipe: what began under another number has no place any more.
+    /// Changes with each wipe: results of operations that began before a wipe are discarded.
     package var epoch: UInt64 { status.read { $0.machine.epoch } }
 
-    /// Whether a wipe or a younger load has made a load's outcome meaningless.
+    /// Whether a load's outcome still counts: no wipe or newer load has superseded it.
     package func isRunning(_ load: LoadID) -> Bool { status.read { $0.machine.loads.contains(load) } }
 
-    /// Does what the configuration says is to happen after a request that may have changed the resource succeeded
-    /// (RFC 9111 §4.4). `response` is what it brought, for actions that take it over.
+    /// Performs the configured action after a successful request that may have changed the resource (RFC 9111 §4.4).
+    /// `response` is its result, for actions that store it.
     package func applyAfterWrite(
         _ afterWrite: Configuration.AfterWrite, sent: AnyEntity? = nil, response: AnyEntity? = nil
     ) {

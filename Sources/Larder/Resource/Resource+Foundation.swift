@@ -2,9 +2,9 @@
 public import FoundationEssentials
 public import LarderHTTP
 
-/// To and from the types of Foundation.
+/// Conversions to and from the types of Foundation.
 extension Timestamp {
-    /// The instant of a date, to the nanosecond where the date is that exact; what is beyond the year 2262 saturates.
+    /// The instant of a date, to the nanosecond where the date is that exact; dates beyond the year 2262 saturate.
     public init(_ date: Date) {
         let seconds = date.timeIntervalSince1970
         let nanoseconds = (seconds * 1e9).rounded()
@@ -46,9 +46,9 @@ extension RequestBody {
         .data(Array(data), contentType: contentType)
     }
 
-    /// What a value is as JSON. Fails with `InvalidJSONObject` if that is no object and no array, or with the encoder's
-    /// error.
-    // A `JSONValue`, or a literal of one, goes the direct way.
+    /// A value encoded as JSON. Fails with `InvalidJSONObject` if that is neither an object nor an array, or with the
+    /// encoder's error.
+    // A `JSONValue`, or a literal of one, is used directly.
     @_disfavoredOverload
     public static func json(
         _ value: some Encodable, encoder: JSONEncoder = .ofLarder, contentType: String = "application/json"
@@ -66,7 +66,7 @@ extension RequestBody {
 }
 
 extension JSONEncoder {
-    /// Members in the order of their names and slashes as they are, so that what is equal is written equally.
+    /// Members sorted by name and slashes unescaped, so that equal values are written equally.
     public static var ofLarder: JSONEncoder {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

@@ -4,14 +4,14 @@ import LarderIO
 /// An observer that belongs to the main actor, as views and their models do.
 @MainActor
 public protocol MainActorObserver: AnyObject, Sendable {
-    /// Something has happened; `state` is how the resource was right after it.
+    /// Called after an event; `state` is the resource's state right after it.
     func resourceChanged(_ resource: Resource, _ event: ResourceEvent, _ state: ResourceState)
 
-    /// A load has come further.
+    /// Called when a load has made progress.
     func resourceRequestProgress(for resource: Resource, progress: Double)
 
-    /// The observer will not be told anything more, unless it is added again. Not called when the observer was its own
-    /// owner and has ceased to exist.
+    /// Called when the observer gets no more calls, unless it is added again. Not called when the observer was its own
+    /// owner and has been deallocated.
     func stoppedObserving(_ resource: Resource)
 }
 
@@ -23,11 +23,11 @@ extension MainActorObserver {
 extension Resource {
     // MARK: Observers on an actor
 
-    /// Calls `body` on an actor with what happens, in the order it happens, as long as `owner` exists and is not
-    /// removed. Call it from that actor: `isolation` is `self` in an actor, `MainActor.shared` on the main actor.
+    /// Calls `body` on an actor for each event, in order, as long as `owner` exists and is not removed. Call it from
+    /// that actor: `isolation` is `self` in an actor, `MainActor.shared` on the main actor.
     ///
-    /// By the time of a call more may have happened. When an actor leaves more than 4,096 calls waiting, the older half
-    /// is dropped.
+    /// By the time of a call more may have happened. When more than 4,096 calls wait for an actor, the older half is
+    /// dropped.
     @discardableResult
     public func addObserver(
         owner: AnyObject, isolation: isolated any Actor, _ body: @escaping (Resource, ResourceEvent) -> Void
@@ -35,7 +35,7 @@ extension Resource {
         observe(owner: owner, isolation: isolation) { resource, event, _ in body(resource, event) }
     }
 
-    /// The same, with the state that each event left.
+    /// The same, with the state right after each event.
     @discardableResult
     public func addObserver(
         owner: AnyObject, isolation: isolated any Actor,
@@ -57,14 +57,14 @@ extension Resource {
             }, owner: owner)
     }
 
-    /// Adds an observer of the main actor that is its own owner: it is held weakly and told as long as it exists. Adding
-    /// it again changes nothing.
+    /// Adds an observer of the main actor that is its own owner: it is referenced weakly and called as long as it
+    /// exists. Adding it again changes nothing.
     @discardableResult
     public func addObserver(_ observer: some MainActorObserver) -> Resource {
         addObserver(MainActorAdapter(observer, turns.delivery, isHeld: false), owner: observer)
     }
 
-    /// Adds an observer of the main actor that is held and told as long as `owner` exists and is not removed.
+    /// Adds an observer of the main actor that is retained and called as long as `owner` exists and is not removed.
     @discardableResult
     public func addObserver(_ observer: some MainActorObserver, owner: AnyObject) -> Resource {
         let isHeld = owner !== (observer as AnyObject)
@@ -72,7 +72,7 @@ extension Resource {
     }
 }
 
-/// Takes what an observer of the main actor is to be told there.
+/// Forwards calls to an observer of the main actor.
 private struct MainActorAdapter: ResourceObserver {
     let observerIdentity: ObserverIdentity?
     private let delivery: IsolatedDelivery
@@ -107,15 +107,15 @@ private struct MainActorAdapter: ResourceObserver {
 }
 
 extension Resource {
-    // MARK: What is here, as it changes
+    // MARK: Streams of state and content
 
-    /// How the resource is, from now on: at once, and after each event. Ends when the iterating task does.
+    /// The resource's state, from now on: the current one, and one after each event. Ends with the iterating task.
     ///
-    /// Of several states that were not taken in time only the last is given.
+    /// Of several states that were not read in time only the last is returned.
     public func states() -> AsyncStream<ResourceState> { stream { $0.state } }
 
-    /// The content, from now on: what is here, if there is any, and each new one. Content of other types is left out.
-    /// Ends when the iterating task does. Of several that were not taken in time only the last is given.
+    /// The content, from now on: the current one, if there is any, and each new one. Content of other types is left
+    /// out. Ends with the iterating task. Of several that were not read in time only the last is returned.
     public func contents<Content: Sendable>(of type: Content.Type = Content.self) -> AsyncStream<Content> {
         stream { update in
             switch update.event {
@@ -145,8 +145,8 @@ extension TypedResource {
 extension Request {
     // MARK: Hooks on an actor
 
-    /// Calls `hook` on an actor when the request completes, however it does. Call it from that actor: `isolation` is
-    /// `self` in an actor, `MainActor.shared` on the main actor. The other hooks with `isolation` are alike.
+    /// Calls `hook` on an actor when the request completes, whatever its result. Call it from that actor: `isolation`
+    /// is `self` in an actor, `MainActor.shared` on the main actor. The other hooks with `isolation` are alike.
     @discardableResult
     public func onCompletion(isolation: isolated any Actor, _ hook: @escaping (ResponseInfo) -> Void) -> Request {
         let (actor, hook) = (isolation as any Actor, Confined(hook))
@@ -154,7 +154,7 @@ extension Request {
         return onCompletion { info in delivery.post(to: actor) { _ in hook.value(info) } }
     }
 
-    /// Calls `hook` on an actor when the request succeeds, with new data or with what was confirmed.
+    /// Calls `hook` on an actor when the request succeeds, with new data or with the confirmed data.
     @discardableResult
     public func onSuccess(isolation: isolated any Actor, _ hook: @escaping (AnyEntity) -> Void) -> Request {
         onCompletion(isolation: isolation) { if case .success(let entity) = $0.response { hook(entity) } }
@@ -166,7 +166,7 @@ extension Request {
         onCompletion(isolation: isolation) { if case .success(let entity) = $0.response, $0.isNew { hook(entity) } }
     }
 
-    /// Calls `hook` on an actor when the request confirms what was there.
+    /// Calls `hook` on an actor when the request confirms the existing data.
     @discardableResult
     public func onNotModified(isolation: isolated any Actor, _ hook: @escaping () -> Void) -> Request {
         onCompletion(isolation: isolation) { if case .success = $0.response, !$0.isNew { hook() } }

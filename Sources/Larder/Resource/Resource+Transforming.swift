@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 package import LarderHTTP
 
-/// What a pipeline made of a response that a daemon received.
+/// The pipeline's result for a response that a daemon received.
 package struct TransformedResponse: Sendable {
-    /// What becomes the resource's data or error.
+    /// The resource's new data or error.
     package let response: Response
-    /// What clients get: octets and the fields that describe them, or why there is nothing they can get.
+    /// The response for clients: octets and the fields that describe them, or why there are none.
     package let served: Result<Entity<[UInt8]>, RequestError>
-    /// Whether `served` is other than what was received.
+    /// Whether `served` differs from the received response.
     package let isTransformed: Bool
-    /// Whether its octets are others, too.
+    /// Whether its octets differ, too.
     package let hasOtherOctets: Bool
     let outputs: [PipelineRun.Output]
 }
 
-/// For loads that receive responses themselves: the pipeline, its caches, and what clients get of it.
+/// For loads that receive responses themselves: the pipeline, its caches, and the response for clients.
 extension Resource {
-    /// Whether any transformer of this configuration has something to do with a response that begins with `head`
-    /// and has content. If not, the content may be passed on as it comes.
+    /// Whether any transformer of this configuration applies to a response that begins with `head` and has content. If
+    /// not, the content may be passed on as it arrives.
     package func hasTransformers(for head: ResponseHead, _ configuration: Configuration) -> Bool {
         guard configuration.serving != .raw, configuration.pipeline.hasTransformers else { return false }
         let now = service.clock.now
@@ -26,13 +26,12 @@ extension Resource {
         return PipelineRun(configuration) { _ in nil }.hasTransformers(for: Resource.response(placeholder, at: now))
     }
 
-    /// Puts a whole response through the pipeline, once for all who want it, and makes octets of it again. All of that
-    /// happens on `threads`; when they take longer than the configuration allows, or have no room, the result is an
-    /// error.
+    /// Runs a whole response through the pipeline, once for all clients, and encodes the result. All of that happens on
+    /// `threads`; when they take longer than the configuration allows, or have no capacity, the result is an error.
     ///
     /// - Parameters:
     ///   - clock: measures the time; by default the service's.
-    ///   - sealing: changes what clients get, if it was transformed.
+    ///   - sealing: changes the response for clients, if it was transformed.
     ///   - received: makes the response to transform.
     package func transform(
         _ configuration: Configuration, on threads: TransformerThreads = .tasks, clock: (any ModelClock)? = nil,
@@ -51,7 +50,7 @@ extension Resource {
             { [self] watch in transform(received(), configuration, run, watch, sealing) })
     }
 
-    /// The same for a response that is at hand, on the threads that tasks run on.
+    /// The same for a response in memory, on the threads that tasks run on.
     package func transform(_ received: Entity<[UInt8]>, _ configuration: Configuration) async -> TransformedResponse {
         await transform(configuration) { received }
     }
@@ -92,8 +91,8 @@ extension Resource {
         return error
     }
 
-    /// The octets of a success, or of the content of an error that an origin sent or a transformer made on purpose.
-    /// What went wrong in the pipeline has none. Octets that are still the origin's keep what the origin said of them.
+    /// The octets of a success, or of the content of an error that an origin sent or a transformer made on purpose. An
+    /// error of the pipeline itself has none. Unchanged octets keep the origin's fields about them.
     private func encoded(
         _ response: Response, _ received: Entity<[UInt8]>, limit: Int
     ) -> Result<Entity<[UInt8]>, RequestError> {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 public import LarderHTTP
 
-/// What has happened to a resource.
+/// An event of a resource.
 public enum ResourceEvent: Sendable, Hashable, CustomStringConvertible {
-    /// Where new data came from.
+    /// The source of new data.
     public enum DataSource: String, Sendable, Hashable {
         /// A load that succeeded.
         case network
@@ -11,11 +11,11 @@ public enum ResourceEvent: Sendable, Hashable, CustomStringConvertible {
         case cache
         /// `overrideLocalData` or `overrideLocalContent`.
         case localOverride
-        /// Nowhere: there is none any more.
+        /// None: the data was wiped.
         case wipe
     }
 
-    /// An observer was added; only it is told.
+    /// An observer was added; delivered to this observer only.
     case observerAdded
     /// A load has begun.
     case requested
@@ -45,7 +45,7 @@ public enum ResourceEvent: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The state of a resource at one moment, all of it from the same moment.
+/// The state of a resource at one moment, as one consistent snapshot.
 public struct ResourceState: Sendable {
     /// The resource's URL.
     public let url: ResourceURL
@@ -70,8 +70,8 @@ extension ResourceState: TypedContentAccessors {
 
 /// An event and the state right after it.
 public struct ResourceUpdate: Sendable {
-    /// What has happened.
+    /// The event.
     public let event: ResourceEvent
-    /// How the resource was right after it.
+    /// The resource's state right after it.
     public let state: ResourceState
 }

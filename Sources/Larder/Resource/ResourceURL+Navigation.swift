@@ -2,8 +2,8 @@
 import LarderHTTP
 
 extension ResourceURL {
-    /// The URL of `path` below this one. Nothing in `path` is special: all of it is path text and escaped as
-    /// such; one leading slash is dropped. A query stays behind the path.
+    /// The URL of `path` below this one. No character in `path` is special: all of it is path text and escaped as such;
+    /// one leading slash is dropped. A query stays behind the path.
     public func child(_ path: String) -> ResourceURL {
         guard let target else { return ResourceURL(string + "/" + path) }
         let below = path.hasPrefix("/") ? path.dropFirst() : path[...]
@@ -12,8 +12,8 @@ extension ResourceURL {
         return ResourceURL(text + (target.query.map { "?" + $0 } ?? ""))
     }
 
-    /// The URL that `reference` means on a page with this URL, as a link does (RFC 3986 §5.2). Characters that a
-    /// URL cannot hold are escaped; a fragment is dropped.
+    /// The URL that `reference` means on a page with this URL, as a link does (RFC 3986 §5.2). Characters that are not
+    /// allowed in URLs are escaped; a fragment is dropped.
     public func relative(_ reference: String) -> ResourceURL {
         guard let target else { return ResourceURL(reference) }
         let reference = PercentEncoding.reference(reference.prefix { $0 != "#" })
@@ -32,21 +32,21 @@ extension ResourceURL {
             let parent = target.path
             merged = (parent.lastIndex(of: "/").map { parent[...$0] } ?? "/") + path
         }
-        // A received target loses its dot segments, which is what resolving a reference does to them.
+        // A received target loses its dot segments, as resolving a reference removes them.
         return (try? TargetURI(target.origin + merged + query)).map { ResourceURL($0) } ?? ResourceURL(reference)
     }
 
     /// `relative`, or nil for nil: for links that may be missing.
     public func optionalRelative(_ reference: String?) -> ResourceURL? { reference.map(relative) }
 
-    /// This URL with `text` put in the place of its query; nil removes the query.
+    /// This URL with its query replaced by `text`; nil removes the query.
     func replacingQuery(_ text: String?) -> ResourceURL {
         guard let target else { return self }
         return ResourceURL(target.origin + target.path + (text.map { "?" + $0 } ?? ""))
     }
 }
 
-/// What RFC 3986 §4.1 says of references.
+/// The grammar of references (RFC 3986 §4.1).
 enum URLReference {
     /// Whether `text` begins with a scheme, so that it is a URL of its own.
     static func hasScheme(_ text: String) -> Bool {
@@ -56,24 +56,24 @@ enum URLReference {
     }
 }
 
-/// Percent-encoding of text for the places it can stand in (RFC 3986 §2.1).
+/// Percent-encoding of text for its possible places (RFC 3986 §2.1).
 enum PercentEncoding {
     /// Text as part of a path: everything but pchar and slashes is encoded, percent signs too.
     static func path(_ text: some StringProtocol) -> String {
         encode(text) { URICharacter.kind(of: $0) == .plain && $0 != UInt8(ascii: "?") }
     }
 
-    /// Text as a name or value in a query or a form: only unreserved characters, `/` and `?` stand for themselves.
+    /// Text as a name or value in a query or a form: only unreserved characters, `/` and `?` stay unescaped.
     static func parameter(_ text: some StringProtocol) -> String {
         encode(text) { URICharacter.isUnreserved($0) || $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") }
     }
 
-    /// A whole reference: what is encoded already stays as it is.
+    /// A whole reference: existing escapes stay unchanged.
     static func reference(_ text: some StringProtocol) -> String {
         encode(text) { URICharacter.kind(of: $0) != .refused }
     }
 
-    /// The octets that percent-encoded text stands for; a percent sign that begins no triplet stands for itself.
+    /// The octets of percent-encoded text; a percent sign that begins no triplet stays unchanged.
     static func decoded(_ text: some StringProtocol) -> [UInt8] {
         let octets = Array(text.utf8)
         var result: [UInt8] = []

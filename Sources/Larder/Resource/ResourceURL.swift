@@ -3,9 +3,9 @@ public import LarderHTTP
 
 /// The URL a resource stands for.
 ///
-/// Most are `http` or `https` URIs, in normal form except that dot segments which came from `child` or a path
-/// stay as they were written. Anything else is kept as text: a resource with such a URL exists and can be
-/// navigated from, and each of its requests fails with `InvalidURL`.
+/// Most are `http` or `https` URIs, in normal form except that dot segments which came from `child` or a path stay
+/// unchanged. Anything else is kept as text: a resource with such a URL exists and can be navigated from, and each of
+/// its requests fails with `InvalidURL`.
 public struct ResourceURL: Sendable, Hashable {
     private enum Form: Sendable, Hashable {
         case target(TargetURI)
@@ -14,16 +14,16 @@ public struct ResourceURL: Sendable, Hashable {
 
     private let form: Form
 
-    /// Takes a URI that is already in normal form.
+    /// Uses a URI that is already in normal form.
     public init(_ target: TargetURI) { form = .target(target) }
 
-    /// Reads an absolute URL; a fragment is dropped and an internationalised host name is encoded. Text that is
-    /// no `http` or `https` URI is kept as it is.
+    /// Parses an absolute URL; a fragment is dropped and an internationalised host name is encoded. Text that is not an
+    /// `http` or `https` URI is kept as it is.
     public init(_ text: String) {
         form = ResourceURL.parse(text).map(Form.target) ?? .other(text)
     }
 
-    /// The URI that requests are about, or nil when the text is none.
+    /// The URI of requests, or nil when the text is not one.
     public var target: TargetURI? {
         if case .target(let target) = form { target } else { nil }
     }
@@ -31,7 +31,7 @@ public struct ResourceURL: Sendable, Hashable {
     /// Whether requests can be made.
     public var isValid: Bool { target != nil }
 
-    /// The URL as text; what was given if it is invalid.
+    /// The URL as text; the original text if it is invalid.
     public var string: String {
         switch form {
         case .target(let target): target.string
@@ -57,7 +57,7 @@ public struct ResourceURL: Sendable, Hashable {
         return target
     }
 
-    /// Where the host stands in `scheme://host…`, as far as the first of `/`, `?`, `:` behind it.
+    /// The range of the host in `scheme://host…`, up to the first of `/`, `?`, `:` behind it.
     private static func hostRange(_ octets: [UInt8]) -> Range<Int>? {
         guard let colon = octets.firstIndex(of: UInt8(ascii: ":")), octets[colon...].starts(with: "://".utf8) else {
             return nil

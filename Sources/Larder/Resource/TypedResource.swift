@@ -5,7 +5,7 @@ public struct TypedResource<Content: Sendable>: Sendable {
     /// The resource itself.
     public let base: Resource
 
-    /// Says that the content of a resource is of this type.
+    /// Declares that the content of a resource has this type.
     public init(_ base: Resource) { self.base = base }
 
     /// The latest data, if it is of the type.
@@ -17,9 +17,10 @@ public struct TypedResource<Content: Sendable>: Sendable {
     /// Asks the origin and waits for the entity. Content of another type is an error.
     public func load() async throws(RequestError) -> Entity<Content> { try typed(try await base.load().entity()) }
 
-    /// The entity if it is up to date, else what a load brings. Content of another type is an error.
+    /// The entity if it is up to date, else the result of a load. Content of another type is an
+    /// error.
     ///
-    /// While a recent error keeps the resource from being asked for again, that error is thrown.
+    /// While a recent error delays the next load, that error is thrown.
     public func loadIfNeeded() async throws(RequestError) -> Entity<Content> {
         if let request = base.loadIfNeeded() { return try typed(try await request.entity()) }
         let state = base.state

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderIO
 
-/// Carries out what is to be done with entity caches: for one place one thing after the other, in the order it was
-/// asked for; for different places side by side. Nothing waits for writes.
+/// Runs the operations on entity caches: serially for one entry, in the order they were requested; concurrently for
+/// different entries. Nothing waits for writes.
 final class CacheWork: Sendable {
     private struct Tail {
         let number: UInt64
@@ -11,7 +11,7 @@ final class CacheWork: Sendable {
 
     private struct State {
         var tails: [CacheEntry.ID: Tail] = [:]
-        /// What concerns more than one place.
+        /// Operations that concern more than one entry.
         var others: [UInt64: Task<Void, Never>] = [:]
         var lastNumber: UInt64 = 0
     }
@@ -64,14 +64,14 @@ final class CacheWork: Sendable {
         }
     }
 
-    /// Waits until everything asked for so far is done.
+    /// Waits until all operations requested so far are done.
     func finish() async {
         let (tails, others) = state.withLock { (Array($0.tails.values), Array($0.others.values)) }
         for tail in tails { await tail.task.value }
         for other in others { await other.value }
     }
 
-    /// Does something that concerns more than one place, beside everything else.
+    /// Runs an operation that concerns more than one entry, concurrently with all others.
     func perform(_ work: @escaping @Sendable () async -> Void) {
         state.withLock { state in
             state.lastNumber += 1

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderIO
 
-/// The resources of one service, each there once.
+/// The resources of one service, each of them once.
 ///
-/// They are held until a flush lets go of those that nobody else holds; a flush comes when asked for, and before
-/// there would be more than the limit. Resources in use always stay, so the limit is a soft one.
+/// They are retained until a flush releases those that nobody else retains; flushes happen on request, and when the
+/// limit would be exceeded. Resources in use always stay, so the limit is a soft one.
 final class ResourceTable: Sendable {
     struct Key: Hashable, Sendable {
         let partition: Partition
@@ -19,7 +19,7 @@ final class ResourceTable: Sendable {
     private struct State {
         var slots: [Key: Slot] = [:]
         var limit = 2_048
-        /// How many there may be before the next flush: where most are in use, one for each new one would take long.
+        /// The size at which the next flush happens: where most are in use, a flush for each new one would take long.
         var threshold = 2_048
     }
 
@@ -43,7 +43,7 @@ final class ResourceTable: Sendable {
         if state.withLock({ $0.slots.count >= $0.threshold }) { flush() }
         let made = make()
         return state.withLock { state in
-            // Another thread may have been faster.
+            // Another thread may have added it meanwhile.
             if let resource = state.slots[key]?.strong ?? state.slots[key]?.weak { return resource }
             state.slots[key] = Slot(strong: made, weak: made)
             return made
@@ -58,16 +58,16 @@ final class ResourceTable: Sendable {
         }
     }
 
-    /// All resources there are.
+    /// All resources in the table.
     var all: [Resource] { state.withLock { $0.slots.values.compactMap { $0.strong ?? $0.weak } } }
 
     var count: Int { state.withLock { $0.slots.count } }
 
-    /// Lets go of what nobody else holds.
+    /// Releases the resources that nobody else retains.
     func flush() {
-        // Observers whose owners are gone hold their resource until somebody looks.
+        // Observers of deallocated owners retain their resource until they are removed.
         for resource in all { resource.removeOrphans() }
-        // The last references may go here, so it happens outside the lock.
+        // The last references may be released here, so it happens outside the lock.
         _ = takeStrongReferences()
         state.withLock { state in
             state.slots = state.slots.filter { $0.value.strong != nil || $0.value.weak != nil }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What describes a response, and its body.
+/// A response's description and its body.
 public struct Message<Response: Sendable, Body: Sendable>: Sendable {
-    /// What describes the response.
+    /// The description of the response.
     public var response: Response
-    /// What came with it.
+    /// The body of the response.
     public var body: Body
 
     /// Makes a message of its parts.

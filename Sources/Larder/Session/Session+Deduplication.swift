@@ -2,9 +2,9 @@
 import LarderIO
 
 extension Session where Request: Hashable {
-    /// A session that does the work for equal requests once while it goes on: whoever comes later gets the values
-    /// so far and then the rest. When it has ended, in whatever way, the next request begins anew. When everyone
-    /// has gone, the work is given up.
+    /// A session that shares the work for equal requests while it is under way: later callers get the values so far and
+    /// then the rest. When it has ended, in whatever way, the next request starts new work. When all callers have left,
+    /// the work is cancelled.
     public func deduplicated() -> AnySession<Request, Value, Failure> {
         let flights = Lock<[Request: SharedWork<Value, Failure>]>([:])
         return AnySession { request in
@@ -41,7 +41,7 @@ private final class SharedWork<Value: Sendable, Failure: Error>: Sendable {
 
     private let state = Lock(State())
 
-    /// Takes a place; false when the work is over.
+    /// Joins the work; false when it is over.
     func join() -> Bool {
         state.withLock { state in
             guard state.end == nil, !state.isAbandoned else { return false }
@@ -50,7 +50,7 @@ private final class SharedWork<Value: Sendable, Failure: Error>: Sendable {
         }
     }
 
-    /// Gives a place up; the last one ends the work.
+    /// Leaves the work; the last caller cancels it.
     func leave() {
         let task = state.withLock { state -> Task<Void, Never>? in
             state.passengers -= 1
@@ -91,7 +91,7 @@ private final class SharedWork<Value: Sendable, Failure: Error>: Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// The value at a position, nil behind the last one; waits for it.
+    /// The value at a position, nil after the last one; waits for it.
     func value(at position: Int) async throws(Failure) -> Value? {
         while true {
             let known = state.withLock { state -> Result<Value?, Failure>? in
@@ -112,7 +112,7 @@ private final class SharedWork<Value: Sendable, Failure: Error>: Sendable {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isOver = state.withLock { state in
-                    // Something may have come, or the task been cancelled, since this was looked at last.
+                    // Values may have arrived, or the task been cancelled, since the last check.
                     if position < state.values.count || state.end != nil || Task.isCancelled { return true }
                     state.waiting[waiter] = continuation
                     return false
@@ -125,7 +125,7 @@ private final class SharedWork<Value: Sendable, Failure: Error>: Sendable {
     }
 }
 
-/// One iterator's place in shared work, given up when the iterator is done or gone.
+/// One iterator's share in the work, released when the iterator is done or deallocated.
 private final class Seat<Value: Sendable, Failure: Error>: Sendable {
     private let flight: SharedWork<Value, Failure>
     private let position = Counter()

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 public import LarderHTTP
 
-/// A response that is none of HTTP's, or none at all.
+/// A response that is not an HTTP response, or no response at all.
 public enum SessionError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The response is no `ResponseHead`.
+    /// The response is not a `ResponseHead`.
     case notHTTPResponse
     /// A transport failed without saying why.
     case unknownError
@@ -16,11 +16,11 @@ public enum SessionError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// An error that an origin sent: a status of 400 or more, and what came with it.
+/// An error response of an origin: a status of 400 or more, and its content.
 public struct HTTPError: Error, Sendable, CustomStringConvertible {
     /// The status the origin sent.
     public let status: Status
-    /// What to tell a person; the status's phrase unless something better was taken from the response.
+    /// A message for users; the status's phrase unless the response has a better one.
     public let message: String
     /// Status and fields of the response.
     public let head: ResponseHead
@@ -60,7 +60,7 @@ extension Session where Failure == any Error {
         transform { Message(response: $0.response, body: try parse($0.body, allowsFragments)) }
     }
 
-    /// Has responses with a status of 400 or more fail. `message` may find something to tell a person in them.
+    /// Turns responses with a status of 400 or more into failures. `message` may extract a message for users.
     public func raiseHTTPErrors<Body: Sendable>(
         message: @escaping @Sendable (Message<ResponseHead, Body>) -> String? = { _ in nil }
     ) -> AnySession<Request, Value, any Error> where Value == Message<ResponseHead, Body> {
@@ -93,7 +93,7 @@ private func parse(_ octets: [UInt8], _ allowsFragments: Bool) throws -> JSONVal
     return value
 }
 
-/// A session as a transport: requests and responses go through it, and with them through all it was derived from.
+/// A session as a transport: requests and responses pass through it and everything it was derived from.
 public struct SessionTransport<Base: Session<OutgoingRequest, IncomingResponse, any Error>>: UpstreamTransport {
     private let session: Base
 

@@ -8,7 +8,7 @@ extension Session {
         return try await iterator.next()
     }
 
-    /// A session whose values are made of this one's, one for one.
+    /// A session that maps each value of this one.
     public func transform<Other: Sendable>(
         _ body: @escaping @Sendable (Value) async throws(Failure) -> Other
     ) -> AnySession<Request, Other, Failure> {
@@ -24,7 +24,7 @@ extension Session {
         }
     }
 
-    /// A session with all the values that each of this one's leads to, one after the other.
+    /// A session with all values of the streams that this one's values map to, one stream after the other.
     public func transformStream<Other: Sendable>(
         _ body: @escaping @Sendable (Value) -> Values<Other, Failure>
     ) -> AnySession<Request, Other, Failure> {
@@ -47,7 +47,7 @@ extension Session {
         }
     }
 
-    /// A session that fails with other errors.
+    /// A session that maps errors.
     public func transformError<Other: Error>(
         _ body: @escaping @Sendable (Failure) -> Other
     ) -> AnySession<Request, Value, Other> {
@@ -66,7 +66,7 @@ extension Session {
         }
     }
 
-    /// A session that goes on with other values where this one fails.
+    /// A session that continues with other values where this one fails.
     public func recover<Other: Error>(
         _ body: @escaping @Sendable (Failure) -> Values<Value, Other>
     ) -> AnySession<Request, Value, Other> {
@@ -90,7 +90,7 @@ extension Session {
         }
     }
 
-    /// A session for other requests, each of which is turned into one of this session's. A failure to do so is a
+    /// A session for other requests, each of which is mapped to one of this session's. A failure of the mapping is a
     /// failure of the session, before any work.
     public func transformRequest<Other: Sendable>(
         _ body: @escaping @Sendable (Other) throws(Failure) -> Request
@@ -111,7 +111,7 @@ extension Session {
 }
 
 /// One iteration of values, for closures that have to be `Sendable`. Used by one task at a time.
-// @unchecked: `iterator` is used only by whoever is in `next`, which a sequence's contract makes one at a time.
+// @unchecked: `iterator` is used only inside `next`, by one caller at a time according to a sequence's contract.
 final class Iteration<Value: Sendable, Failure: Error>: @unchecked Sendable {
     private var iterator: Values<Value, Failure>.Iterator
 

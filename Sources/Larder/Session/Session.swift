@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A function from requests to values yet to come: the layer below services.
+/// A function from requests to asynchronous values: the layer below services.
 ///
-/// What it returns is cold: nothing happens until it is iterated, each iteration is one piece of work, and
-/// cancelling the iterating task gives the work up. Sessions are derived from each other without changing the one
-/// they are derived from, so many can share one base.
+/// The values are cold: nothing happens until they are iterated, each iteration does the work once, and cancelling the
+/// iterating task cancels the work. Sessions are derived from each other without changing their base, so many can share
+/// one.
 public protocol Session<Request, Value, Failure>: Sendable {
-    /// What is asked.
+    /// The type of requests.
     associatedtype Request: Sendable
-    /// What is answered.
+    /// The type of values.
     associatedtype Value: Sendable
-    /// How it fails.
+    /// The type of errors.
     associatedtype Failure: Error
 
     /// The values for a request; iterating them does the work.
     func values(for request: Request) -> Values<Value, Failure>
 }
 
-/// Values yet to come: cold, so that each iterator begins the work anew.
+/// Asynchronous values: cold, so that each iterator starts the work anew.
 public struct Values<Value: Sendable, Failure: Error>: AsyncSequence, Sendable {
     public typealias Element = Value
 
-    /// Gives the next value, nil after the last.
+    /// Returns the next value, nil after the last.
     public typealias Next = @Sendable () async throws(Failure) -> Value?
 
     private let start: @Sendable () -> Next
 
-    /// Makes values from what begins the work; it is called once for each iterator, when the first value is wanted.
+    /// Makes values from a function that starts the work; it is called once for each iterator, at its first value.
     public init(_ start: @escaping @Sendable () -> Next) { self.start = start }
 
     /// The value of one function.
@@ -37,7 +37,7 @@ public struct Values<Value: Sendable, Failure: Error>: AsyncSequence, Sendable {
         }
     }
 
-    /// Values that are known.
+    /// Known values.
     public init(_ values: [Value]) {
         start = {
             let position = Counter()
@@ -48,12 +48,12 @@ public struct Values<Value: Sendable, Failure: Error>: AsyncSequence, Sendable {
         }
     }
 
-    /// No value but a failure.
+    /// A failure without values.
     public init(failure: Failure) { self.init { { () async throws(Failure) -> Value? in throw failure } } }
 
     public func makeAsyncIterator() -> Iterator { Iterator(start: start) }
 
-    /// One piece of work.
+    /// One iteration of the work.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let start: @Sendable () -> Next
         private var next: Next?
@@ -72,14 +72,14 @@ public struct Values<Value: Sendable, Failure: Error>: AsyncSequence, Sendable {
     }
 }
 
-/// A session that is a function, or any other session with its type forgotten.
+/// A session that is a function, or any other session with its type erased.
 public struct AnySession<Request: Sendable, Value: Sendable, Failure: Error>: Session {
     private let body: @Sendable (Request) -> Values<Value, Failure>
 
     /// Makes a session of a function.
     public init(_ body: @escaping @Sendable (Request) -> Values<Value, Failure>) { self.body = body }
 
-    /// Makes a session that forgets what type it was.
+    /// Erases the type of a session.
     public init(_ session: some Session<Request, Value, Failure>) { body = { session.values(for: $0) } }
 
     /// A session with one value for each request.
@@ -90,7 +90,7 @@ public struct AnySession<Request: Sendable, Value: Sendable, Failure: Error>: Se
     public func values(for request: Request) -> Values<Value, Failure> { body(request) }
 }
 
-/// A session ended without the value that was asked for.
+/// A session ended without the requested value.
 public struct NoValue: Error, CustomStringConvertible {
     /// Makes the error.
     public init() {}

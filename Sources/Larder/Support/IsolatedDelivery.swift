@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderIO
 
-/// Brings what is to be told to actors: for one actor one thing after the other, in the order it was posted.
+/// Delivers calls to actors: for one actor one after the other, in the order they were posted.
 final class IsolatedDelivery: Sendable {
     private struct Job: Sendable {
         let actor: any Actor
         let body: @Sendable (isolated any Actor) -> Void
-        /// Whether a later one makes up for it.
+        /// Whether a later job supersedes it.
         let isDroppable: Bool
     }
 
-    /// What waits for each actor; an actor for which nothing waits is not in here.
+    /// The jobs that wait for each actor; actors without waiting jobs are not included.
     private let waiting = Lock<[ObjectIdentifier: [Job]]>([:])
 
-    /// How much may wait for an actor that takes its time.
+    /// The most jobs that may wait for a slow actor.
     private static let limit = 4_096
 
-    /// Has `body` run on an actor, some time after this returns.
+    /// Runs `body` on an actor, some time after this returns.
     func post(
         to actor: any Actor, isDroppable: Bool = false, _ body: @escaping @Sendable (isolated any Actor) -> Void
     ) {
@@ -45,7 +45,7 @@ final class IsolatedDelivery: Sendable {
 
     private static func run(_ job: Job, on actor: isolated any Actor) { job.body(actor) }
 
-    /// What waits for an actor; nil when nothing does.
+    /// The jobs that wait for an actor; nil when there are none.
     private func next(_ id: ObjectIdentifier) -> [Job]? {
         waiting.withLock { waiting in
             let jobs = waiting[id] ?? []

@@ -2,24 +2,23 @@
 import LarderIO
 public import LarderHTTP
 
-/// Where the model's time comes from. Everything that waits or compares times asks one clock, so that tests move
-/// time by hand.
+/// The time source of the model. All waits and comparisons of times use one clock, so that tests can move time by hand.
 public protocol ModelClock: Sendable {
-    /// The time.
+    /// The current time.
     var now: Timestamp { get }
 
-    /// Calls `action` once, on any thread, when `delay` has passed, unless that was cancelled before.
+    /// Calls `action` once, on any thread, when `delay` has passed, unless it is cancelled before.
     func schedule(after delay: Duration, _ action: @escaping @Sendable () -> Void) -> ScheduledAction
 }
 
-/// Something that a clock will do.
+/// An action that a clock has scheduled.
 public struct ScheduledAction: Sendable {
     private let onCancel: @Sendable () -> Void
 
-    /// Makes an action from what is to be done to cancel it.
+    /// Makes an action from the function that cancels it.
     public init(onCancel: @escaping @Sendable () -> Void) { self.onCancel = onCancel }
 
-    /// Sees to it that the action is not begun, if it has not been.
+    /// Cancels the action if it has not begun.
     public func cancel() { onCancel() }
 }
 

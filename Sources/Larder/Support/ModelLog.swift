@@ -2,7 +2,7 @@
 public import Logging
 import Synchronization
 
-/// What the model can write to the log, topic by topic.
+/// The topics of the model's log.
 public struct LogCategories: OptionSet, Sendable, Hashable {
     public let rawValue: UInt16
     public init(rawValue: UInt16) { self.rawValue = rawValue }
@@ -11,20 +11,20 @@ public struct LogCategories: OptionSet, Sendable, Hashable {
     public static let network = LogCategories(rawValue: 1)
     /// Fields and sizes of requests and responses; fields that can hold secrets are redacted.
     public static let networkDetails = LogCategories(rawValue: 2)
-    /// What pipelines do to responses.
+    /// The effects of pipelines on responses.
     public static let pipeline = LogCategories(rawValue: 4)
-    /// What happens to resources.
+    /// Events of resources.
     public static let stateChanges = LogCategories(rawValue: 8)
-    /// Who observes what.
+    /// Observers that are added and removed.
     public static let observers = LogCategories(rawValue: 16)
-    /// Why data was or was not asked for again.
+    /// Why data was or was not requested again.
     public static let staleness = LogCategories(rawValue: 32)
-    /// What entity caches are asked and answer.
+    /// Operations of entity caches and their results.
     public static let cache = LogCategories(rawValue: 64)
     /// Which configuration applies to what.
     public static let configuration = LogCategories(rawValue: 128)
 
-    /// What one usually wants to see.
+    /// The usual selection.
     public static let common: LogCategories = [.network, .stateChanges, .staleness]
     /// Everything but the details of requests.
     public static let detailed: LogCategories = all.subtracting(.networkDetails)
@@ -49,25 +49,25 @@ public struct LogCategories: OptionSet, Sendable, Hashable {
     ]
 }
 
-/// The log of one service: which categories are written can change at any time, where they go is chosen once.
+/// The log of one service: the written categories can change at any time, the destination is fixed.
 public final class ModelLog: Sendable {
-    /// Takes one line and the category it belongs to.
+    /// Receives one line and its category.
     public typealias Handler = @Sendable (_ category: LogCategories, _ message: String) -> Void
 
     private let mask: Atomic<UInt16>
     private let handler: Handler
     private let problemHandler: @Sendable (String) -> Void
 
-    /// Makes a log that hands its lines to `handler`. What is wrong with a program, such as a base URL that is none,
-    /// comes with the category `configuration` whether or not that is written.
+    /// Makes a log that passes its lines to `handler`. Mistakes of the program, such as an invalid base URL, have the
+    /// category `configuration` whether or not that is written.
     public init(categories: LogCategories = [], handler: @escaping Handler) {
         mask = Atomic(categories.rawValue)
         self.handler = handler
         problemHandler = { handler(.configuration, $0) }
     }
 
-    /// Makes a log that writes to `logger` at debug level, the category in its metadata; what is wrong with a program is
-    /// a warning, whatever the categories.
+    /// Makes a log that writes to `logger` at debug level, the category in its metadata; mistakes of the program are
+    /// warnings, whatever the categories.
     public init(categories: LogCategories = [], logger: Logger = Logger(label: "larder")) {
         mask = Atomic(categories.rawValue)
         handler = { category, message in
@@ -76,13 +76,13 @@ public final class ModelLog: Sendable {
         problemHandler = { logger.warning("\($0)") }
     }
 
-    /// What is written.
+    /// The written categories.
     public var categories: LogCategories {
         get { LogCategories(rawValue: mask.load(ordering: .relaxed)) }
         set { mask.store(newValue.rawValue, ordering: .relaxed) }
     }
 
-    /// Says what is wrong with the program that uses the library.
+    /// Logs a mistake of the program that uses the library.
     func problem(_ message: String) { problemHandler(message) }
 
     func callAsFunction(_ category: LogCategories, _ message: @autoclosure () -> String) {

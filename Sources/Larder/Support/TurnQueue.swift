@@ -3,18 +3,18 @@ import Glibc
 import LarderIO
 import Synchronization
 
-/// Runs what is to be told to the outside — hooks, observers — one piece after the other, in order, without a
-/// thread of its own: whoever has something to tell runs the queue until it is empty, unless somebody already is.
+/// Runs calls to hooks and observers one after the other, in order, without a thread of its own: the posting thread
+/// runs the queue until it is empty, unless another thread already does.
 ///
-/// What a running job posts comes right after that job, before what was waiting; so a chain of consequences is
-/// told to its end before the next thing is.
+/// Jobs that a running job posts run right after it, before those that were waiting; so a chain of consequences is
+/// delivered completely before the next one.
 package final class TurnQueue: Sendable {
     package typealias Job = @Sendable () -> Void
 
     private struct State {
         var jobs: [Job] = []
         var head = 0
-        /// Where the next job that the running one posts goes, counted from `head`.
+        /// The position of the next job that the running one posts, counted from `head`.
         var insertion = 0
         var runner: pthread_t?
 
@@ -36,12 +36,12 @@ package final class TurnQueue: Sendable {
     private let state = Lock(State())
     private let lazyDelivery = AtomicLazyReference<IsolatedDelivery>()
 
-    /// For what is told on actors.
+    /// For calls on actors.
     var delivery: IsolatedDelivery { lazyDelivery.load() ?? lazyDelivery.storeIfNil(IsolatedDelivery()) }
 
     package init() {}
 
-    /// Runs `job` after what is before it. When the queue is idle, that is before this returns.
+    /// Runs `job` after the jobs before it. When the queue is idle, that is before this returns.
     package func post(_ job: @escaping Job) {
         let isMine = state.withLock { state in
             guard let runner = state.runner else {
@@ -60,7 +60,7 @@ package final class TurnQueue: Sendable {
         if isMine { run() }
     }
 
-    /// Runs `job` after everything that waits, never before this returns.
+    /// Runs `job` after all waiting jobs, never before this returns.
     package func postLater(_ job: @escaping Job) {
         let isIdle = state.withLock { state in
             state.jobs.append(job)

@@ -3,13 +3,13 @@ public import LarderHTTP
 import LarderIO
 import LarderUpstream
 
-/// A request whose response becomes a file.
+/// A request whose response is written to a file.
 public struct DownloadRequest: Sendable {
-    /// What is asked for.
+    /// The request.
     public var request: OutgoingRequest
-    /// The path of the file. It appears, or takes the place of the one that is there, when all of the content is.
+    /// The path of the file. It is created, or replaces an existing one, when all content has arrived.
     public var path: String
-    /// Says how far it is, at any time.
+    /// Reports the progress, at any time.
     public var progress: TransferProgress
 
     /// Makes a request for a file.
@@ -22,33 +22,33 @@ public struct DownloadRequest: Sendable {
 
 /// A file that was received.
 public struct DownloadedFile: Sendable, Hashable {
-    /// Where it is.
+    /// The path.
     public let path: String
-    /// Octets.
+    /// The length in octets.
     public let count: Int
 
-    /// Says where a file is.
+    /// Makes a value from the path and length of a file.
     public init(path: String, count: Int) {
         self.path = path
         self.count = count
     }
 }
 
-/// A request with content from elsewhere.
+/// A request with content from a file or from memory.
 public struct UploadRequest: Sendable {
-    /// Where the content is.
+    /// The source of the content.
     public enum Source: Sendable, Hashable {
-        /// Here.
+        /// In memory.
         case octets([UInt8])
         /// In the file at a path, which is read while it is sent.
         case file(String)
     }
 
-    /// The request; its own body is not looked at.
+    /// The request; its own body is ignored.
     public var request: OutgoingRequest
     /// The content.
     public var source: Source
-    /// Says how far it is, at any time.
+    /// Reports the progress, at any time.
     public var progress: TransferProgress
 
     /// Makes a request with content.
@@ -60,15 +60,15 @@ public struct UploadRequest: Sendable {
 }
 
 extension OriginTransport {
-    /// A session that writes content into files as it comes, of any length.
+    /// A session that writes content of any length to files as it arrives.
     ///
-    /// Only responses with a status of 2xx become files; others are an `HTTPError`. Where anything fails, or the task is
-    /// cancelled, nothing is left, and what was at the path stays.
+    /// Only responses with a status of 2xx become files; others are an `HTTPError`. If anything fails, or the task is
+    /// cancelled, no file remains, and an existing one at the path stays.
     public var download: AnySession<DownloadRequest, Message<ResponseHead, DownloadedFile>, any Error> {
         AnySession(single: { try await self.download($0) })
     }
 
-    /// A session that sends content from files, of any length, or from memory.
+    /// A session that sends content of any length from files or from memory.
     public var upload: AnySession<UploadRequest, IncomingResponse, any Error> {
         AnySession(single: { upload in
             switch upload.source {

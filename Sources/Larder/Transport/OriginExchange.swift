@@ -4,14 +4,14 @@ import LarderIO
 import LarderRules
 import LarderUpstream
 
-/// Carries a request out, redirections included.
+/// Performs a request, including redirections.
 struct OriginExchange: Sendable {
-    /// A final response on the loop it came to. Confined to that loop.
+    /// A final response on the loop that received it. Confined to that loop.
     struct Arrival {
         let response: UpstreamResponse
         let abort: UpstreamAbort
         let loop: TransportLoop
-        /// Where the response came from.
+        /// The URL of the response, after redirections.
         let url: TargetURI
     }
 
@@ -24,7 +24,7 @@ struct OriginExchange: Sendable {
     let options: TransportOptions
     let progress: TransferProgress
 
-    /// Sends a request and has `take` make a value of the final response, on the response's loop.
+    /// Sends a request and makes a value of the final response with `take`, on the response's loop.
     func perform<Value: Sendable>(
         _ request: OutgoingRequest, _ content: OutgoingContent,
         _ take: @escaping @Sendable (Arrival) async throws -> Value
@@ -44,7 +44,7 @@ struct OriginExchange: Sendable {
         preconditionFailure("the last step is not followed")
     }
 
-    /// One request and what is made of its response.
+    /// One request and the value made of its response.
     private func step<Value: Sendable>(
         _ request: OutgoingRequest, _ content: OutgoingContent, isLast: Bool, _ limit: TimeLimit,
         _ take: @escaping @Sendable (Arrival) async throws -> Value
@@ -60,7 +60,7 @@ struct OriginExchange: Sendable {
                     let response = try await self.send(request, content, abort.value, over: pool)
                     switch try self.decision(about: response.head, to: request, isLast: isLast) {
                     case .follow(let next, let repeatsContent):
-                        // Mostly short; read to its end, its connection serves the next request.
+                        // Mostly short; once it is read to its end, its connection serves the next request.
                         if try await !response.readAhead(upTo: 65_536) { response.abort() }
                         return .follow(next, repeatsContent: repeatsContent)
                     case .final, .refuse:
@@ -94,8 +94,8 @@ struct OriginExchange: Sendable {
         }
     }
 
-    /// Sends a request over the connections of a loop. One whose connection turned out to be gone is sent once more if
-    /// that does no harm (RFC 9110 §9.2.2).
+    /// Sends a request over the connections of a loop. If the connection turned out to be closed, the request is
+    /// repeated once where that is safe (RFC 9110 §9.2.2).
     private func send(
         _ request: OutgoingRequest, _ content: OutgoingContent, _ abort: UpstreamAbort, over pool: UpstreamPool
     ) async throws -> UpstreamResponse {
@@ -123,7 +123,7 @@ struct OriginExchange: Sendable {
         return response
     }
 
-    /// What stands on the wire: `Host` first, and nothing that describes this hop.
+    /// The head on the wire: `Host` first, and no fields about this hop.
     private func head(of request: OutgoingRequest) -> RequestHead {
         var fields: Fields = [.host: request.url.authority]
         let hop = HopByHop(request.fields, for: .forwardRequest)
@@ -136,7 +136,7 @@ struct OriginExchange: Sendable {
         return RequestHead(method: request.method, target: request.url.pathAndQuery, fields: fields)
     }
 
-    /// An error in the library's words.
+    /// Maps an error to the library's types.
     static func error(_ error: any Error, for url: TargetURI) -> any Error {
         switch error {
         case let error as UpstreamError:
@@ -150,7 +150,7 @@ struct OriginExchange: Sendable {
     }
 }
 
-/// Until when a request may take.
+/// The deadline of a request.
 private struct TimeLimit: Sendable {
     private let duration: Duration?
     /// On the monotonic clock, in nanoseconds.
@@ -177,7 +177,7 @@ private final class Alarm {
 
     init(_ limit: TimeLimit, _ abort: UpstreamAbort, on loop: EventLoop) {
         guard let remaining = limit.remaining else { return }
-        // Holds: whoever has the alarm cancels it before it goes.
+        // Holds: the owner of the alarm cancels it before releasing it.
         timer = loop.timerHere(after: remaining) { [unowned self] in
             hasRung = true
             abort.abort()

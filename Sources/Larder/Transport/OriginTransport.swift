@@ -3,23 +3,23 @@ public import LarderHTTP
 import LarderIO
 import LarderUpstream
 
-/// Carries requests to origins over HTTP/1.1: what services use unless they are given another transport.
+/// Sends requests to origins over HTTP/1.1: the default transport of services.
 ///
-/// Its threads start when it is first used and end with it or with the process. Connections are kept and used again.
-/// Redirections are followed (RFC 9110 §15.4): a POST that is answered by 301, 302 or 303 goes on as GET, what goes to
-/// another origin leaves all fields behind that could hold a credential, and nothing goes on from https to http.
-/// Certificates are verified. There are no cookies.
+/// Its threads start when it is first used and end with it or with the process. Connections are kept open and reused.
+/// Redirections are followed (RFC 9110 §15.4): after 301, 302 or 303 a POST continues as GET, requests to another
+/// origin lose all fields that could contain a credential, and https is never redirected to http. Certificates are
+/// verified. There are no cookies.
 ///
-/// It fails with a `TransportError`, or a `TransportFailure` around one when a part of the response had come.
+/// It fails with a `TransportError`, or a `TransportFailure` around one when a part of the response had arrived.
 public final class OriginTransport: UpstreamTransport {
-    /// The transport of services that are given none.
+    /// The transport of services without one of their own.
     public static let shared = OriginTransport()
 
     /// How origins are reached.
     public let options: TransportOptions
     private let loops = Lock<TransportLoops?>(nil)
 
-    /// Makes a transport with connections of its own. Nothing is opened before it is used.
+    /// Makes a transport with connections of its own. Nothing is opened before its first use.
     public init(_ options: TransportOptions = TransportOptions()) { self.options = options }
 
     public func send(_ request: OutgoingRequest, progress: TransferProgress) async throws -> IncomingResponse {
@@ -46,7 +46,7 @@ public final class OriginTransport: UpstreamTransport {
         return try result.get()
     }
 
-    /// Sends a request with content from anywhere and takes all of the response into memory.
+    /// Sends a request with content from any source and reads the whole response into memory.
     func send(
         _ request: OutgoingRequest, _ content: OutgoingContent, _ progress: TransferProgress
     ) async throws -> IncomingResponse {
@@ -81,7 +81,7 @@ public final class OriginTransport: UpstreamTransport {
     }
 }
 
-/// The transport is a session: each iteration of what it gives for a request sends it once.
+/// The transport is a session: each iteration of the values for a request sends it once.
 extension OriginTransport: Session {
     public func values(for request: OutgoingRequest) -> Values<IncomingResponse, any Error> {
         Values(single: { try await self.send(request, progress: TransferProgress()) })
@@ -91,7 +91,7 @@ extension OriginTransport: Session {
 extension OriginTransport {
     /// Sends a request and returns as soon as its response begins; the content is read piece by piece.
     ///
-    /// The connection is in use until the content is read to its end, or the stream is let go of.
+    /// The connection is in use until the content is read to its end, or the stream is released.
     public func stream(
         _ request: OutgoingRequest, progress: TransferProgress = TransferProgress()
     ) async throws
@@ -105,7 +105,7 @@ extension OriginTransport {
     }
 }
 
-/// A response whose content is read as it comes, once, by one task.
+/// A response whose content is read as it arrives, once, by one task.
 public struct ResponseStream: AsyncSequence, Sendable {
     public typealias Element = ContentChunk
 
@@ -115,7 +115,7 @@ public struct ResponseStream: AsyncSequence, Sendable {
 
     /// Status and fields.
     public var response: ResponseHead { source.head }
-    /// Where the response came from, after redirections.
+    /// The URL of the response, after redirections.
     public var url: TargetURI { source.url }
     /// Octets of content, if that is known.
     public var contentLength: Int? { source.contentLength }
@@ -130,7 +130,7 @@ public struct ResponseStream: AsyncSequence, Sendable {
     }
 }
 
-/// A response on its loop, in the hands of somebody who is not on that loop.
+/// A response on its loop, used from outside that loop.
 final class ResponseSource: Sendable {
     private final class Box {
         var response: UpstreamResponse?
@@ -161,7 +161,7 @@ final class ResponseSource: Sendable {
     deinit {
         let (box, loops) = (box, loops)
         loop.loop.execute { _ in
-            // Here, because what it holds belongs to the loop.
+            // Here, because its contents belong to the loop.
             box.value.response?.abort()
             box.value.response = nil
             withExtendedLifetime(loops) {}

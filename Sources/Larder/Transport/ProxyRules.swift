@@ -3,13 +3,13 @@ import LarderHTTP
 import LarderIO
 import LarderUpstream
 
-/// Which proxy, if any, an origin is reached through.
+/// Decides which proxy, if any, requests to an origin use.
 struct ProxyRules: Sendable {
     /// One entry of `no_proxy`.
     private enum Exemption: Sendable {
-        /// A domain and all below it, perhaps for one port only.
+        /// A domain and all its subdomains, perhaps for one port only.
         case domain(String, port: UInt16?)
-        /// An address, or all that begin with so many of its bits.
+        /// An address, or all with the same leading bits.
         case network(SocketAddress, bits: Int)
         case everything
     }
@@ -27,8 +27,8 @@ struct ProxyRules: Sendable {
         (http, https) = (proxy, proxy)
     }
 
-    /// What the environment says, read as curl reads it: lower-case names first, and `HTTP_PROXY` not at all, which a
-    /// client of a CGI program could set.
+    /// The settings of the environment, read as curl reads them: lower-case names first, and `HTTP_PROXY` not at all,
+    /// which a client of a CGI program could set.
     init(environment: (String) -> String?) throws(TransportError) {
         func value(_ names: String...) -> (name: String, text: String)? {
             for name in names {
@@ -43,7 +43,7 @@ struct ProxyRules: Sendable {
         }
     }
 
-    /// The proxy for a URL; nil to reach its origin directly.
+    /// The proxy for a URL; nil to connect to its origin directly.
     func proxy(for url: TargetURI) -> ParentAddress? {
         guard let proxy = url.scheme == .https ? https : http else { return nil }
         let host = ProxyRules.bare(url.host)
@@ -97,7 +97,7 @@ struct ProxyRules: Sendable {
             authorization = "Basic " + Base64.encoded(PercentEncoding.decoded(rest[..<at]))
             rest = rest[rest.index(after: at)...]
         }
-        // Where the path would be there is nothing, or nothing that matters.
+        // A path, if any, has no meaning.
         rest = rest.prefix { $0 != "/" }
         guard !rest.isEmpty, let target = ResourceURL("http://\(rest)/").target else {
             throw unusable(name, "it should be written as http://proxy.example.com:3128")

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderHTTP
 
-/// Where a response sends the request on to (RFC 9110 §15.4).
+/// Decides where a response redirects the request (RFC 9110 §15.4).
 enum Redirection {
-    /// What becomes of a response.
+    /// How to handle a response.
     enum Decision: Equatable {
         /// It is the answer.
         case final
-        /// This is asked instead. `repeatsContent` when the content is sent there too.
+        /// Send this request instead. `repeatsContent` when the content is sent there too.
         case follow(OutgoingRequest, repeatsContent: Bool)
         /// It cannot be followed, and why.
         case refuse(String)
     }
 
-    /// What is to be done with a response.
+    /// Decides how to handle a response.
     static func decision(about response: ResponseHead, to request: OutgoingRequest) -> Decision {
         guard [301, 302, 303, 307, 308].contains(response.status.rawValue),
             let location = response.fields[first: .location]
@@ -46,13 +46,14 @@ enum Redirection {
 
     private static func shown(_ location: String) -> String { String(location.prefix(200)) }
 
-    /// What describes content that is not sent any more.
+    /// Fields about content that is no longer sent.
     private static let ofContent: [FieldName] = [
         .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentLocation, .contentMD5, .digest,
         .contentDigest, .reprDigest, .expect,
     ]
 
-    /// Another origin gets what any origin may know. Credentials have many names, so that all others are left out.
+    /// Another origin only gets fields that any origin may know. Credentials have many names, so all others are
+    /// removed.
     private static func keepOnlyHarmless(_ fields: inout Fields) {
         fields.removeAll { name, spelling, _ in !harmless.contains(name ?? FieldName(token: spelling)) }
     }

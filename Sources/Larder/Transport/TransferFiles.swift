@@ -3,11 +3,11 @@ import Glibc
 import LarderHTTP
 import LarderIO
 
-/// Where files are read and written: threads that may wait for the disk.
+/// Threads for reading and writing files, which may block on the disk.
 enum TransferFiles {
     static let threads = WorkerPool(name: "larder-file", threads: 2, queueLimit: 1 << 20)
 
-    /// Runs `body` there. What it throws comes as it is.
+    /// Runs `body` on one of the threads. Its errors are rethrown unchanged.
     static func run<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
         try await threads.run(body)
     }
@@ -17,14 +17,14 @@ enum TransferFiles {
     }
 }
 
-/// A file that is sent.
+/// A file to send.
 final class FileReader: Sendable {
     private let path: String
     private let descriptor: Int32
-    /// Octets it had when it was opened.
+    /// The length when it was opened, in octets.
     let count: Int
 
-    /// Opens a file. To be called where the disk may be waited for.
+    /// Opens a file. To be called where blocking on the disk is allowed.
     init(path: String) throws {
         descriptor = open(path, O_RDONLY | O_CLOEXEC)
         self.path = path
@@ -56,14 +56,14 @@ final class FileReader: Sendable {
     }
 }
 
-/// A file that is received: under another name until all of it is there.
+/// A file being received: under a temporary name until it is complete.
 final class FileWriter: Sendable {
     let path: String
     private let partial: String
     private let descriptor: Int32
     private let isOver = Flag()
 
-    /// Makes a file beside `path`. To be called where the disk may be waited for.
+    /// Makes a file beside `path`. To be called where blocking on the disk is allowed.
     init(path: String) throws {
         self.path = path
         partial = "\(path).\(getpid())-\(UInt64.random(in: .min ... .max)).part"
@@ -90,7 +90,7 @@ final class FileWriter: Sendable {
         }
     }
 
-    /// Gives the file its name, in the place of one that has it. Afterwards it is on the disk.
+    /// Renames the file to its final name, replacing an existing one. Afterwards it is on the disk.
     func finish() async throws {
         try await TransferFiles.run { [self] in
             guard fsync(descriptor) == 0, rename(partial, path) == 0 else {

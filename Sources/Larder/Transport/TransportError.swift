@@ -3,38 +3,38 @@ public import LarderHTTP
 import LarderIO
 import LarderUpstream
 
-/// Why a request got no whole response.
+/// Why a request got no complete response.
 public struct TransportError: Error, Sendable {
-    /// The kind of failure. Open: treat one you do not know like `.other`.
+    /// The kind of failure. Open: treat unknown ones like `.other`.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         /// The kind's name, for most of them the proxy error type of RFC 9209 §2.3.
         public let description: String
 
         init(_ name: String) { description = name }
 
-        /// The host's name does not exist, or nobody could say.
+        /// The host's name does not exist, or could not be resolved.
         public static let nameResolution = Code("dns_error")
-        /// Nobody listens there.
+        /// The host refused the connection.
         public static let connectionRefused = Code("connection_refused")
-        /// There is no way to the host.
+        /// The host is unreachable.
         public static let unreachable = Code("destination_unavailable")
-        /// The connection ended before the response had come.
+        /// The connection ended before the response had arrived.
         public static let connectionLost = Code("connection_terminated")
-        /// The response began and did not end as it should.
+        /// The response began and did not end properly.
         public static let responseIncomplete = Code("http_response_incomplete")
         /// Something took longer than the options allow.
         public static let timedOut = Code("timeout")
-        /// The peer does not speak TLS as it should.
+        /// The peer violates the TLS protocol.
         public static let tls = Code("tls_protocol_error")
-        /// The peer's certificate is not one to be trusted.
+        /// The peer's certificate is not trusted.
         public static let certificate = Code("tls_certificate_error")
-        /// What came is not HTTP.
+        /// The response is not HTTP.
         public static let malformed = Code("http_protocol_error")
         /// A redirection that is not followed.
         public static let redirect = Code("redirect")
         /// The content is longer than the options allow.
         public static let contentTooLarge = Code("content_too_large")
-        /// The options, or the environment, say something that cannot be done.
+        /// The options, or the environment, are invalid.
         public static let configuration = Code("configuration")
         /// A file could not be read or written.
         public static let file = Code("file")
@@ -44,11 +44,11 @@ public struct TransportError: Error, Sendable {
 
     /// The kind of failure.
     public let code: Code
-    /// What happened, as a sentence.
+    /// The event, as a sentence.
     public let detail: String
-    /// What may cure it; empty when nobody knows.
+    /// A possible remedy; empty when none is known.
     public let advice: String
-    /// What was asked for; nil when it was about no request.
+    /// The requested URL; nil when there was no request.
     public let url: TargetURI?
 
     /// Makes an error.
@@ -65,7 +65,7 @@ extension TransportError: CustomStringConvertible {
 }
 
 extension TransportError {
-    /// The same in the library's words.
+    /// Converts an error to the library's type.
     init(_ error: UpstreamError, url: TargetURI) {
         let code: Code =
             switch error.code {
@@ -92,14 +92,14 @@ extension TransportError {
         self.init(code, error.detail, advice: advice, url: url)
     }
 
-    /// A file that something could not be done with.
+    /// A failed operation on a file.
     static func file(_ path: String, _ operation: String, _ error: IOError) -> TransportError {
         TransportError(.file, "\(path) could not be \(operation): \(error.detail).")
     }
 }
 
 extension TransportError: TransientFailure {
-    /// Whether the same request may well succeed another time.
+    /// Whether the same request may succeed another time.
     var isTransient: Bool {
         switch code {
         case .configuration, .certificate, .redirect, .contentTooLarge, .file: false

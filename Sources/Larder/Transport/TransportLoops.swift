@@ -4,8 +4,8 @@ import LarderHTTP
 import LarderIO
 import LarderUpstream
 
-/// The loops of one transport and the connections that live on them. They start when first used, and end with the
-/// transport or the process; neither waits for them.
+/// The loops of one transport and their connections. They start at the first use, and end with the transport or the
+/// process; neither waits for them.
 final class TransportLoops: Sendable {
     private let loops: [TransportLoop]
     let proxies: ProxyRules
@@ -16,7 +16,7 @@ final class TransportLoops: Sendable {
             let tls = try TLSClientContext(
                 trustsSystem: options.trustsSystem, authorityFiles: [options.caFile].compactMap(\.self))
             let settings = UpstreamSettings(options, tls: tls)
-            // More than these few wait for the network, not for the processor.
+            // More of them would wait for the network, not for the processor.
             let count = max(1, min(4, sysconf(Int32(_SC_NPROCESSORS_ONLN)) / 2))
             var made: [TransportLoop] = []
             for number in 0..<count { made.append(try TransportLoop(number: number, settings: settings)) }
@@ -54,7 +54,7 @@ extension UpstreamSettings {
         idleTimeout = options.idleTimeout
         connectionLimit = max(1, options.connectionLimit)
         idleLimit = connectionLimit
-        // Whoever waits for a connection waits for requests that have time limits of their own.
+        // Waiters for a connection wait for requests that have time limits of their own.
         waitTimeout = .seconds(86_400)
         waiterLimit = .max
     }
@@ -62,7 +62,7 @@ extension UpstreamSettings {
 
 /// One loop and its connections.
 final class TransportLoop: Sendable {
-    /// What lives on the loop.
+    /// The objects that live on the loop.
     private final class Place {
         var pool: UpstreamPool?
     }
@@ -77,7 +77,7 @@ final class TransportLoop: Sendable {
         try loop.start()
     }
 
-    /// Runs `job` as a task on the loop and waits for what it returns.
+    /// Runs `job` as a task on the loop and waits for its result.
     func run<Result: Sendable>(
         _ job: @escaping @Sendable (UpstreamPool) async throws -> Result
     ) async throws -> Result {
@@ -101,7 +101,7 @@ final class TransportLoop: Sendable {
     }
 }
 
-/// Ends loops before the process does: OpenSSL puts its things away at exit, and nobody may be using them then.
+/// Ends loops before the process does: OpenSSL cleans up at exit, and must not be in use then.
 private enum LoopsAtExit {
     private struct Entry {
         weak var loop: EventLoop?
