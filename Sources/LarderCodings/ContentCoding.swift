@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The content codings that can be undone and applied, by the names they have in `Content-Encoding` and
-/// `Accept-Encoding` (RFC 9110 §8.4.1).
+/// The content codings that can be decoded and encoded, by their names in `Content-Encoding` and `Accept-Encoding` (RFC
+/// 9110 §8.4.1).
 package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
-    /// RFC 1952. What comes may consist of several members.
+    /// RFC 1952. The input of the decoder may consist of several members.
     case gzip
-    /// The zlib format of RFC 1950. What comes without its header, as some origins send it, is understood too.
+    /// The zlib format of RFC 1950. The decoder also accepts input without its header, as some origins send it.
     case deflate
     /// RFC 7932.
     case br
     /// RFC 8878, with the window of at most 8 MiB that RFC 9659 allows on the web.
     case zstd
 
-    /// Finds a coding by its name, whatever the case; `x-gzip` is `gzip` (RFC 9110 §8.4.1.3). Nil for `identity`
-    /// and for what is not known.
+    /// Finds a coding by its name, case-insensitively; `x-gzip` is `gzip` (RFC 9110 §8.4.1.3). Nil for `identity` and
+    /// for unknown names.
     package init?(token: some StringProtocol) {
         let name = token.lowercased()
         self.init(rawValue: name == "x-gzip" ? "gzip" : name)
@@ -22,18 +22,18 @@ package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
     /// The name to send.
     package var token: String { rawValue }
 
-    /// Something that undoes the coding of content that comes in parts, and makes at most `limit` octets of it.
+    /// A decoder for content that arrives in parts, with an output of at most `limit` octets.
     package func decoder(limit: Int) throws(CodingError) -> ContentDecoder {
         try ContentDecoder(self, limit: limit)
     }
 
-    /// Something that applies the coding to content that comes in parts. Levels are those of the coding's own
-    /// library; what lies outside `levels` is moved to the nearest of them.
+    /// An encoder for content that arrives in parts. Levels are those of the coding's own library; values outside
+    /// `levels` are clamped.
     package func encoder(level: Int? = nil) throws(CodingError) -> ContentEncoder {
         try ContentEncoder(self, level: level ?? defaultLevel)
     }
 
-    /// Undoes the coding of whole content, and makes at most `limit` octets of it.
+    /// Decodes whole content to at most `limit` octets.
     package func decode(_ octets: [UInt8], limit: Int) throws(CodingError) -> [UInt8] {
         let decoder = try decoder(limit: limit)
         var output: [UInt8] = []
@@ -42,7 +42,7 @@ package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
         return output
     }
 
-    /// Applies the coding to whole content.
+    /// Encodes whole content.
     package func encode(_ octets: [UInt8], level: Int? = nil) throws(CodingError) -> [UInt8] {
         let encoder = try encoder(level: level)
         var output: [UInt8] = []
@@ -51,7 +51,7 @@ package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
         return output
     }
 
-    /// The levels there are: faster first, smaller last.
+    /// The available levels: faster first, smaller last.
     package var levels: ClosedRange<Int> {
         switch self {
         case .gzip, .deflate: 1...9
@@ -60,7 +60,7 @@ package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// What is worth its time for content that is coded while someone waits.
+    /// The default level for content that is encoded while a client waits.
     package var defaultLevel: Int {
         switch self {
         case .gzip, .deflate: 6
@@ -79,9 +79,9 @@ package struct CodingError: Error, Hashable, Sendable, CustomStringConvertible {
         case malformed(String)
         /// Octets follow the end of the coded content.
         case trailingOctets
-        /// More octets than the limit came out.
+        /// The output is longer than the limit.
         case tooLarge(limit: Int)
-        /// The library could not get what it needs to work.
+        /// The library could not allocate its resources.
         case unavailable
     }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Undoes a content coding part by part.
+/// Decodes a content coding part by part.
 ///
-/// Give it the parts in their order, then call `finish()`, which tells whether that was all of it. What it threw
-/// once, it throws again whatever comes after. It belongs to one thread at a time.
+/// Pass it the parts in order, then call `finish()`, which checks that the content is complete. After an error every
+/// call throws it again. It belongs to one thread at a time.
 package final class ContentDecoder {
     package let coding: ContentCoding
-    /// How many octets may come out. Work stops at the first one beyond.
+    /// The most octets of output. Work stops at the first one beyond.
     package let limit: Int
-    /// How many octets have come out.
+    /// Octets of output so far.
     package private(set) var produced = 0
     private let engine: any DecodingEngine
     private let room = Room()
@@ -28,19 +28,19 @@ package final class ContentDecoder {
         self.engine = engine
     }
 
-    /// Decodes a part and appends what comes of it to `output`.
+    /// Decodes a part and appends the output to `output`.
     package func decode(_ octets: [UInt8], into output: inout [UInt8]) throws(CodingError) {
         octets.withUnsafeBytes { run($0, into: &output) }
         if let failure { throw failure }
     }
 
-    /// Decodes a part and appends what comes of it to `output`.
+    /// Decodes a part and appends the output to `output`.
     package func decode(_ octets: UnsafeRawBufferPointer, into output: inout [UInt8]) throws(CodingError) {
         run(octets, into: &output)
         if let failure { throw failure }
     }
 
-    /// Says that there are no more parts. Throws when the coding does not end here.
+    /// Declares that there are no more parts. Throws when the coding does not end here.
     package func finish() throws(CodingError) {
         if failure == nil, !engine.isAtEnd { failure = CodingError(coding, .truncated) }
         if let failure { throw failure }
@@ -50,7 +50,7 @@ package final class ContentDecoder {
         var rest = input
         var isFull = true
         while failure == nil, !rest.isEmpty || isFull {
-            // One octet of room beyond the limit tells content that just fits from content that does not.
+            // One octet of room beyond the limit tells content of exactly that length from longer content.
             let target = room.first(min(Room.size - 1, limit - produced) + 1)
             let step = engine.step(rest, into: target)
             rest = UnsafeRawBufferPointer(rebasing: rest[step.consumed...])
@@ -67,22 +67,22 @@ package final class ContentDecoder {
     }
 }
 
-/// What a library made of a piece of input and some room for output.
+/// The result of one call to a library with a piece of input and some room for output.
 struct CodingStep {
     var consumed = 0
     var produced = 0
     var problem: CodingError.Problem?
 }
 
-/// A library that undoes a coding.
+/// A library that decodes a coding.
 protocol DecodingEngine: AnyObject {
-    /// Takes input and fills `room`, as far as either goes; does at least something when there is input.
+    /// Consumes input and fills `room`, as far as either goes; makes progress whenever there is input.
     func step(_ input: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer) -> CodingStep
     /// Whether the coded content may end here.
     var isAtEnd: Bool { get }
 }
 
-/// Where a library puts what it makes, before it is appended to what the caller has.
+/// The buffer for a library's output, before it is appended to the caller's.
 final class Room {
     static let size = 32_768
     let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: Room.size, alignment: 16)

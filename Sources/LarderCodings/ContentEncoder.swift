@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Applies a content coding part by part.
+/// Encodes a content coding part by part.
 ///
-/// Give it the parts in their order, then call `finish(into:)` once. What is appended to `output` may lag behind
-/// what was put in; `flush(into:)` makes a decoder at the other end see all of it. It belongs to one thread at a
-/// time.
+/// Pass it the parts in order, then call `finish(into:)` once. The output may lag behind the input; `flush(into:)`
+/// makes all of it visible to a decoder at the other end. It belongs to one thread at a time.
 package final class ContentEncoder {
     package let coding: ContentCoding
     private let engine: any EncodingEngine
@@ -24,22 +23,22 @@ package final class ContentEncoder {
         self.engine = engine
     }
 
-    /// Encodes a part and appends what is ready to `output`.
+    /// Encodes a part and appends the available output to `output`.
     package func encode(_ octets: [UInt8], into output: inout [UInt8]) throws(CodingError) {
         try fail(octets.withUnsafeBytes { run($0, .goOn, into: &output) })
     }
 
-    /// Encodes a part and appends what is ready to `output`.
+    /// Encodes a part and appends the available output to `output`.
     package func encode(_ octets: UnsafeRawBufferPointer, into output: inout [UInt8]) throws(CodingError) {
         try fail(run(octets, .goOn, into: &output))
     }
 
-    /// Appends all that has been put in so far. Each call costs some of the saving.
+    /// Appends the output for all input so far. Each call costs some of the compression.
     package func flush(into output: inout [UInt8]) throws(CodingError) {
         try fail(run(UnsafeRawBufferPointer(start: nil, count: 0), .flush, into: &output))
     }
 
-    /// Appends what is left, and the end of the coding.
+    /// Appends the remaining output, and the end of the coding.
     package func finish(into output: inout [UInt8]) throws(CodingError) {
         try fail(run(UnsafeRawBufferPointer(start: nil, count: 0), .finish, into: &output))
     }
@@ -64,9 +63,9 @@ package final class ContentEncoder {
     }
 }
 
-/// What an encoder is to bring out.
+/// The output that an encoder is to produce.
 enum EncodingOperation {
-    /// What is ready.
+    /// The available output.
     case goOn
     /// All of the input so far.
     case flush
@@ -74,9 +73,9 @@ enum EncodingOperation {
     case finish
 }
 
-/// A library that applies a coding.
+/// A library that encodes a coding.
 protocol EncodingEngine: AnyObject {
-    /// Takes input and fills `room`, as far as either goes. Room that is left means that the operation is done.
+    /// Consumes input and fills `room`, as far as either goes. Room that is left means that the operation is done.
     func step(
         _ input: UnsafeRawBufferPointer, _ operation: EncodingOperation, into room: UnsafeMutableRawBufferPointer
     ) -> CodingStep

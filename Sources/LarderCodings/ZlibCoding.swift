@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 import CZlib
 
-/// The two formats that zlib puts around deflated octets.
+/// The two formats in which zlib wraps deflated octets.
 enum ZlibFormat {
     case gzip, deflate
 
-    /// What zlib calls the format: the size of the window, and 16 more for gzip.
+    /// zlib's code for the format: the size of the window, and 16 more for gzip.
     var window: Int32 { self == .gzip ? 31 : 15 }
 }
 
-/// zlib's state, which must stay in its place as long as it is in use: zlib keeps pointers to it.
+/// zlib's state, which must not move while it is in use: zlib keeps pointers to it.
 private final class ZlibStream {
     private let stream: UnsafeMutablePointer<z_stream>
     private let end: (z_streamp?) -> Int32
 
-    /// Makes a state with one of zlib's functions, and gives it back with another.
+    /// Initialises a state with one of zlib's functions, and frees it with another.
     init?(_ start: (z_streamp) -> Int32, end: @escaping (z_streamp?) -> Int32) {
         stream = .allocate(capacity: 1)
         stream.initialize(to: z_stream())
@@ -30,12 +30,12 @@ private final class ZlibStream {
         stream.deallocate()
     }
 
-    /// Calls `work` with input and room set; what it returns, and how far both went.
+    /// Calls `work` with input and room set; returns its result, and how far both went.
     func run(
         _ input: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer, _ work: (z_streamp) -> Int32
     ) -> (code: Int32, step: CodingStep) {
         let given = min(input.count, Int(UInt32.max))
-        // zlib reads through this pointer only, but does not say so.
+        // zlib only reads through this pointer, but its type does not say so.
         stream.pointee.next_in = UnsafeMutablePointer(mutating: input.bindMemory(to: UInt8.self).baseAddress)
         stream.pointee.avail_in = UInt32(given)
         stream.pointee.next_out = room.bindMemory(to: UInt8.self).baseAddress
@@ -46,7 +46,7 @@ private final class ZlibStream {
         return (code, step)
     }
 
-    /// What zlib says is wrong.
+    /// zlib's error message.
     var message: String { stream.pointee.msg.map { String(cString: $0) } ?? "the data is damaged" }
 
     func reset(window: Int32) { inflateReset2(stream, window) }
@@ -71,13 +71,13 @@ final class ZlibDecoding: DecodingEngine {
         guard let first = input.first else { return drain(into: room) }
         switch place {
         case .beforeFirst:
-            // The method in the low half of a zlib header's first octet is always 8; deflated octets that begin
-            // like that are possible in theory, and made by nobody.
+            // The method in the low half of a zlib header's first octet is always 8; deflated octets that begin like
+            // that are possible in theory, but no encoder writes them.
             if format == .deflate, first & 0x0F != 8 { stream.reset(window: -15) }
             place = .within
         case .within: break
         case .behind:
-            // A gzip file may have further members (RFC 1952 §2.2); what begins otherwise is none.
+            // A gzip file may have further members (RFC 1952 §2.2), which all begin with this octet.
             guard format == .gzip, first == 0x1F else { return CodingStep(problem: .trailingOctets) }
             stream.reset(window: format.window)
             place = .within
@@ -121,7 +121,7 @@ final class ZlibEncoding: EncodingEngine {
             case .finish: Z_FINISH
             }
         var (code, step) = stream.run(input, into: room) { deflate($0, flush) }
-        // Z_BUF_ERROR only says that there was nothing left to do.
+        // Z_BUF_ERROR only means that there was nothing left to do.
         if code != Z_OK, code != Z_STREAM_END, code != Z_BUF_ERROR { step.problem = .malformed(stream.message) }
         return step
     }

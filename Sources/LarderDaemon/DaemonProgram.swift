@@ -12,13 +12,13 @@ import LarderProxy
 ///     }
 public protocol DaemonProgram {
     init()
-    /// The services that are there whatever a configuration file says.
+    /// The services that exist whatever a configuration file says.
     var services: [any DaemonService] { get }
 }
 
 extension DaemonProgram {
-    /// Does what the command line says; `serve` runs the daemon until it is told to stop.
-    // What begins a program has no caller to inherit a place from.
+    /// Runs the command; `serve` runs the daemon until it is stopped.
+    // An entry point has no caller whose isolation it could inherit.
     @concurrent
     public static func main() async {
         await Program.run(

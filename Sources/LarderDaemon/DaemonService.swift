@@ -2,26 +2,26 @@
 
 @_exported public import Larder
 
-/// An API that a program of your own serves: what stands under `services` in a configuration file, and what only
-/// Swift can say.
+/// An API that a program of your own serves: the equivalent of an entry under `services` in a configuration file, with
+/// the options that only Swift can express.
 ///
-/// A configuration file may say more about the service under its name, and what it says wins.
+/// A configuration file may have an entry with the service's name, whose options take precedence.
 public protocol DaemonService: Sendable {
     /// Lower-case letters, digits and `-`: the service is reached as `/<name>/…` and as `<name>.localhost`.
     var name: String { get }
-    /// The http or https URL that the service's resources lie under.
+    /// The http or https URL that the service's resources are below.
     var baseURL: String { get }
     /// The path that leads to the service, with a slash at both ends; nil for `/<name>/`.
     var mount: String? { get }
-    /// Says how the service's resources are asked for, transformed and kept: call `configure` and
-    /// `configureTransformer` of `service`. Called at start and whenever the configuration is read again.
+    /// Configures how the service's resources are requested, transformed and stored: call `configure` and
+    /// `configureTransformer` of `service`. Called at start and whenever the configuration is reloaded.
     ///
-    /// What comes out of the last stage is what clients get: octets, text, `JSONValue`, or a type of your own that is
-    /// `WireEncodable`. No standard transformer is there unless you add it, as in `$0.pipeline.add(.json)`.
+    /// Clients get the output of the last stage: octets, text, `JSONValue`, or a type of your own that is
+    /// `WireEncodable`. There is no standard transformer unless you add it, as in `$0.pipeline.add(.json)`.
     ///
-    /// Keep `service` to say something about all of its resources later: `wipeResources`, `invalidateResources`,
-    /// `invalidateConfiguration` and `reloadAfterRecovery` reach what the daemon serves. When this is called again, the
-    /// service it was given before goes on to mean the same one.
+    /// Keep `service` to act on all of its resources later: `wipeResources`, `invalidateResources`,
+    /// `invalidateConfiguration` and `reloadAfterRecovery` affect the resources that the daemon serves. When this is
+    /// called again, earlier values of `service` stay valid for the same service.
     func configure(_ service: Service)
 }
 

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A value that belongs to one loop, on its way through code for which the compiler cannot see that it stays there.
+/// A value that belongs to one loop, passed through code in which the compiler cannot see that it stays there.
 ///
 /// Make and open it on that loop only; in between it may be kept anywhere.
-// @unchecked: whoever opens it is on the loop that made it.
+// @unchecked: it is opened on the loop that made it.
 package struct Confined<Value>: @unchecked Sendable {
     package let value: Value
 
     package init(_ value: Value) { self.value = value }
 }
 
-/// The loop's verbs for code that runs on the loop without the compiler seeing it. Called anywhere else they trap.
+/// The loop's methods for code that runs on the loop without the compiler seeing it. They trap when called elsewhere.
 extension EventLoop {
     /// `timer(after:)`.
     @discardableResult
     package nonisolated func timerHere(after delay: Duration, _ action: @escaping () -> Void) -> Timer {
         let action = Confined(action)
-        // Holds, here and below: called by what was made on this loop and never leaves it (`LoopContext` and what it
-        // has), whatever clients and origins send.
+        // Holds, here and below: called by objects that were made on this loop and never leave it (`LoopContext` and
+        // its properties), whatever clients and origins send.
         return assumeIsolated { Confined($0.timer(after: delay, action.value)) }.value
     }
 
@@ -41,7 +41,7 @@ extension EventLoop {
         return try listener.value.get()
     }
 
-    /// A stream over a connected socket, which the stream closes from then on.
+    /// A stream over a connected socket, which the stream owns from then on.
     package nonisolated func adoptHere(_ descriptor: Int32, peer: SocketAddress) throws(IOError) -> ByteStream {
         // Holds: see `timerHere`.
         let stream: Confined<Result<ByteStream, IOError>> = assumeIsolated { loop in
@@ -54,14 +54,14 @@ extension EventLoop {
         return try stream.value.get()
     }
 
-    /// Has `body` called with faults of Larder's own that cost one connection of this loop, for the log.
+    /// Sets the handler for internal errors that cost one connection of this loop, for the log.
     package nonisolated func onFaultHere(_ body: @escaping (IOError) -> Void) {
         let body = Confined(body)
         // Holds: see `timerHere`.
         assumeIsolated { $0.executor.onFault = body.value }
     }
 
-    /// The wall clock in nanoseconds, as it was when this turn began.
+    /// The wall clock in nanoseconds, as of the beginning of this turn.
     package nonisolated func wallClockHere() -> Int64 { executor.wallClock() }
 
     /// `monotonicNow`, from the loop.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import CLibevent
 
-/// What the allocator keeps for later.
+/// Freed memory that the allocator keeps for later.
 package enum FreedMemory {
-    /// Gives every whole page that holds nothing back to the system, whichever thread it was freed by.
+    /// Returns every unused whole page to the system, whichever thread freed it.
     package static func release() { larder_release_memory() }
 }

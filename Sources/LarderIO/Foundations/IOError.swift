@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 
-/// What the kernel, the resolver or TLS answered when it did not do what was asked.
+/// An error of the kernel, the resolver or TLS.
 package struct IOError: Error, Sendable, Equatable {
-    /// The kind of failure. Open: compare with the named ones and treat what you do not know like `.other`.
+    /// The kind of failure. Open: compare with the named ones and treat unknown ones like `.other`.
     package struct Code: Hashable, Sendable, CustomStringConvertible {
-        /// The name, as in logs.
+        /// The name, for logs.
         package let description: String
 
         package init(_ name: String) { description = name }
@@ -16,29 +16,29 @@ package struct IOError: Error, Sendable, Equatable {
         package static let closed = Code("closed")
         /// The deadline passed first.
         package static let timedOut = Code("timedOut")
-        /// The peer's machine answered that nobody listens there.
+        /// The peer's machine answered that no process listens there.
         package static let refused = Code("refused")
-        /// No way to the peer's machine.
+        /// The peer's machine is unreachable.
         package static let unreachable = Code("unreachable")
         /// The name does not exist, or has no address.
         package static let nameNotFound = Code("nameNotFound")
         /// Name servers could not be asked, or failed to answer.
         package static let nameServerFailure = Code("nameServerFailure")
-        /// TLS could not be agreed on, or broke.
+        /// The TLS handshake failed, or the session broke.
         package static let tlsFailed = Code("tlsFailed")
         /// The peer's certificate was not accepted.
         package static let certificateInvalid = Code("certificateInvalid")
         /// The process or the system has no file descriptor left.
         package static let descriptorsExhausted = Code("descriptorsExhausted")
-        /// Somebody listens there already.
+        /// Another socket listens there already.
         package static let addressInUse = Code("addressInUse")
         /// The system, or a rule of ours, forbids it.
         package static let permissionDenied = Code("permissionDenied")
         /// A bounded queue is full.
         package static let overloaded = Code("overloaded")
-        /// Two tasks wanted the same of one stream, a fault of Larder's own: the second gets this, the first goes on.
+        /// Two tasks read, or two write, one stream, an internal error: the second gets this, the first continues.
         package static let contended = Code("contended")
-        /// The system has no memory left for what a peer sent.
+        /// The system has no memory left for received octets.
         package static let outOfMemory = Code("outOfMemory")
         /// Everything else; `errno` and `detail` say more.
         package static let other = Code("other")
@@ -47,9 +47,9 @@ package struct IOError: Error, Sendable, Equatable {
     package let code: Code
     /// The kernel's error number, or 0.
     package let errno: Int32
-    /// What was attempted, e.g. `connect to 192.0.2.1:80`.
+    /// The attempted operation, e.g. `connect to 192.0.2.1:80`.
     package let operation: String
-    /// What went wrong in words, and where there is something to do, what to do.
+    /// The problem in words, and a remedy if there is one.
     package let detail: String
 
     package init(_ code: Code, errno: Int32 = 0, operation: String, detail: String = "") {
@@ -59,7 +59,7 @@ package struct IOError: Error, Sendable, Equatable {
         self.detail = detail
     }
 
-    /// The error for what a system call left in `errno`.
+    /// The error for the `errno` of a system call.
     package init(errno number: Int32, operation: String) {
         self.init(Self.code(for: number), errno: number, operation: operation, detail: Self.text(for: number))
     }

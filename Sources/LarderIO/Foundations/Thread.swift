@@ -2,11 +2,11 @@
 import CLibevent
 import Glibc
 
-/// A named thread of the system, joined by whoever started it.
+/// A named thread of the system, joined by its creator.
 struct Thread: Sendable {
     let id: pthread_t
 
-    /// Starts a thread that runs `body` once. All signals stay with the threads that were there before.
+    /// Starts a thread that runs `body` once. All signals stay with the existing threads.
     ///
     /// Nothing here may be isolated to the main actor: a closure formed there traps on another thread.
     static func start(name: String, _ body: @escaping @Sendable () -> Void) throws(IOError) -> Thread {
@@ -22,7 +22,7 @@ struct Thread: Sendable {
 
     func join() { pthread_join(id, nil) }
 
-    /// Lets the thread end without anybody waiting for it.
+    /// Detaches the thread, which is then not joined.
     func detach() { pthread_detach(id) }
 
     /// The identity of the calling thread.

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 
-/// Where time comes from: the system's clocks, or in tests a clock moved by hand.
+/// The source of time: the system's clocks, or in tests a clock moved by hand.
 package protocol TimeSource: Sendable {
     /// Wall-clock time in nanoseconds since the Unix epoch. It may jump.
     func now() -> Int64
 
-    /// Nanoseconds since an arbitrary instant; never runs backwards. Timers and deadlines live in it.
+    /// Nanoseconds since an arbitrary instant; never runs backwards. Timers and deadlines use it.
     func monotonic() -> Int64
 
-    /// Registers what to call, on any thread, each time this clock has been moved other than by passing.
+    /// Registers a callback, on any thread, for each time this clock was moved other than by passing.
     func onJump(_ notify: @escaping @Sendable () -> Void)
 }
 
 extension TimeSource {
-    /// For clocks that only pass.
+    /// For clocks that never jump.
     package func onJump(_ notify: @escaping @Sendable () -> Void) {}
 }
 
@@ -34,7 +34,7 @@ package struct SystemTime: TimeSource {
 }
 
 extension Duration {
-    /// Nanoseconds, saturated to what 64 bits hold.
+    /// Nanoseconds, saturated to 64 bits.
     var clampedNanoseconds: Int64 {
         let (seconds, attoseconds) = components
         let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)

@@ -3,7 +3,7 @@ import Glibc
 
 /// A few threads for work that blocks or takes long, fed by one bounded queue in order of arrival.
 ///
-/// Loops hand such work over and go on; when the queue is full they are told at once.
+/// Loops submit such work and continue; when the queue is full they are told at once.
 // @unchecked: all mutable state is in `queue`, reached only with `mutex` held.
 package final class WorkerPool: @unchecked Sendable {
     private struct Queue {
@@ -36,9 +36,9 @@ package final class WorkerPool: @unchecked Sendable {
 
     /// Starts `threads` threads named `name-0`, `name-1` …; at most `queueLimit` jobs wait for one of them.
     ///
-    /// If the system gives fewer threads, the pool works with those it got; with none it refuses all jobs.
+    /// If the system provides fewer threads, the pool works with those; with none it refuses all jobs.
     package init(name: String, threads: Int, queueLimit: Int) {
-        // Holds: numbers of the sources and of checked settings.
+        // Holds: constants in the source and checked settings.
         precondition(threads > 0 && queueLimit > 0, "a pool needs a thread and room for a job")
         self.name = name
         self.queueLimit = queueLimit
@@ -62,7 +62,7 @@ package final class WorkerPool: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// How many jobs wait for a thread.
+    /// The number of jobs that wait for a thread.
     package var waitingCount: Int { locked { $0.count } }
 
     /// Queues `job`. False if the queue is full or the pool was shut down: then it will not run.
@@ -77,9 +77,9 @@ package final class WorkerPool: @unchecked Sendable {
 
     /// Runs `body` on one of the threads and resumes where the caller was.
     ///
-    /// Throws what `body` throws, or an `IOError` with code `.overloaded` if the job was not taken.
+    /// Throws the error of `body`, or an `IOError` with code `.overloaded` if the job was refused.
     package func run<T: Sendable>(_ body: @Sendable @escaping () throws -> T) async throws -> T {
-        // Handed over under a lock: the thread sanitizer does not see that resuming a task orders what both do.
+        // Handed over under a lock: the thread sanitizer does not see that resuming a task orders the accesses of both.
         let handover = Lock<Result<T, any Error>?>(nil)
         await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
             let isTaken = submit {
@@ -97,7 +97,7 @@ package final class WorkerPool: @unchecked Sendable {
         return try result.get()
     }
 
-    /// Refuses new jobs, lets all that are queued run, and joins the threads. Not from one of the threads.
+    /// Refuses new jobs, lets all queued ones run, and joins the threads. Not from one of the threads.
     package func shutdown() {
         let threads = locked { queue in
             queue.isClosed = true
@@ -108,7 +108,7 @@ package final class WorkerPool: @unchecked Sendable {
         for thread in threads { thread.join() }
     }
 
-    /// Refuses new jobs and lets the threads end once all that are queued have run. Nobody waits for them.
+    /// Refuses new jobs and lets the threads end once all queued ones have run, without waiting for them.
     package func dismiss() {
         let threads = locked { queue in
             queue.isClosed = true
@@ -126,8 +126,8 @@ package final class WorkerPool: @unchecked Sendable {
     private func next() -> (@Sendable () -> Void)? {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
-        // Each look at `queue` is an access of its own: one that spanned the wait would promise the compiler
-        // that nobody else changes it meanwhile.
+        // Each use of `queue` is an access of its own: one that spanned the wait would promise the compiler that no
+        // other thread changes it meanwhile.
         while true {
             if let job = queue.take() { return job }
             if queue.isClosed { return nil }

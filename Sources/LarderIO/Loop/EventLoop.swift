@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One thread that serves many streams: the place where a connection lives from its first byte to its last.
+/// One thread that serves many streams: a connection lives on it from its first byte to its last.
 ///
-/// Code isolated to the loop runs there, one piece at a time, and nothing on it may block. A task of the loop
-/// must be started by `spawn` or `spawnHere`: those give it the loop as its preferred executor, without which
-/// each of its suspensions would take a detour over other threads.
+/// Code isolated to the loop runs there, one piece at a time, and must not block. A task of the loop must be started by
+/// `spawn` or `spawnHere`: those make the loop its preferred executor, without which each of its suspensions would take
+/// a detour over other threads.
 package actor EventLoop {
     nonisolated let executor: LoopExecutor
 
@@ -22,63 +22,63 @@ package actor EventLoop {
 
     deinit { executor.abandon() }
 
-    /// The name given at the beginning, for logs.
+    /// The loop's name, for logs.
     package nonisolated var name: String { executor.name }
 
-    /// The clocks timers and deadlines of this loop live in.
+    /// The clocks of this loop's timers and deadlines.
     package nonisolated var time: any TimeSource { executor.time }
 
-    /// What the loop has done so far. Cheap; from any thread.
+    /// The loop's counters. Cheap; from any thread.
     package nonisolated var statistics: LoopStatistics { executor.counters.read() }
 
-    /// Starts a new record of the longest turn.
+    /// Resets the record of the longest turn.
     package nonisolated func resetLongestTurn() { executor.counters.resetLongest() }
 
-    /// Starts the loop's thread. Fails only if the system has no thread to give; again, it does nothing.
+    /// Starts the loop's thread. Fails only if the system cannot create a thread; further calls do nothing.
     package nonisolated func start() throws(IOError) { try executor.start() }
 
-    /// Lets what is ready run to its next suspension, then ends the loop and waits for its thread.
+    /// Lets ready tasks run to their next suspension, then ends the loop and waits for its thread.
     ///
-    /// Tasks that still wait for something never go on; so end them first. On the loop itself this does not
-    /// wait. Work given to a stopped loop is dropped.
+    /// Tasks that are still suspended never resume; so end them first. On the loop itself this does not wait. Work
+    /// submitted to a stopped loop is dropped.
     package nonisolated func stop() { executor.stop() }
 
     /// Whether the caller is running on this loop.
     package nonisolated var inLoop: Bool { executor.isOnThread }
 
-    /// Starts a task on the loop, from any thread. It begins when the loop comes to it.
+    /// Starts a task on the loop, from any thread. It begins in one of the loop's next turns.
     package nonisolated func spawn(_ body: @Sendable @escaping (isolated EventLoop) async -> Void) {
         Task(executorPreference: executor) { await body(self) }
     }
 
-    /// Starts a task from the loop itself, without a detour over the queue other threads use.
+    /// Starts a task from the loop itself, without a detour over the queue that other threads use.
     ///
-    /// It begins before this returns, or else before the loop looks at the kernel again: a body that is isolated to
-    /// the loop takes a place in the loop's queue first. Count on neither.
+    /// It begins before this returns, or else before the loop's next poll: a body that is isolated to the loop is
+    /// queued there first. Count on neither.
     ///
-    /// `body` may capture what belongs to the loop. Where it uses the `isolated` parameter of the function it
-    /// is written in, it is isolated to the loop like that function.
+    /// `body` may capture values that belong to the loop. Where it uses the `isolated` parameter of the enclosing
+    /// function, it is isolated to the loop like that function.
     package func spawnHere(_ body: @escaping () async -> Void) {
         Task.immediate(executorPreference: executor) {
-            // Naming the actor is what makes this closure isolated to it.
+            // Naming the actor makes this closure isolated to it.
             _ = self
             await body()
         }
     }
 
-    /// The same for a body that is given the loop. It cannot capture what others on the loop go on using: for the
-    /// compiler its loop might be another one.
+    /// The same for a body with the loop as its parameter. It cannot capture values that others on the loop still use:
+    /// for the compiler its loop might be another one.
     package func spawnHere(_ body: @escaping (isolated EventLoop) async -> Void) {
         Task.immediate(executorPreference: executor) { await body(self) }
     }
 
-    /// Runs `job` on the loop, from any thread, after what was given to it before. Never before this returns.
+    /// Runs `job` on the loop, from any thread, after earlier submissions. Never before this returns.
     package nonisolated func execute(_ job: @Sendable @escaping (isolated EventLoop) -> Void) {
-        // Holds: the executor runs what it is given on its own thread.
+        // Holds: the executor runs its jobs on its own thread.
         executor.enqueue(closure: { self.assumeIsolated { job($0) } })
     }
 
-    /// The monotonic clock in nanoseconds, as it was when this turn began: one reading serves a whole turn.
+    /// The monotonic clock in nanoseconds, as of the beginning of this turn: it is read once per turn.
     package func monotonicNow() -> Int64 { executor.monotonicNow() }
 
     /// Calls `action` on the loop after `delay`, unless the timer is cancelled before.

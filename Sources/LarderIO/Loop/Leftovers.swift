@@ -2,9 +2,9 @@
 import CLibevent
 import Glibc
 
-/// What something confined to a loop held, when its last reference goes away on another thread or after the
-/// loop's end: to be given back where it belongs.
-// @unchecked: made by the last owner and used once, on the loop or, once that has ended, by whoever was last.
+/// The resources of an object confined to a loop, when its last reference is released on another thread or after the
+/// loop's end: they are freed on the loop.
+// @unchecked: made by the last owner and used once, on the loop or, after its end, by that owner.
 struct Leftovers: @unchecked Sendable {
     var descriptors: [Int32] = []
     var events: [OpaquePointer] = []

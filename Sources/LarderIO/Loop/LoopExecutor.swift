@@ -3,12 +3,11 @@ import CLibevent
 import Glibc
 import Synchronization
 
-/// The machinery under `EventLoop`: one thread, one `event_base`, and the queue of what to run between two
-/// looks at the kernel.
+/// The implementation of `EventLoop`: one thread, one `event_base`, and the queue of jobs to run between two polls.
 ///
-/// It is the actor's serial executor and at the same time the task executor every task of the loop prefers.
-/// Both are needed: a continuation always resumes on the preferred task executor first, and without one
-/// each resumption takes a detour over the global pool.
+/// It is the actor's serial executor and at the same time the task executor that every task of the loop prefers. Both
+/// are needed: a continuation always resumes on the preferred task executor first, and without one each resumption
+/// takes a detour over the global pool.
 // @unchecked: `inbox`, `counters`, `thread` and `isStopping` may be used from any thread; everything else belongs to
 // the loop's thread (before `start` and after the join, to the only thread that has the object).
 final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
@@ -19,7 +18,7 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
 
     private struct Inbox {
         var work: [Work] = []
-        /// The wake event was written and has not been answered yet.
+        /// The wake event was written and has not been handled yet.
         var isSignalled = false
         /// The loop has ended; nothing will run any more.
         var isClosed = false
@@ -30,7 +29,7 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
     let base: OpaquePointer
     let time: any TimeSource
     let counters = LoopCounters()
-    /// Told of faults of our own that cost one connection.
+    /// Called for internal errors that cost one connection.
     var onFault: ((IOError) -> Void)?
     private let timeIsSystem: Bool
     private let wakeDescriptor: Int32
@@ -43,9 +42,9 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
     private var ready: [Work] = []
     private var batch: [Work] = []
     private var timers = TimerQueue()
-    /// The instant `timerEvent` is set for, or `.max`.
+    /// The instant that `timerEvent` is set to, or `.max`.
     private var timerEventDue = Int64.max
-    /// Where several small writes become one TLS record; used within one call only.
+    /// A buffer to combine several small writes into one TLS record; used within one call only.
     let recordScratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 16384, alignment: 16)
     /// The clocks as read in this turn, or 0.
     private var cachedNow: Int64 = 0
@@ -71,7 +70,7 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
         timeIsSystem = time is SystemTime
         wakeDescriptor = descriptor
         let this = Unmanaged.passUnretained(self).toOpaque()
-        // Edge-triggered, so that each write wakes the loop once and nobody needs to read the counter back.
+        // Edge-triggered, so that each write wakes the loop once and the counter need not be read back.
         wakeEvent = event_new(base, descriptor, Int16(EV_READ | EV_PERSIST | EV_ET), wokenUp, this)
         timerEvent = event_new(base, -1, 0, timerFired, this)
         // A loop that cannot be woken would wait for ever.
@@ -86,10 +85,10 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
         recordScratch.deallocate()
     }
 
-    /// What holds for the whole process, done once.
+    /// Settings of the whole process, made once.
     ///
-    /// OpenSSL writes without MSG_NOSIGNAL: a peer that goes away would otherwise end the process. libevent writes
-    /// news to standard error, such as that a name server has failed; whoever asked gets that as an error anyway.
+    /// OpenSSL writes without MSG_NOSIGNAL: a disconnected peer would otherwise end the process. libevent writes
+    /// messages to standard error, such as that a name server has failed; the caller gets an error for that anyway.
     private static let processIsPrepared: Void = {
         signal(SIGPIPE, SIG_IGN)
         event_set_log_callback { severity, message in
@@ -105,7 +104,7 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
 
     func enqueue(closure: @escaping @Sendable () -> Void) { put(.closure(closure)) }
 
-    /// Runs `closure` on the loop after what is being done now. Only from the loop.
+    /// Runs `closure` on the loop after the current job. Only from the loop.
     func later(_ closure: @escaping () -> Void) {
         checkIsolated()
         ready.append(.closure(closure))
@@ -116,7 +115,7 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
         if !put(.closure(closure)) { closure() }
     }
 
-    // Holds: the compiler lets nothing else call what is the loop's; what it cannot see says so where it is.
+    // Holds: the compiler lets only the loop's code call this; code that it cannot check says so at the call.
     func checkIsolated() { precondition(isOnThread, "this is to be called on the event loop \(name) only") }
 
     func isIsolatingCurrentContext() -> Bool? { isOnThread }
@@ -142,11 +141,11 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
 
     private func wake() {
         var one: UInt64 = 1
-        // Nobody else would wake the loop for this.
+        // No other thread would wake the loop for this.
         while Glibc.write(wakeDescriptor, &one, 8) < 0, errno == EINTR {}
     }
 
-    /// Moves what other threads have brought to this turn's work.
+    /// Moves the jobs of other threads to this turn's work.
     fileprivate func collect() {
         inbox.withLock { inbox in
             inbox.isSignalled = false
@@ -162,7 +161,7 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
     // MARK: Life
 
     func start() throws(IOError) {
-        // The thread's name for itself is set before anything can ask for it: nothing runs before `run`.
+        // The thread's identity is set before anything can query it: nothing runs before `run`.
         let outcome: Result<Void, IOError> = inbox.withLock { inbox in
             guard inbox.thread == nil, !inbox.isClosed else { return .success(()) }
             do throws(IOError) {
@@ -186,10 +185,10 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
         thread?.join()
     }
 
-    /// Ends the loop when nobody has it any more.
+    /// Ends the loop when its last owner releases it.
     func abandon() {
         stop()
-        // Let go of on its own thread, which cannot wait for itself.
+        // Released on its own thread, which cannot wait for itself.
         inbox.withLock { $0.thread.take() }?.detach()
     }
 
@@ -217,14 +216,14 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
         thread.store(0, ordering: .relaxed)
     }
 
-    /// Does what other threads have brought so far. To be called by libevent's callbacks only, before they start with
-    /// something that may have begun later.
+    /// Runs the jobs that other threads have submitted so far. To be called by libevent's callbacks only, before they
+    /// start something that may have begun later.
     func catchUp() {
         collect()
         runReady()
     }
 
-    /// Runs what is ready, and what that makes ready, for a few rounds; then the kernel is due again.
+    /// Runs ready jobs, and those that they make ready, for a few rounds; then the loop polls again.
     private func runReady() {
         guard !ready.isEmpty else { return }
         noteTurn()
@@ -244,7 +243,7 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
         }
     }
 
-    /// Takes note that the kernel has woken the loop and a turn is under way. Cheap when that is known.
+    /// Records that the kernel has woken the loop and a turn is under way. Cheap when that is known.
     func noteTurn() {
         guard !counters.isInTurn else { return }
         counters.turnBegan(at: timeIsSystem ? monotonicNow() : SystemTime().monotonic())
@@ -273,9 +272,9 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
 
     func disarm(_ timer: Timer) { timers.remove(timer) }
 
-    /// Sees to it that libevent wakes the loop no later than the next timer is due.
+    /// Makes libevent wake the loop no later than the next timer is due.
     ///
-    /// An earlier wake-up left over from a cancelled timer stays: it costs less than moving it each time.
+    /// An earlier wake-up for a cancelled timer stays: it costs less than moving it each time.
     private func setTimerEvent() {
         guard let due = timers.nextDue, due < timerEventDue else { return }
         timerEventDue = due
@@ -287,7 +286,7 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
         event_add(timerEvent, &interval)
     }
 
-    /// Calls the timers that are due. Those armed meanwhile wait for the next time, even if due at once.
+    /// Calls the timers that are due. Those armed meanwhile wait for the next call, even if due at once.
     func fireTimers() {
         noteTurn()
         timerEventDue = .max

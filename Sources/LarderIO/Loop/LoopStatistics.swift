@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import Synchronization
 
-/// What a loop has done so far, as read at some moment.
+/// The counters of a loop at some moment.
 package struct LoopStatistics: Sendable, Equatable {
-    /// How often the loop woke up and ran what there was to run.
+    /// How often the loop woke up and ran its ready jobs.
     package var turns: Int
-    /// The longest time a turn took between two looks at the kernel; while it lasts, nobody else on the loop is served.
+    /// The longest time between two polls; meanwhile, no other connection on the loop is served.
     package var longestTurn: Duration
-    /// How long the turn that is running now has been running; zero while the loop waits.
+    /// How long the current turn has been running; zero while the loop waits.
     ///
     /// A watchdog reads this from another thread: a value that keeps growing is a loop that is stuck.
     package var currentTurn: Duration
@@ -46,6 +46,6 @@ struct LoopCounters: ~Copyable {
             currentTurn: start == 0 ? .zero : .nanoseconds(max(0, SystemTime().monotonic() - start)))
     }
 
-    /// Starts the record of the longest turn anew.
+    /// Resets the record of the longest turn.
     func resetLongest() { longest.store(0, ordering: .relaxed) }
 }

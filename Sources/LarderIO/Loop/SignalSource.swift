@@ -4,11 +4,11 @@ import Glibc
 
 /// A signal to the process that has a meaning for a daemon.
 package enum ProcessSignal: Sendable, CaseIterable {
-    /// End in good order (systemd, `kill`).
+    /// Terminate gracefully (systemd, `kill`).
     case terminate
-    /// End, from the terminal.
+    /// Terminate, from the terminal.
     case interrupt
-    /// Read the settings again.
+    /// Reload the settings.
     case hangUp
     /// Free for the daemon's use, such as reopening logs.
     case user1
@@ -23,10 +23,10 @@ package enum ProcessSignal: Sendable, CaseIterable {
     }
 }
 
-/// Delivers signals as calls on a loop, instead of what they do by default. Confined to that loop.
+/// Delivers signals as calls on a loop, instead of their default actions. Confined to that loop.
 ///
-/// libevent serves the signals of a process on one loop only, so all sources belong on the same. While a source is
-/// open its signals interrupt nothing; once it is closed they have their default effect again.
+/// libevent serves the signals of a process on one loop only, so all sources belong on the same. While a source is open
+/// its signals interrupt nothing; once it is closed they have their default actions again.
 package final class SignalSource {
     private let executor: LoopExecutor
     private let received: (ProcessSignal) -> Void
@@ -54,13 +54,13 @@ package final class SignalSource {
         Leftovers(events: entries.compactMap { $0.giveUpEvent() }, others: entries).dispose(on: executor)
     }
 
-    /// Gives the signals back.
+    /// Restores the default actions.
     package func close() {
         for event in entries.compactMap({ $0.giveUpEvent() }) { event_free(event) }
         entries = []
     }
 
-    /// One signal's event; its address is what libevent hands back.
+    /// One signal's event; libevent passes back its address.
     fileprivate final class Entry {
         private let signal: ProcessSignal
         private let action: (ProcessSignal) -> Void

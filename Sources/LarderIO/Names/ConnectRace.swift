@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides which of a host's addresses is dialled when, and who wins: RFC 8305 §5.
+/// Decides when each of a host's addresses is tried, and which one wins: RFC 8305 §5.
 ///
-/// Addresses are tried in turn, each after a pause or as soon as an earlier one has failed, without giving up those
-/// still under way.
+/// Addresses are tried in turn, each after a pause or as soon as an earlier one has failed, without cancelling the
+/// attempts under way.
 struct ConnectRace {
     enum Action: Equatable {
         /// Start connecting to the address with this index.
@@ -51,7 +51,7 @@ struct ConnectRace {
         return next + 1 < addresses.count ? [.dial(next), .pause] : [.dial(next)]
     }
 
-    /// An answer from the host says more than the lack of a way to another of its addresses.
+    /// An answer from the host is more informative than the lack of a route to another of its addresses.
     private func summary() -> IOError {
         guard let telling = failures.first(where: { $0.code != .unreachable }) ?? failures.first else {
             return IOError(.unreachable, operation: "connect", detail: "there is no address to connect to")

@@ -2,9 +2,9 @@
 import CLibevent
 import Glibc
 
-/// Opens connections from one loop, to whichever of a host's addresses answers first. Confined to that loop.
+/// Opens connections from one loop, to the first of a host's addresses to answer. Confined to that loop.
 package final class Connector {
-    /// How long an address is waited for before the next is tried as well (RFC 8305 §5).
+    /// How long to wait for an address before the next is tried as well (RFC 8305 §5).
     package static let pause = Duration.milliseconds(250)
 
     package let resolver: Resolver
@@ -15,15 +15,15 @@ package final class Connector {
         executor = loop.executor
     }
 
-    /// Makes a connector with a resolver of its own, by the system's files.
+    /// Makes a connector with a resolver of its own that uses the system's files.
     package convenience init(on loop: isolated EventLoop) {
         self.init(on: loop, resolver: Resolver(on: loop))
     }
 
-    /// Connects to a host by name or numeric address, within `timeout` for finding and connecting together.
+    /// Connects to a host by name or numeric address; `timeout` covers both look-up and connection.
     ///
-    /// `allow` is asked about each very address before it is dialled, so that what a name resolves to for the rule
-    /// is what it resolves to for the connection. If it allows none, this throws `.permissionDenied`.
+    /// `allow` is called for each address right before it is used, so that the check applies to the very address of the
+    /// connection. If it allows none, this throws `.permissionDenied`.
     package func connect(
         to host: String, port: UInt16, timeout: Duration, allow: (SocketAddress) -> Bool = { _ in true }
     ) async throws(IOError) -> ByteStream {
@@ -136,7 +136,7 @@ private final class Dialling {
     }
 }
 
-/// One address being dialled.
+/// A connection attempt to one address.
 private final class Attempt {
     let index: Int
     private let address: SocketAddress
@@ -175,8 +175,8 @@ private final class Attempt {
     }
 
     private func succeed() {
-        // On this machine, a port nobody listens on may be the very one the system chose for our end: TCP then
-        // connects the socket to itself.
+        // On this machine, an unused port may be the very one that the system chose for our end: TCP then connects the
+        // socket to itself.
         if address.isLoopback, !address.isUnix, SocketAddress.of(descriptor, ask: getsockname) == address {
             return fail(ECONNREFUSED)
         }

@@ -2,18 +2,18 @@
 import CLibevent
 import Glibc
 
-/// One name being asked for in both address families, and all who wait for the answer.
+/// A look-up of one name in both address families, and all callers that wait for it.
 final class Lookup {
     typealias Continuation = UnsafeContinuation<Result<[SocketAddress], IOError>, Never>
 
-    /// How long the slower family is waited for once the other has answered (RFC 8305 §3).
+    /// How long to wait for the slower family once the other has answered (RFC 8305 §3).
     private static let patience = Duration.milliseconds(50)
 
     let name: String
     var waiting: [Continuation]
     private let servers: NameServers
     private let executor: LoopExecutor
-    /// Told the result and how long the servers let it be used.
+    /// Called with the result and its lifetime according to the servers.
     private var finished: ((Lookup, Result<[SocketAddress], IOError>, Duration) -> Void)?
     private var questions: [Question] = []
     private var timer: Timer?
@@ -67,7 +67,7 @@ final class Lookup {
     }
 
     private func decideFailure(_ outcomes: [Int32]) {
-        // That a name does not exist holds for all kinds of records (RFC 8020); that it lacks one kind does not.
+        // A name that does not exist has no records of any kind (RFC 8020); one that lacks a kind may have others.
         if outcomes.contains(DNS_ERR_NOTEXIST) {
             fail(.nameNotFound, "there is no such name; check its spelling")
         } else if outcomes.allSatisfy({ $0 == DNS_ERR_NODATA || $0 == DNS_ERR_NONE }) {
@@ -95,7 +95,7 @@ final class Lookup {
     }
 }
 
-/// A name asked for in one family.
+/// A query for a name in one family.
 private final class Question {
     enum Family { case ipv4, ipv6 }
 
@@ -143,7 +143,7 @@ private final class Question {
 
     fileprivate func received(_ code: Int32, _ count: Int32, _ timeToLive: Int32, _ records: UnsafeMutableRawPointer?) {
         request = nil
-        // This runs inside evdns, which must not be freed under itself should this be the last reference to it.
+        // This runs inside evdns, which must not be freed meanwhile should this be the last reference to it.
         executor.later { [servers] in _ = servers }
         guard outcome == nil else { return }
         outcome = code

@@ -2,13 +2,13 @@
 import CLibevent
 import Glibc
 
-/// Finds the addresses of a host without ever blocking its loop. Confined to that loop.
+/// Resolves the addresses of a host without ever blocking its loop. Confined to that loop.
 ///
-/// Numeric hosts and `localhost` are answered without asking anybody. Everything else is asked of the system's
-/// hosts file and name servers, both address families at once; those who ask for the same name share a lookup.
-/// Changes of the files are noticed within seconds.
+/// Numeric hosts and `localhost` are answered without a query. Everything else is looked up in the system's hosts file
+/// and at its name servers, both address families at once; callers that ask for the same name share a look-up. Changes
+/// of the files take effect within seconds.
 package final class Resolver {
-    /// Where the system keeps what it knows.
+    /// The paths of the system's resolver files.
     package struct Files: Sendable {
         package var resolverConfiguration = "/etc/resolv.conf"
         package var hosts = "/etc/hosts"
@@ -16,13 +16,13 @@ package final class Resolver {
         package init() {}
     }
 
-    /// How long answers are kept, and how many.
+    /// Limits on the lifetime and number of cached answers.
     package struct Limits: Sendable {
-        /// How long a lookup may take in all.
+        /// The timeout of a look-up.
         package var timeout = Duration.seconds(5)
-        /// How long an answer is used again at most; not longer than the servers allow.
+        /// The longest lifetime of a cached answer; the servers may set a shorter one.
         package var lifetime = Duration.seconds(30)
-        /// How long it is remembered that a name does not exist.
+        /// The lifetime of the answer that a name does not exist.
         package var negativeLifetime = Duration.seconds(1)
         package var names = 512
         package var lookups = 256
@@ -63,7 +63,7 @@ package final class Resolver {
         return try await lookUp(name).get().map { $0.withPort(port) }
     }
 
-    /// Lower case, without the final dot. Refuses what cannot be the name of a host.
+    /// Lower case, without the final dot. Refuses text that cannot be the name of a host.
     static func canonical(_ host: String) throws(IOError) -> String {
         var name = host.lowercased()
         if name.hasSuffix(".") { name.removeLast() }
@@ -75,7 +75,7 @@ package final class Resolver {
             guard (1...63).contains(label.count) else { throw refused("its parts have 1 to 63 octets each") }
             guard label.allSatisfy(isNameOctet) else { throw refused("it has letters, digits, - and _ only") }
         }
-        // `127.1` or `0x7f.1`: numbers to some, names to others; a last label of digits is nobody's domain.
+        // `127.1` or `0x7f.1`: numbers to some, names to others; no domain has a last label of digits.
         if let last = name.split(separator: ".").last, last.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
             throw refused("it is neither a name nor an address in its usual form")
         }
@@ -93,7 +93,7 @@ package final class Resolver {
 
     // MARK: Asking
 
-    /// How many answers are kept.
+    /// The number of cached answers.
     var answerCount: Int { answers.count }
 
     private func lookUp(_ name: String) async -> Result<[SocketAddress], IOError> {
@@ -120,7 +120,7 @@ package final class Resolver {
             return continuation.resume(returning: .failure(error))
         }
         if let known = servers.hosts.addresses[name] { return continuation.resume(returning: .success(known)) }
-        // Holds: lookups are its own, and given up with it.
+        // Holds: look-ups are its own, and cancelled with it.
         let lookup = Lookup(name, of: servers, on: executor, for: continuation) { [unowned self] in
             finished($0, with: $1, lifetime: $2)
         }
@@ -145,13 +145,13 @@ package final class Resolver {
         if answers.count >= limits.names {
             let now = executor.monotonicNow()
             answers = answers.filter { $0.value.expires > now }
-            // Lives are short, so that which of the living goes hardly matters.
+            // Lifetimes are short, so that it hardly matters which unexpired answer is dropped.
             while answers.count >= limits.names, let any = answers.first?.key { answers[any] = nil }
         }
         answers[name] = answer
     }
 
-    /// The servers by the files of now; they are looked at every few seconds.
+    /// The servers according to the current files, which are checked every few seconds.
     private func currentServers() throws(IOError) -> NameServers {
         let now = executor.monotonicNow()
         if let servers, now < filesDue { return servers }
@@ -165,7 +165,7 @@ package final class Resolver {
     }
 }
 
-/// What tells one state of a file from another.
+/// Identifies one state of a file.
 private struct FileVersion: Equatable {
     private var fields: [Int] = []
 

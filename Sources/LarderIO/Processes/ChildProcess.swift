@@ -4,8 +4,8 @@ import Glibc
 
 /// A program that runs beside this one, with pipes to its input, output and errors.
 ///
-/// It has a process group of its own, which is killed when the child is ended or let go, so that what it started
-/// goes too. It belongs to one thread at a time, which `exchange` and `end` hold up.
+/// It has a process group of its own, which is killed when the child is ended or released, together with its
+/// descendants. It belongs to one thread at a time, which `exchange` and `end` block.
 package final class ChildProcess {
     /// How a process ended.
     package enum Ending: Hashable, Sendable, CustomStringConvertible {
@@ -20,9 +20,9 @@ package final class ChildProcess {
         }
     }
 
-    /// Why an exchange with a child came to its end.
+    /// How an exchange with a child ended.
     package enum Outcome: Hashable, Sendable {
-        /// The output is what was waited for.
+        /// The expected output is complete.
         case complete
         /// The child closed its output, or ended.
         case closed
@@ -44,7 +44,7 @@ package final class ChildProcess {
     private static let complaintLimit = 4_096
 
     /// Starts the program at `path`, which is an absolute path. `arguments` do not contain the program's name;
-    /// `environment` is all it gets, as `NAME=value`.
+    /// `environment` is all of its environment, as `NAME=value`.
     package init(
         path: String, arguments: [String], environment: [String], readsComplaints: Bool = true
     ) throws(IOError) {
@@ -79,11 +79,10 @@ package final class ChildProcess {
         return poll(&item, 1, 0) > 0
     }
 
-    /// Writes `text` to the child while reading what it writes, until `isComplete` says that this is all, the child
-    /// closes its output, there is more than `limit` octets of it, or the deadline has passed.
+    /// Writes `text` to the child while reading its output, until `isComplete` returns true for it, the child closes
+    /// its output, the output is longer than `limit` octets, or the deadline has passed.
     ///
-    /// With `closingInput` the child sees the end of its input behind `text`. A child that does not want to read
-    /// everything need not.
+    /// With `closingInput` the child sees the end of its input behind `text`. A child need not read all of its input.
     package func exchange(
         _ text: [UInt8], closingInput: Bool, into result: inout [UInt8], limit: Int,
         until deadline: ContinuousClock.Instant, isComplete: ([UInt8]) -> Bool = { _ in false }
@@ -111,7 +110,7 @@ package final class ChildProcess {
                 if isComplete(result) { return .complete }
                 if !isOpen { return finish(isErrorsOpen, until: deadline) ? .closed : .timedOut }
             } else if items[1].revents != 0 {
-                // What it left behind is killed, so that the end of the output comes.
+                // Remaining descendants are killed, so that the end of the output comes.
                 kill(-process, SIGKILL)
                 isRunning = false
             }
@@ -119,7 +118,7 @@ package final class ChildProcess {
         }
     }
 
-    /// Kills the process and what it started, unless it has ended by itself, and says how it ended.
+    /// Kills the process and its descendants, unless it has ended by itself, and returns how it ended.
     @discardableResult
     package func end() -> Ending {
         if let ended { return ended }
@@ -132,7 +131,7 @@ package final class ChildProcess {
         return ending
     }
 
-    /// Waits for the end of a process that has closed its output, and reads the rest of its complaints. False when
+    /// Waits for the end of a process that has closed its output, and reads the rest of its standard error. False when
     /// the deadline passes first.
     private func finish(_ isErrorsOpen: Bool, until deadline: ContinuousClock.Instant) -> Bool {
         input = nil
@@ -177,7 +176,7 @@ package final class ChildProcess {
         }
     }
 
-    /// False when there is no more to come.
+    /// False at the end.
     private func readComplaint() -> Bool {
         guard let errors else { return false }
         var buffer = [UInt8](repeating: 0, count: 4_096)
@@ -188,7 +187,7 @@ package final class ChildProcess {
         return count > 0 || count < 0 && (errno == EAGAIN || errno == EINTR)
     }
 
-    /// A child that does not read must not end this process; children get the signal as programs expect it.
+    /// A child that does not read must not end this process; children get the default action, as programs expect.
     private static let ignoreBrokenPipes: Void = { signal(SIGPIPE, SIG_IGN) }()
 
     private static func withCStrings<Result>(
@@ -202,7 +201,7 @@ package final class ChildProcess {
 }
 
 extension ContinuousClock.Instant {
-    /// What `poll` is told, at least 1; nil when there is nothing left.
+    /// The timeout for `poll`, at least 1; nil when there is no time left.
     fileprivate var millisecondsLeft: Int32? {
         let left = ContinuousClock.now.duration(to: self)
         guard left > .zero else { return nil }
@@ -211,7 +210,7 @@ extension ContinuousClock.Instant {
     }
 }
 
-/// A file descriptor, closed when it is let go.
+/// A file descriptor, closed when it is released.
 private final class Descriptor {
     let number: Int32
 

@@ -2,19 +2,19 @@
 import CLibevent
 import Glibc
 
-/// Accepts connections on one loop and hands each over as a stream. Confined to that loop.
+/// Accepts connections on one loop and passes each on as a stream. Confined to that loop.
 package final class Listener {
-    /// How many connections are taken before others on the loop have their turn.
+    /// How many connections are accepted before other events of the loop are handled.
     private static let batchLimit = 64
-    /// How long to leave connections waiting when descriptors have run out.
+    /// How long to pause accepting when descriptors have run out.
     private static let exhaustionPause = Duration.milliseconds(100)
 
     package let address: SocketAddress
-    /// Called when accepting fails, as when the process or the system has run out of descriptors; at most ten times
-    /// a second.
+    /// Called when accepting fails, for example because the process or the system has run out of descriptors; at most
+    /// ten times a second.
     package var onExhausted: ((IOError) -> Void)?
 
-    /// The call that takes a connection; tests put failures here.
+    /// The system call that accepts a connection; tests inject failures here.
     var acceptCall: (Int32, UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<socklen_t>?) -> Int32 = {
         larder_accept($0, $1, $2)
     }
@@ -26,7 +26,7 @@ package final class Listener {
     private var socketEvent: OpaquePointer?
     private var pauseTimer: Timer?
     private var isPausedByOwner = false
-    /// Given up to accept, and so to turn away in an orderly manner, one connection when there is no other left.
+    /// Closed to accept, and so to refuse in an orderly manner, one connection when no descriptor is left.
     private var reserve: Int32 = -1
 
     /// Accepts from `socket` and calls `accepted` on the loop for each connection.
@@ -37,11 +37,11 @@ package final class Listener {
         executor = loop.executor
         self.accepted = accepted
         address = socket.address
-        // Where clients reach all addresses, each connection has to be asked for its own.
+        // With a wildcard address, each connection has a local address of its own.
         local = socket.address.isUnspecified ? nil : socket.address
         // Holds: the timer is its own, and cancelled when it is closed.
         pauseTimer = loop.makeTimer { [unowned self] in updateEvent() }
-        // Level-triggered: what a batch leaves over is reported again.
+        // Level-triggered: connections beyond a batch are reported again.
         socketEvent = event_new(
             loop.executor.base, socket.descriptor, Int16(EV_READ | EV_PERSIST), connectionsArrived,
             Unmanaged.passUnretained(self).toOpaque())
@@ -61,7 +61,7 @@ package final class Listener {
 
     package var isOpen: Bool { socketEvent != nil }
 
-    /// Stops accepting and gives up the socket. Connections accepted before are not touched.
+    /// Stops accepting and closes the socket. Accepted connections are not affected.
     package func close() {
         guard let socketEvent else { return }
         event_free(socketEvent)
@@ -104,15 +104,15 @@ package final class Listener {
                 return descriptor >= 0
             }
             if descriptor >= 0 {
-                // A client that was told something has changed, by another thread, is to find it changed.
+                // Pending changes of other threads take effect first: a client that was told of one must observe it.
                 executor.catchUp()
                 accepted(ByteStream(accepted: descriptor, on: executor, peer: peer, local: local))
                 continue
             }
             switch errno {
             case EAGAIN: return
-            // The connection broke while it waited, or a signal came: neither says anything about the next one.
-            // Linux reports the network's errors here as well (accept(2)).
+            // The connection broke while it waited, or a signal came: neither affects the next one. Linux reports the
+            // network's errors here as well (accept(2)).
             case EINTR, ECONNABORTED, EPROTO, ENETDOWN, ENOPROTOOPT, EHOSTDOWN, ENONET, EHOSTUNREACH, EOPNOTSUPP,
                 ENETUNREACH, EPERM:
                 continue
@@ -121,7 +121,7 @@ package final class Listener {
         }
     }
 
-    /// Turns one connection away, then leaves the others waiting for a moment: with nothing freed, the next attempt
+    /// Refuses one connection, then pauses accepting for a moment: as long as no descriptor is freed, the next attempt
     /// would fail just the same.
     private func rest(after error: IOError) {
         if reserve >= 0 {

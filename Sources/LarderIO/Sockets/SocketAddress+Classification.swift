@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What kind of place an address is, from its number alone. A proxy asks before it connects on somebody's behalf.
+/// The class of an address, from its number alone. A proxy checks it before it connects on a client's behalf.
 ///
-/// An IPv6 address that carries an IPv4 address through a translator or tunnel (RFC 6052, RFC 3056, RFC 4291
-/// §2.5.5.1) is judged by the IPv4 address as well: it leads to the same place.
+/// An IPv6 address that contains an IPv4 address for a translator or tunnel (RFC 6052, RFC 3056, RFC 4291 §2.5.5.1) is
+/// classified by the IPv4 address as well: it leads to the same host.
 extension SocketAddress {
     /// This very machine: 127.0.0.0/8, `::1`, and Unix sockets.
     package var isLoopback: Bool {
@@ -15,7 +15,7 @@ extension SocketAddress {
         }
     }
 
-    /// What tells networks of clients apart: all of an IPv4 address, the upper half of an IPv6 address.
+    /// The key that identifies a client's network: all of an IPv4 address, the upper half of an IPv6 address.
     package var network: (bits: UInt64, isIPv6: Bool) {
         switch storage {
         case .ipv4(let number, _): (UInt64(number), false)
@@ -24,7 +24,7 @@ extension SocketAddress {
         }
     }
 
-    /// No place, which Linux takes for this machine: 0.0.0.0/8 (RFC 1122 §3.2.1.3) and `::`.
+    /// Unspecified, which Linux treats as this machine: 0.0.0.0/8 (RFC 1122 §3.2.1.3) and `::`.
     package var isUnspecified: Bool {
         switch storage {
         case .ipv4(let number, _): number >> 24 == 0
@@ -43,8 +43,8 @@ extension SocketAddress {
         }
     }
 
-    /// Somebody's own network: RFC 1918, the shared space of RFC 6598, fc00::/7 (RFC 4193), the former site-local
-    /// fec0::/10, and the translators' local prefix 64:ff9b:1::/48 (RFC 8215).
+    /// A private network: RFC 1918, the shared space of RFC 6598, fc00::/7 (RFC 4193), the former site-local fec0::/10,
+    /// and the translators' local prefix 64:ff9b:1::/48 (RFC 8215).
     package var isPrivate: Bool {
         switch storage {
         case .ipv4(let number, _):
@@ -56,7 +56,7 @@ extension SocketAddress {
         }
     }
 
-    /// Many at once: 224.0.0.0/4 and ff00::/8.
+    /// Multicast: 224.0.0.0/4 and ff00::/8.
     package var isMulticast: Bool {
         switch storage {
         case .ipv4(let number, _): number >> 28 == 0xE
@@ -65,7 +65,7 @@ extension SocketAddress {
         }
     }
 
-    /// Everybody on the link: 255.255.255.255.
+    /// Broadcast on the link: 255.255.255.255.
     package var isBroadcast: Bool {
         switch storage {
         case .ipv4(let number, _): number == .max
@@ -74,7 +74,7 @@ extension SocketAddress {
         }
     }
 
-    /// A service that hands a virtual machine or container its credentials.
+    /// A service that gives a virtual machine or container its credentials.
     package var isMetadata: Bool {
         switch storage {
         case .ipv4(let number, _): Self.metadataIPv4.contains(number)
@@ -84,7 +84,7 @@ extension SocketAddress {
         }
     }
 
-    /// Set apart for protocols, documentation or the future: nothing there is anybody's origin (RFC 6890).
+    /// Reserved for protocols, documentation or the future: no origin has such an address (RFC 6890).
     package var isReserved: Bool {
         switch storage {
         case .ipv4(let number, _):
@@ -100,10 +100,10 @@ extension SocketAddress {
         }
     }
 
-    /// Of this machine: a loopback address, or one of those that its interfaces have at the moment.
+    /// Of this machine: a loopback address, or a current address of one of its interfaces.
     package var isOwn: Bool { isLoopback || LocalAddresses.contains(self) || embedded.map(\.isOwn) ?? false }
 
-    /// None of the above: a place on the public Internet.
+    /// None of the above: a host on the public Internet.
     package var isPublic: Bool {
         !(isLoopback || isUnspecified || isLinkLocal || isPrivate || isMulticast || isBroadcast || isMetadata
             || isReserved)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 
-/// Where a socket is bound or leads to. Which family? Which number, which port? What kind of place is it?
+/// The address of a socket's local or remote end. Which family? Which number, which port? What kind of address is it?
 ///
-/// An IPv4 address in IPv6 clothing (`::ffff:192.0.2.1`) is turned into the IPv4 address it is, so that no rule
-/// about addresses can be passed by dressing up.
+/// An IPv4-mapped IPv6 address (`::ffff:192.0.2.1`) is converted to the IPv4 address, so that it cannot bypass rules
+/// about addresses.
 package struct SocketAddress: Hashable, Sendable {
     enum Storage: Hashable {
         /// The number in host order, the port.

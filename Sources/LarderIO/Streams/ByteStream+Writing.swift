@@ -2,8 +2,8 @@
 import Glibc
 
 extension ByteStream {
-    /// Writes all of up to four runs of octets, in one system call if the kernel takes them; otherwise waits
-    /// until it has. The octets must stay in place until this returns.
+    /// Writes up to four runs of octets completely, in one system call if the kernel accepts all of them; otherwise
+    /// waits. The octets must stay in place until this returns.
     package func write(
         _ first: UnsafeRawBufferPointer,
         _ second: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
@@ -20,8 +20,8 @@ extension ByteStream {
 
     /// Writes all of `octets`.
     package func write(_ octets: [UInt8]) async throws(IOError) {
-        // The array's storage cannot be borrowed across a suspension; what the kernel does not take at once is
-        // copied to where it can wait.
+        // The array's storage cannot be borrowed across a suspension; octets that the kernel does not accept at once
+        // are copied.
         var parts = GatherList()
         var rest: UnsafeMutableRawBufferPointer?
         let outcome: Result<Void, IOError> = octets.withUnsafeBytes { bytes in
@@ -43,18 +43,18 @@ extension ByteStream {
         try await write(UnsafeRawBufferPointer(rest))
     }
 
-    /// Writes all of `parts`. Returns without suspending if the kernel takes everything.
+    /// Writes all of `parts`. Returns without suspending if the kernel accepts everything.
     package func write(_ parts: GatherList) async throws(IOError) {
         var parts = parts
         while try !tryWrite(&parts) { try await waitToWrite("write") }
     }
 
-    /// Writes as much of `parts` as the kernel takes now, and moves `parts` to the rest. True if that was all.
+    /// Writes as much of `parts` as the kernel accepts now, and advances `parts` to the rest. True if that was all.
     ///
     /// Over TLS, octets once offered must be offered again unchanged after a false.
     ///
-    /// - Parameter endFollows: whether `shutdownWrite` comes next if that was all. The kernel then keeps the last octets
-    ///   for it, and they leave in one packet with the end.
+    /// - Parameter endFollows: whether `shutdownWrite` comes next if that was all. The kernel then delays the last
+    ///   octets, and they are sent in one packet with the end.
     package func tryWrite(_ parts: inout GatherList, endFollows: Bool = false) throws(IOError) -> Bool {
         guard isOpen else { throw closedError("write") }
         if let tls { return try tls.write(&parts, of: self) }
@@ -76,7 +76,7 @@ extension ByteStream {
         return true
     }
 
-    /// Writes all of `octets` if nobody else is writing and the kernel takes them at once; false if not, or if the
+    /// Writes all of `octets` if no other task is writing and the kernel accepts them at once; false if not, or if the
     /// connection is closed or broken.
     package func writeAtOnce(_ octets: StaticString) -> Bool {
         guard isOpen, !isWriting, tls == nil else { return false }

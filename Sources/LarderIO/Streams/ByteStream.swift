@@ -2,15 +2,15 @@
 import CLibevent
 import Glibc
 
-/// A connected stream of octets, over TCP, a Unix socket or TLS alike.
+/// A connected stream of octets over TCP, a Unix socket or TLS.
 ///
 /// It lives on one loop and is used there only. One task may wait to read while another waits to write; of two that
-/// want the same the second gets an error, `.contended`, which the loop reports as a fault. Waits end by data, by a
-/// deadline, by an interruption or by `close`, never by cancelling a task.
+/// wait for the same, the second gets an error, `.contended`, which the loop reports as an internal one. Waits end by
+/// data, by a deadline, by an interruption or by `close`, never by cancelling a task.
 ///
-/// The socket's events are registered once, edge-triggered, for the life of the stream, at the latest when something
-/// waits for them; what the kernel has reported is remembered in `isReadable` and `isWritable`, so that a request costs
-/// one receive, one send and nothing else.
+/// The socket's events are registered once, edge-triggered, for the life of the stream, at the latest with the first
+/// wait; the kernel's latest report is kept in `isReadable` and `isWritable`, so that a request costs one receive, one
+/// send and nothing else.
 package final class ByteStream {
     let executor: LoopExecutor
     /// The socket, or -1 once closed.
@@ -18,12 +18,12 @@ package final class ByteStream {
     /// Nil while nothing has waited for the socket yet.
     private var socketEvent: OpaquePointer?
 
-    /// The kernel has reported input, or has not been asked yet, and has not been found empty since.
+    /// The kernel has reported input, or has not been polled yet, and no read has found it empty since.
     var isReadable = false
-    /// The socket counts as empty because a receive did not fill its buffer. A reset that came in one event with those
-    /// octets looks like octets alone and is not reported again; a send that succeeds afterwards rules it out.
+    /// The socket counts as empty because a receive did not fill its buffer. A reset in the same event as those octets
+    /// looks like octets alone and is not reported again; a send that succeeds afterwards rules it out.
     var isEmptyUnlessBroken = false
-    /// The kernel has room for output as far as is known. True until it refuses some.
+    /// The kernel has room for output as far as is known. True until a write is refused.
     package internal(set) var isWritable = true
     /// The peer has ended its side or the connection broke; there may still be octets to read.
     package private(set) var isPeerClosed = false
@@ -42,36 +42,36 @@ package final class ByteStream {
     private var readDeadline = Int64.max
     private var writeDeadline = Int64.max
     private var deadlineTimer: Timer?
-    /// When the timer looks at the deadlines, or `.max`.
+    /// When the timer checks the deadlines, or `.max`.
     private var deadlineTimerDue = Int64.max
 
-    /// What speaks TLS on this socket, once there is any.
+    /// The TLS session on this socket, if there is one.
     var tls: TLSSession?
 
     /// Called on the loop, once, when the peer closes or the connection breaks while nobody is reading.
     ///
-    /// What the peer sent before can still be read. A peer that ended only its own side and waits for an answer looks
-    /// the same. Set it while a request is being answered and clear it after; it is not called for an end that was
-    /// noticed before it was set, which `isPeerClosed` tells.
+    /// Octets that the peer sent before can still be read. A half-close by a peer that waits for an answer looks the
+    /// same. Set it while a request is being answered and clear it after; it is not called for an end that was noticed
+    /// before it was set, see `isPeerClosed`.
     package var onPeerClosed: (() -> Void)? {
-        // Without memory for the event nothing is told now, and the next wait fails.
+        // Without memory for the event nothing is reported now, and the next wait fails.
         didSet { if onPeerClosed != nil { try? observe() } }
     }
 
-    /// Whether the end of the peer's side alone does not count for `onPeerClosed`, only that the connection broke.
+    /// Whether `onPeerClosed` ignores a half-close, and reports only a broken connection.
     package var outlastsHalfClose = false
 
-    /// Called on the loop when octets arrive while a task waits to read. True says that they have been taken and the
-    /// task is to wait on; it spares the task's resumption where nothing but an answer at once follows.
+    /// Called on the loop when octets arrive while a task waits to read. True means that they have been consumed and
+    /// the task keeps waiting; it saves the task's resumption where only an immediate answer follows.
     package var onInputWhileWaiting: (() -> Bool)?
 
-    /// Waits to read in place of a task.
+    /// Waits for input in place of a task.
     private var watcher: ((Bool) -> Void)?
 
     private var knownPeer: SocketAddress?
     private let knownLocal: SocketAddress?
 
-    /// Takes over a connected socket: from here on the stream closes it.
+    /// Takes ownership of a connected socket, which the stream closes.
     ///
     /// Fails if the loop cannot watch the descriptor; it is closed then.
     package convenience init(
@@ -80,7 +80,7 @@ package final class ByteStream {
         try self.init(adopting: descriptor, on: loop.executor, peer: peer, isNonBlocking: false)
     }
 
-    /// The same for callers on the loop that the compiler does not know to be there.
+    /// The same for callers on the loop that the compiler cannot see to be there.
     init(
         adopting descriptor: Int32, on executor: LoopExecutor, peer: SocketAddress?, isNonBlocking: Bool
     ) throws(IOError) {
@@ -93,10 +93,10 @@ package final class ByteStream {
         try observe()
     }
 
-    /// Takes over a socket that a listener accepted, which is non-blocking and has the options of the listener's own.
+    /// Takes ownership of a socket that a listener accepted, which is non-blocking and inherits the listener's options.
     ///
-    /// It may be read and written at once: often the request is there already, and the connection is closed before
-    /// anything had to wait for it.
+    /// It may be read and written at once: often the request is there already, and the connection is closed before any
+    /// wait.
     init(accepted descriptor: Int32, on executor: LoopExecutor, peer: SocketAddress?, local: SocketAddress?) {
         self.descriptor = descriptor
         self.executor = executor
@@ -105,8 +105,7 @@ package final class ByteStream {
         isReadable = true
     }
 
-    /// Has the kernel report what happens to the socket, and what has happened to it already. Fails, and closes the
-    /// stream, if it cannot.
+    /// Registers the socket's events with the kernel, past ones included. Fails, and closes the stream, if it cannot.
     private func observe() throws(IOError) {
         guard isOpen, socketEvent == nil else { return }
         let this = Unmanaged.passUnretained(self).toOpaque()
@@ -124,7 +123,7 @@ package final class ByteStream {
         if executor.isOnThread {
             close()
         } else {
-            // The last owner let go elsewhere, which a task of another loop or a stopped loop can cause.
+            // The last reference was released elsewhere, for example by a task of another loop or on a stopped loop.
             Leftovers(
                 descriptors: [descriptor], events: socketEvent.map { [$0] } ?? [],
                 timers: deadlineTimer.map { [$0] } ?? [], others: tls.map { [$0] } ?? []
@@ -137,17 +136,16 @@ package final class ByteStream {
 
     // MARK: Closing
 
-    /// Ends our side of the stream: the peer reads what was written and then the end. Reading goes on.
+    /// Half-closes the stream: the peer reads the written octets and then the end. Reading continues.
     package func shutdownWrite() {
         guard isOpen else { return }
         tls?.sendCloseNotify()
         Glibc.shutdown(descriptor, SocketKind.ourSide)
     }
 
-    /// Closes the stream. Pending waits throw `.closed`; nothing of this stream is called afterwards.
-    ///
-    /// It may be called from anywhere on the loop, its own callbacks included: libevent takes a removed event
-    /// out of the events of this turn, and the descriptor is closed only after that.
+    /// Closes the stream. Pending waits throw `.closed`; no callback of this stream is called afterwards.
+    /// It may be called from anywhere on the loop, its own callbacks included: libevent removes a deleted event from
+    /// the events of this turn, and the descriptor is closed only after that.
     package func close() {
         guard isOpen else { return }
         tls?.sendCloseNotify()
@@ -156,7 +154,7 @@ package final class ByteStream {
 
     /// Closes the stream so that the peer sees a broken connection (RST) rather than an end.
     ///
-    /// The way to say "what you have got is not all" where the protocol has no other.
+    /// This signals incomplete content where the protocol has no other way.
     package func reset() {
         guard isOpen else { return }
         var option = linger(l_onoff: 1, l_linger: 0)
@@ -178,7 +176,7 @@ package final class ByteStream {
         endWaits(.closed)
     }
 
-    /// Ends the waits that are pending now with `.closed`, leaving the stream open: to drain idle connections.
+    /// Ends the pending waits with `.closed`, leaving the stream open: to drain idle connections.
     package func interruptWaits() { endWaits(.interrupted) }
 
     /// The same for a wait to read alone.
@@ -199,10 +197,10 @@ package final class ByteStream {
         writerForInput.end(end).resume()
     }
 
-    /// Has `body` called on the loop, once, instead of a task resumed: with true when there is something to read, with
-    /// false when a wait would have failed. False, and `body` is not kept, if a task waits or need not wait.
+    /// Calls `body` on the loop, once, instead of resuming a task: with true when there is input, with false when a
+    /// wait would have failed. Returns false, without keeping `body`, if a task waits or no wait is needed.
     ///
-    /// Who rests for long holds no task this way, which takes more memory than everything else of a connection.
+    /// An idle connection thus needs no task, which takes more memory than everything else of a connection.
     package func watch(_ body: @escaping (Bool) -> Void) -> Bool {
         guard isOpen, !isReadable, !isReading, tls?.hasBufferedInput != true, tls?.readNeedsRoom != true,
             (try? observe()) != nil
@@ -211,10 +209,10 @@ package final class ByteStream {
         return true
     }
 
-    /// Takes back `watch`, for a stream that is to be read again.
+    /// Cancels `watch`, for a stream that is to be read again.
     package func unwatch() { watcher = nil }
 
-    /// Ends the wait for input. False if nobody waited for it.
+    /// Ends the wait for input. False if there was none.
     @discardableResult
     private func inputChanged(_ end: WaitEnd) -> Bool {
         guard let watcher else { return reader.end(end).resume() }
@@ -225,7 +223,7 @@ package final class ByteStream {
 
     // MARK: Addresses
 
-    /// Whom the stream leads to.
+    /// The address of the peer.
     package var peerAddress: SocketAddress {
         if let knownPeer { return knownPeer }
         let address = SocketAddress.of(descriptor, ask: getpeername)
@@ -233,20 +231,20 @@ package final class ByteStream {
         return address
     }
 
-    /// The user id of the process at the other end of a Unix socket, as when it connected.
+    /// The user id of the process at the other end of a Unix socket, as of its connection.
     package var peerUser: UInt32? {
         var user: uid_t = 0
         // TCP sockets answer too, with the id of nobody.
         return larder_peer_user(descriptor, &user) == 0 && user != .max ? user : nil
     }
 
-    /// Our own end.
+    /// The address of our own end.
     package var localAddress: SocketAddress { knownLocal ?? SocketAddress.of(descriptor, ask: getsockname) }
 
     // MARK: Waiting
 
-    /// Makes reads and writes that are pending, or begin to wait later, fail with `.timedOut` once `duration`
-    /// has passed; nil takes the deadline away. Moving it costs a store.
+    /// Makes reads and writes that are pending, or begin to wait later, fail with `.timedOut` once `duration` has
+    /// passed; nil removes the deadline. Moving it costs a store.
     package func setDeadline(after duration: Duration?) { setDeadline(at: instant(after: duration)) }
 
     /// The same for reads alone; writes keep theirs.
@@ -274,10 +272,10 @@ package final class ByteStream {
 
     private func armDeadline(for instant: Int64) {
         guard isOpen, instant != .max else { return }
-        // One timer for the stream's life, moved only to an earlier instant: when it goes off too early it is
-        // set for the rest. A deadline that moves with every request touches no timer.
+        // One timer for the stream's life, moved only to an earlier instant: when it fires too early it is set again. A
+        // deadline that moves with every request does not touch the timer.
         if deadlineTimerDue <= instant { return }
-        // Holds: the timer is the stream's own, and goes off no more when it is gone.
+        // Holds: the timer is the stream's own, and fires no more after it is deallocated.
         let timer = deadlineTimer ?? Timer(on: executor) { [unowned self] in deadlineTimerFired() }
         deadlineTimer = timer
         deadlineTimerDue = instant
@@ -293,7 +291,7 @@ package final class ByteStream {
         if isWriteDue { endWriting(.timedOut) }
     }
 
-    /// Suspends until reading can go on.
+    /// Suspends until the stream is readable.
     func waitToRead(_ operation: StaticString) async throws(IOError) {
         let needsRoom = tls?.readNeedsRoom == true
         if needsRoom ? isWritable : isReadable { return }
@@ -306,7 +304,7 @@ package final class ByteStream {
         }
     }
 
-    /// Suspends until writing can go on.
+    /// Suspends until the stream is writable.
     func waitToWrite(_ operation: StaticString) async throws(IOError) {
         let needsInput = tls?.writeNeedsInput == true
         if needsInput ? isReadable : isWritable { return }
@@ -354,7 +352,7 @@ package final class ByteStream {
             if tls != nil { writerForInput.end(.ready).resume() }
             let isAwaited = reader.isOccupied || watcher != nil
             if kinds & EV_CLOSED == 0, isAwaited, let onInputWhileWaiting, onInputWhileWaiting() {
-                // Taken; whoever waits goes on waiting.
+                // Consumed; the task keeps waiting.
             } else if !inputChanged(.ready), let notify = onPeerClosed,
                 isPeerClosed && !outlastsHalfClose || isBroken(kinds)
             {
@@ -379,7 +377,7 @@ package final class ByteStream {
 
 private func socketChanged(_: Int32, _ kinds: Int16, _ argument: UnsafeMutableRawPointer?) {
     guard let argument else { return }
-    // The strong reference keeps the stream through its own callback, whatever that lets go of.
+    // The strong reference keeps the stream alive through its own callback.
     Unmanaged<ByteStream>.fromOpaque(argument).takeUnretainedValue().changed(Int32(kinds))
 }
 
@@ -388,7 +386,7 @@ func setNonBlocking(_ descriptor: Int32) {
     if flags & O_NONBLOCK == 0 { _ = fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) }
 }
 
-/// Small writes leave at once; no answer waits for the peer's acknowledgement. Unix sockets refuse it harmlessly.
+/// Sends small writes at once, without waiting for the peer's acknowledgement. Unix sockets refuse it harmlessly.
 func setNoDelay(_ descriptor: Int32) {
     var on: Int32 = 1
     setsockopt(descriptor, SocketKind.tcp, TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))

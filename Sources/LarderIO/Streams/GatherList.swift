@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 
-/// Runs of octets that leave in one write, in order: in one system call where there are few, in several where the
-/// kernel does not take so many at once. Up to four need no allocation.
+/// Runs of octets for one write, in order: in one system call if there are few, in several if the kernel does not
+/// accept so many at once. Up to four need no allocation.
 ///
-/// It refers to the octets and does not keep them: whoever made it keeps them in place until it is written.
+/// It does not retain the octets: its owner keeps them in place until they are written.
 package struct GatherList {
-    /// How many runs one system call is given; the kernel takes 1024 at most (IOV_MAX).
+    /// The most runs of one system call; the kernel's limit is 1024 (IOV_MAX).
     private static let callLimit = 256
     private static let inlineLimit = 4
 
@@ -51,7 +51,7 @@ package struct GatherList {
         return UnsafeRawBufferPointer(start: vector.iov_base, count: vector.iov_len)
     }
 
-    /// Calls `body` with the first of the runs not yet written, as many as one system call takes, in the kernel's form.
+    /// Calls `body` with the first unwritten runs, up to the limit of one system call, in the kernel's form.
     mutating func withVectors<Result>(_ body: (UnsafeMutablePointer<iovec>, Int) -> Result) -> Result {
         let (start, rest) = (start, min(partCount, Self.callLimit))
         if end <= Self.inlineLimit {
@@ -65,7 +65,7 @@ package struct GatherList {
         } ?? empty(body)
     }
 
-    /// Copies as much as fits, from the first octet not yet written. Answers how many octets that was.
+    /// Copies as much as fits, from the first octet not yet written. Returns the number of octets.
     func copy(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         var filled = 0
         var index = start
@@ -89,7 +89,7 @@ package struct GatherList {
         }
     }
 
-    /// Takes note that `written` octets have left.
+    /// Advances past `written` octets that have been written.
     mutating func advance(by written: Int) {
         count -= written
         var rest = written

@@ -3,17 +3,17 @@
 /// How a wait ended.
 enum WaitEnd: Equatable { case ready, timedOut, interrupted, closed }
 
-/// The place of the one task that waits for something on a loop.
+/// The slot of the one task that waits for something on a loop.
 ///
-/// Between the decision to wait and the moment the task is suspended, the runtime may let other work run: the
-/// suspension begins by making sure of the executor, and a task just started there takes a place in its queue
-/// for that. What happens meanwhile is kept for it.
+/// Between the decision to wait and the task's suspension, the runtime may let other work run: the suspension begins by
+/// switching to the executor, and a task just started there is queued for that. An end that comes meanwhile is kept for
+/// it.
 struct Waiter {
     private enum State {
         case nobody
         /// A task has decided to wait and is not suspended yet.
         case arriving
-        /// It need not wait any more.
+        /// The wait has ended already.
         case ended(WaitEnd)
         case waiting(UnsafeContinuation<WaitEnd, Never>)
     }
@@ -23,14 +23,14 @@ struct Waiter {
     /// Whether a task waits here.
     var isOccupied: Bool { if case .nobody = state { false } else { true } }
 
-    /// To be called before suspending; `suspended` follows. False, and nothing changes, if a task waits already.
+    /// To be called before suspending; `suspended` follows. False, without effect, if a task waits already.
     mutating func arrive() -> Bool {
         guard !isOccupied else { return false }
         state = .arriving
         return true
     }
 
-    /// Takes in the suspended task, which is to be resumed if its wait has ended meanwhile.
+    /// Stores the suspended task, which is resumed if its wait has ended meanwhile.
     mutating func suspended(_ task: UnsafeContinuation<WaitEnd, Never>) -> Ended {
         if case .ended(let end) = state {
             state = .nobody
@@ -40,8 +40,8 @@ struct Waiter {
         return Ended(end: .ready, wasOccupied: false, task: nil)
     }
 
-    /// Ends the wait. Whom to resume is answered and not done: so nothing else runs while the waiter is changed, which
-    /// the compiler would otherwise have watched each time.
+    /// Ends the wait. The task is returned rather than resumed: so no other code runs while the waiter is changed,
+    /// which would need an exclusivity check each time.
     mutating func end(_ end: WaitEnd) -> Ended {
         switch state {
         case .nobody: return Ended(end: end, wasOccupied: false, task: nil)
@@ -54,13 +54,13 @@ struct Waiter {
         return Ended(end: end, wasOccupied: true, task: nil)
     }
 
-    /// What the end of a wait comes to.
+    /// The result of ending a wait.
     struct Ended {
         fileprivate let end: WaitEnd
         fileprivate let wasOccupied: Bool
         fileprivate let task: UnsafeContinuation<WaitEnd, Never>?
 
-        /// Resumes the task that waited. False if nobody did.
+        /// Resumes the task that waited. False if there was none.
         @discardableResult
         func resume() -> Bool {
             task?.resume(returning: end)

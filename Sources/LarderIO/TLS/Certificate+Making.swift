@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import COpenSSL
 
-/// What a certificate is to say, and who signs it (RFC 5280 §4).
+/// The contents of a new certificate, and its issuer (RFC 5280 §4).
 struct CertificateRequest {
     /// The common name; nil leaves the subject empty.
     var commonName: String?
-    /// From and until when, in seconds since 1970.
+    /// The period of validity, in seconds since 1970.
     var validity: ClosedRange<Int64>
-    /// In the words of OpenSSL's configuration (x509v3_config(5)), in the order they are added.
+    /// In the syntax of OpenSSL's configuration (x509v3_config(5)), in the order they are added.
     var extensions: [(kind: Int32, value: String)]
 
     /// Makes the certificate of `key`, signed by `issuer`, or by its own key without one.
@@ -55,7 +55,7 @@ struct CertificateRequest {
         }
     }
 
-    /// 127 random bits: more than the 64 that keep anybody from foreseeing it (RFC 5280 §4.1.2.2 bounds its length).
+    /// 127 random bits: more than the 64 that make it unpredictable (RFC 5280 §4.1.2.2 bounds its length).
     private static func setSerial(of certificate: OpaquePointer) -> Bool {
         var octets = [UInt8](repeating: 0, count: 16)
         guard RAND_bytes(&octets, Int32(octets.count)) == 1 else { return false }
@@ -83,7 +83,7 @@ extension PEM.Certificate {
     /// In PEM.
     var octets: [UInt8] { PEM.written { PEM_write_bio_X509($0, pointer) } }
 
-    /// Seconds since 1970; nil when the certificate says none that a calendar has.
+    /// Seconds since 1970; nil when the certificate has no valid date.
     var notBefore: Int64? { X509_get0_notBefore(pointer).flatMap(PEM.Certificate.seconds) }
     var notAfter: Int64? { X509_get0_notAfter(pointer).flatMap(PEM.Certificate.seconds) }
 

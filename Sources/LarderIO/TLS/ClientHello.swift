@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whose traffic begins with the first message of TLS, as far as the client says (RFC 8446 §4.1.2).
+/// The destination and protocols of TLS traffic according to the client's first message (RFC 8446 §4.1.2).
 package struct ClientHello: Sendable, Equatable {
     /// The host that SNI names, as the client wrote it (RFC 6066 §3).
     package let serverName: String?
@@ -12,30 +12,30 @@ package struct ClientHello: Sendable, Equatable {
         self.applicationProtocols = applicationProtocols
     }
 
-    /// Reads the message from the octets of a stream as they come in.
+    /// Parses the message from the octets of a stream as they arrive.
     ///
-    /// It looks at lengths and at two extensions, and refuses what contradicts itself; everything else of the message is
-    /// for who answers it. The time it takes grows with the octets, however they are cut.
+    /// It reads lengths and two extensions, and refuses contradictory ones; the rest of the message is left to the TLS
+    /// library. The time it takes grows linearly with the octets, however they are split.
     package struct Reader {
-        /// The longest message that is read; clients with post-quantum keys send a few kibibytes.
+        /// The longest message that is accepted; clients with post-quantum keys send a few kibibytes.
         package static let limit = 128 << 10
 
         package enum Outcome: Equatable {
-            /// It may be a ClientHello, of which more has to come.
+            /// It may be a ClientHello that is not complete yet.
             case incomplete
-            /// It is none, or one that contradicts itself.
+            /// It is not a ClientHello, or a contradictory one.
             case somethingElse
             case hello(ClientHello)
         }
 
-        /// Where the record begins that is not looked at yet.
+        /// The position of the next record.
         private var position = 0
-        /// The handshake message, freed from records.
+        /// The handshake message without its records.
         private var message: [UInt8] = []
 
         package init() {}
 
-        /// - Parameter octets: everything that has come so far, from the first octet on.
+        /// - Parameter octets: everything received so far, from the first octet on.
         package mutating func read(_ octets: UnsafeRawBufferPointer) -> Outcome {
             while true {
                 let rest = octets[min(position, octets.count)...]
@@ -52,7 +52,7 @@ package struct ClientHello: Sendable, Equatable {
                 let whole = 4 + (Int(message[1]) << 16 | Int(message[2]) << 8 | Int(message[3]))
                 guard whole <= Reader.limit else { return .somethingElse }
                 guard message.count >= whole else { continue }
-                // Nothing follows a ClientHello before it is answered, least of all in its own record.
+                // No octets may follow a ClientHello before it is answered, least of all in its own record.
                 guard message.count == whole, let hello = ClientHello(message[4...]) else { return .somethingElse }
                 return .hello(hello)
             }
@@ -67,7 +67,7 @@ package struct ClientHello: Sendable, Equatable {
         return head.next().map { $0 == 3 } ?? true
     }
 
-    /// Reads a message without its type and length; nil when it contradicts itself.
+    /// Parses a message without its type and length; nil when it is contradictory.
     private init?(_ body: ArraySlice<UInt8>) {
         var body = Fields(rest: body)
         guard body.take(2 + 32) != nil, let session = body.takeVector(lengthOctets: 1), session.rest.count <= 32,
@@ -96,7 +96,7 @@ package struct ClientHello: Sendable, Equatable {
         self.init(serverName: name, applicationProtocols: protocols)
     }
 
-    /// One name of type host_name, which is all that was ever defined.
+    /// One name of type host_name, the only type ever defined.
     private static func serverName(_ value: Fields) -> String? {
         var value = value
         guard var list = value.takeVector(lengthOctets: 2), value.isEmpty, list.takeNumber(1) == 0,
@@ -117,7 +117,7 @@ package struct ClientHello: Sendable, Equatable {
         return names
     }
 
-    /// What is left of a structure of numbers and vectors (RFC 8446 §3).
+    /// The rest of a structure of numbers and vectors (RFC 8446 §3).
     private struct Fields {
         var rest: ArraySlice<UInt8>
 

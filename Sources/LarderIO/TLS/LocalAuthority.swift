@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 import COpenSSL
 
-/// A certificate authority of this machine alone: whoever trusts it lets Larder answer for other hosts.
+/// A certificate authority of this machine alone: a client that trusts it lets Larder answer for other hosts.
 ///
-/// Its certificate says that it signs certificates of servers directly and nothing else. The key leaves this type for
-/// its file only.
+/// Its certificate allows it to sign certificates of servers directly and nothing else. The key leaves this type only
+/// for its file.
 // @unchecked: certificate and key are not changed after `init`, and OpenSSL counts references to them atomically.
 package final class LocalAuthority: @unchecked Sendable {
-    /// How long an authority is good for, in seconds.
+    /// The validity of an authority, in seconds.
     package static let lifetime: Int64 = 365 * 86_400
-    /// How long a leaf is good for.
+    /// The validity of a leaf.
     package static let leafLifetime: Int64 = 7 * 86_400
-    /// How far the beginning of a certificate lies back, for clients whose clocks are behind.
+    /// How far the beginning of a certificate's validity is backdated, for clients whose clocks are slow.
     private static let backdating: Int64 = 3_600
     /// ub-common-name (RFC 5280 appendix A.1).
     private static let nameLimit = 64
@@ -21,7 +21,7 @@ package final class LocalAuthority: @unchecked Sendable {
     /// When it ends, in seconds since 1970.
     package let notAfter: Int64
 
-    /// Makes an authority that says in its name where and when it was made.
+    /// Makes an authority whose name says where and when it was made.
     ///
     /// - Parameters:
     ///   - machine: the host's name.
@@ -43,7 +43,7 @@ package final class LocalAuthority: @unchecked Sendable {
         self.init(certificate: try request.certificate(for: key, signedBy: nil), key: key)
     }
 
-    /// Takes an authority over from its files.
+    /// Loads an authority from its files.
     package convenience init(certificate: String, privateKey: String) throws(IOError) {
         let operation = "read the local authority"
         let certificate = try PEM.certificates(certificate, operation)[0]
@@ -59,7 +59,7 @@ package final class LocalAuthority: @unchecked Sendable {
         notAfter = certificate.notAfter ?? 0
     }
 
-    /// The same authority for another year: who trusts either of them trusts what both sign, for as long as it lasts.
+    /// The same authority for another year: clients that trust either one accept leaves of both, while it is valid.
     package func renewed(now: Int64) throws(IOError) -> LocalAuthority {
         try LocalAuthority(key: key, name: name, now: now)
     }
@@ -67,7 +67,7 @@ package final class LocalAuthority: @unchecked Sendable {
     /// The certificate in PEM.
     package var pem: String { String(decoding: certificate.octets, as: UTF8.self) }
 
-    /// The key in PEM, for its file and for nothing else.
+    /// The key in PEM, only for its file.
     package var keyFile: [UInt8] { key.octets }
 
     /// The SHA-256 of the certificate as people compare it: `AB:CD:…`.
@@ -102,7 +102,7 @@ package final class LocalAuthority: @unchecked Sendable {
             extensions: [
                 (NID_basic_constraints, "critical,CA:FALSE"), (NID_key_usage, "critical,digitalSignature"),
                 (NID_ext_key_usage, "serverAuth"),
-                // Without a subject it is all there is to know whose certificate this is (RFC 5280 §4.2.1.6).
+                // Without a subject, this extension alone identifies the host (RFC 5280 §4.2.1.6).
                 (NID_subject_alt_name, hasSubject ? names : "critical," + names),
                 (NID_subject_key_identifier, "hash"), (NID_authority_key_identifier, "keyid:always"),
             ])
@@ -121,7 +121,7 @@ package final class LeafCertificate: @unchecked Sendable {
     package let host: String
     /// When it ends, in seconds since 1970.
     package let notAfter: Int64
-    /// What distinguishes its sessions: 32 octets, which is as long as such a name may be.
+    /// The context id of its sessions: 32 octets, the longest allowed.
     let sessionName: [UInt8]
 
     fileprivate init(certificate: PEM.Certificate, key: PEM.PrivateKey, host: String, notAfter: Int64) {

@@ -2,16 +2,16 @@
 import COpenSSL
 import Glibc
 
-/// Turns what OpenSSL left behind into an `IOError` that says which of the many things went wrong.
+/// Converts OpenSSL's error state to an `IOError` that says what exactly went wrong.
 enum TLSFailure {
-    /// The error of the last call on `ssl`, which ended with `kind` as SSL_get_error has it.
+    /// The error of the last call on `ssl`, which ended with `kind` according to SSL_get_error.
     static func last(_ operation: String, on ssl: OpaquePointer, kind: Int32, errno number: Int32) -> IOError {
         let code = ERR_peek_error()
         defer { ERR_clear_error() }
         if kind == SSL_ERROR_SYSCALL, code == 0 {
             return number == 0 ? truncated(operation) : IOError(errno: number, operation: operation)
         }
-        // The queue may begin with what verification stumbled over, rather than with the fact that it failed.
+        // The queue may begin with the cause of a failed verification, rather than with the failure itself.
         guard SSL_get_verify_result(ssl) == Int(X509_V_OK) else { return certificate(operation, on: ssl) }
         let reason = ERR_GET_REASON(code)
         switch reason {
@@ -24,7 +24,7 @@ enum TLSFailure {
         }
     }
 
-    /// The error for a call that set up something and left its reason in OpenSSL's queue.
+    /// The error for a setup call that left its reason in OpenSSL's queue.
     static func setup(_ operation: String, _ hint: String) -> IOError {
         let code = ERR_peek_error()
         defer { ERR_clear_error() }
@@ -32,7 +32,7 @@ enum TLSFailure {
             .tlsFailed, operation: operation, detail: code == 0 ? hint : "\(hint) (\(text(code)))")
     }
 
-    /// The connection ended where TLS does not end: what was read may be cut off (RFC 8446 §6.1).
+    /// The connection ended without TLS's end: the content may be truncated (RFC 8446 §6.1).
     private static func truncated(_ operation: String) -> IOError {
         IOError(.connectionReset, operation: operation, detail: "the connection ended without TLS's close_notify")
     }
