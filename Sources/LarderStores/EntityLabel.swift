@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Something that several entities have in common and are found by together: a URL that many partitions hold, a
-/// group. Two labels may share a hash, so whoever acts on one says besides where its entities are.
+/// A property that several entities share and are found by: a URL in many partitions, a group. Two labels may share a
+/// hash, so operations by label also check the entities' keys.
 package struct EntityLabel: Hashable, Sendable {
-    /// The first eight octets of the SHA-256 of what the label says.
+    /// The first eight octets of the SHA-256 of the label.
     package let hash: UInt64
 
     /// Entities of one service, stage and URL in partitions.
@@ -11,15 +11,15 @@ package struct EntityLabel: Hashable, Sendable {
         EntityLabel(["url", service, stage, url])
     }
 
-    /// Entities of one service and stage whose URLs mean that one and are written in another way.
+    /// Entities of one service and stage whose URLs are equivalent to this one but spelled differently.
     package static func spelling(of url: String, service: String, stage: String) -> EntityLabel {
         EntityLabel(["spelling", service, stage, url])
     }
 
-    /// Members of the group of that name, at any origin.
+    /// Members of the group with that name, at any origin.
     package static func group(_ name: String) -> EntityLabel { EntityLabel(["group", name]) }
 
-    /// The label of what lies in a partition; nil for what everyone shares.
+    /// The label of an entity in a partition; nil for shared ones.
     package static func partitioned(_ key: EntityKey) -> EntityLabel? {
         key.partition.isEmpty ? nil : .url(key.url, service: key.service, stage: key.stage)
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package import LarderHTTP
 
-/// One stored entity: a variant of what was answered under a key, with everything needed to answer again.
+/// One stored entity: a variant of the responses under a key, with everything needed to answer again.
 package struct EntityRecord: Sendable {
-    /// What tells variants of one key apart (the nominated request fields of `Vary`); opaque to the store.
+    /// Identifies the variant among those of its key (the nominated request fields of `Vary`); opaque to the store.
     package var variant: [UInt8]
     /// The response head and the model's metadata in whatever form their owner writes; opaque to the store.
     package var head: [UInt8]
@@ -14,7 +14,7 @@ package struct EntityRecord: Sendable {
     /// After this the entity is among the first to be evicted.
     package var expires: Timestamp?
     package var content: ContentReference
-    /// By what else the entity is found. Known of what is written, not of what was read.
+    /// The labels by which the entity is found. Set when it is written, not when it is read.
     package var labels: [EntityLabel] = []
 
     package init(
@@ -31,12 +31,12 @@ package struct EntityRecord: Sendable {
     }
 }
 
-/// Which content an entity has, and where it lies.
+/// The content of an entity, and its place.
 package struct ContentReference: Sendable {
     package enum Location: Sendable {
-        /// The octets themselves; they have been checked against the digest.
+        /// The octets themselves; they have been verified against the digest.
         case inline(ContentChunk)
-        /// A file, read through `openContent`, which checks each block as it is read.
+        /// A file, read through `openContent`, which verifies each block as it is read.
         case file
         /// There are none.
         case empty
@@ -58,7 +58,7 @@ package struct ContentReference: Sendable {
 
 /// A line of a listing.
 package struct EntityListing: Sendable {
-    /// Hand this to `list(after:)` to go on behind this line. Grows with the time of writing.
+    /// Pass this to `list(after:)` to continue after this line. Grows with the time of writing.
     package var row: Int64
     package var key: EntityKey
     package var variant: [UInt8]
@@ -68,17 +68,17 @@ package struct EntityListing: Sendable {
     package var responseTime: Timestamp
     package var storedAt: Timestamp
     package var expires: Timestamp?
-    /// Whether eviction will pass over the key once, because it has been read since eviction last came by.
+    /// Whether eviction will skip the key once, because it has been read since eviction last examined it.
     package var isRecentlyUsed: Bool
 }
 
-/// Which entities an operation on many is about; an entity must meet all that is given.
+/// Selects the entities of an operation on many; an entity must meet all given conditions.
 package struct EntityMatch: Sendable {
     package var service: String?
     package var partition: String?
     package var stage: String?
     package var urlPrefix: String?
-    /// Entities with this label, which are found without looking at all others.
+    /// Entities with this label, which are found without examining all others.
     package var label: EntityLabel?
     package var predicate: (@Sendable (EntityKey) -> Bool)?
 
@@ -94,7 +94,7 @@ package struct EntityMatch: Sendable {
         self.predicate = predicate
     }
 
-    /// Whether an entity under `key` is meant, as far as its key says.
+    /// Whether an entity under `key` matches, as far as its key says.
     package func accepts(_ key: EntityKey) -> Bool {
         (service == nil || service == key.service)
             && (partition == nil || partition == key.partition)
@@ -103,7 +103,7 @@ package struct EntityMatch: Sendable {
             && (predicate?(key) ?? true)
     }
 
-    /// Whether both certainly mean the same entities.
+    /// Whether both certainly match the same entities.
     func isSame(as other: EntityMatch) -> Bool {
         predicate == nil && other.predicate == nil && service == other.service && partition == other.partition
             && stage == other.stage && urlPrefix == other.urlPrefix && label == other.label

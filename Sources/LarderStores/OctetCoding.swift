@@ -2,14 +2,14 @@
 
 package import LarderHTTP
 
-/// Octets with lengths in front, big-endian.
+/// Octets with length prefixes, big-endian.
 package struct OctetWriter {
     package private(set) var octets: [UInt8] = []
 
-    /// - Parameter room: how many octets it is likely to become.
+    /// - Parameter room: the expected length in octets.
     package init(room: Int = 0) { octets.reserveCapacity(room) }
 
-    /// How many octets fields take.
+    /// The encoded length of fields.
     package static func room(for fields: Fields) -> Int {
         var room = 4
         fields.forEachLine { _, spelling, value in room += 8 + spelling.count + value.count }
@@ -59,7 +59,7 @@ package struct OctetWriter {
     }
 }
 
-/// Reads what `OctetWriter` wrote; every step is nil when the octets do not hold what it asks for.
+/// Reads the output of `OctetWriter`; every step returns nil when the octets do not match.
 package struct OctetReader {
     private let octets: [UInt8]
     private var position = 0
@@ -92,7 +92,7 @@ package struct OctetReader {
         return .some(Array(run))
     }
 
-    /// Nil as well where a name or a value is none that a message may have.
+    /// Nil as well for names or values that are not allowed in messages.
     package mutating func fields() -> Fields? {
         guard let count = count() else { return nil }
         var fields = Fields()

@@ -4,22 +4,22 @@ public import Larder
 import LarderHTTP
 import LarderIO
 
-/// A directory in which caches of a service keep what has to outlive the process: the daemon's own store, for programs
-/// that use the library without it.
+/// A directory for caches of a service that outlive the process: the daemon's own store, for programs that use the
+/// library without it.
 ///
-/// The directory belongs to one process at a time. What is written can be read at once and is on disk some fifty
+/// The directory belongs to one process at a time. Written entities can be read at once and are on disk some fifty
 /// milliseconds later; a process that is killed loses no more than that. Damaged entries are misses.
 public final class SQLiteStorage: Sendable {
     let store: SQLiteStore
     let clock: any ModelClock
 
-    /// Opens a directory, which is made if it is missing.
+    /// Opens a directory, which is created if it is missing.
     ///
     /// - Parameters:
-    ///   - directory: a path; what is there belongs to this alone.
-    ///   - limit: the most octets that the directory may take, at least 4 MiB; what is used least goes first.
-    ///   - clock: what tells when something was stored.
-    /// - Throws: `StoreError` when the directory is in use, or of no use.
+    ///   - directory: a path; this storage owns everything in it.
+    ///   - limit: the most octets that the directory may occupy, at least 4 MiB; least used entries are evicted first.
+    ///   - clock: the clock for the times of writing.
+    /// - Throws: `StoreError` when the directory is in use, or unusable.
     public init(
         directory: String, limit: Int64 = 1 << 30, clock: any ModelClock = SystemModelClock()
     ) throws(StoreError) {
@@ -36,10 +36,10 @@ public final class SQLiteStorage: Sendable {
     /// Removes everything.
     public func removeAll() async { await store.wipe() }
 
-    /// Returns when all that was written before is on disk.
+    /// Returns when all earlier writes are on disk.
     public func flush() async { await store.flush() }
 
-    /// Writes what is still to be written, and gives the directory up. From then on nothing is found or kept.
+    /// Completes the pending writes, and releases the directory. From then on nothing is found or stored.
     public func close() async { await store.close() }
 }
 
@@ -49,13 +49,13 @@ public struct SQLiteCache<Content: StorableContent>: EntityCache {
 
     init(_ storage: SQLiteStorage) { self.storage = storage }
 
-    /// Everything that tells subjects apart tells entries apart. Names with NUL in them are not kept.
+    /// The key is the subject itself. Subjects with NUL in their names are not stored.
     public func key(for subject: CacheSubject) -> CacheSubject? {
         let names = [subject.service, subject.partition.name, subject.stage.name]
         return names.contains { $0.utf8.contains(0) } ? nil : subject
     }
 
-    /// What was last written, or nil; nil as well when it was damaged.
+    /// The entity last written, or nil; nil as well when it was damaged.
     public func readEntity(for key: CacheSubject) async throws -> Entity<Content>? {
         let variant = key.storedVariant
         guard let record = await storage.store.read(key.entityKey).first(where: { $0.variant == variant }),
@@ -65,9 +65,9 @@ public struct SQLiteCache<Content: StorableContent>: EntityCache {
         return head.entity(of: try Content(storedOctets: octets))
     }
 
-    /// Keeps an entity in the place of what was there.
+    /// Stores an entity, replacing the previous one.
     ///
-    /// - Throws: when the store cannot take it: it is too long, or the disk refuses.
+    /// - Throws: when it cannot be stored: it is too long, or the disk fails.
     public func writeEntity(_ entity: Entity<Content>, for key: CacheSubject) async throws {
         let octets = try entity.content.storedOctets()
         let writer = storage.store.beginWrite(
@@ -78,7 +78,7 @@ public struct SQLiteCache<Content: StorableContent>: EntityCache {
         guard writer.finish() else { throw NotStoredError(state: writer.state) }
     }
 
-    /// Afterwards nothing is there until the next write.
+    /// Removes the entity; reads return nil until the next write.
     public func removeEntity(for key: CacheSubject) {
         storage.store.remove(key.entityKey, variant: key.storedVariant)
     }
@@ -100,7 +100,7 @@ public struct SQLiteCache<Content: StorableContent>: EntityCache {
     }
 }
 
-/// The store did not take an entity.
+/// An entity that could not be stored.
 struct NotStoredError: Error, CustomStringConvertible {
     let state: EntityWriterState
     var description: String { "the store did not take it: \(state)" }
@@ -114,7 +114,7 @@ extension CacheSubject {
     fileprivate var storedVariant: [UInt8] { Array(variant.utf8) }
 }
 
-/// What is known of an entity beside its content, as octets and back.
+/// The metadata of an entity as octets, and back.
 private struct StoredHead {
     private static let version: UInt8 = 1
 
@@ -130,7 +130,7 @@ private struct StoredHead {
         fields = entity.fields
     }
 
-    /// Nil when the octets are not exactly what `octets` makes.
+    /// Nil unless the octets are exactly the output of `octets`.
     init?(_ octets: [UInt8]) {
         var reader = OctetReader(octets)
         guard reader.byte() == Self.version, let status = reader.number(), case .some(let charset) = reader.optional()

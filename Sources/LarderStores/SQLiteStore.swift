@@ -4,9 +4,9 @@ package import LarderHTTP
 
 /// The store of the daemon: entities in a SQLite database, long content in files beside it.
 ///
-/// One thread writes, in groups of a few milliseconds or a few megabytes; a few threads read; two write long content
-/// to files. What was accepted is seen by readers at once and is on disk with the next group. What the disk refuses
-/// is dropped, what it lost or altered is a miss, and either is reported as an event.
+/// One thread writes, in groups of a few milliseconds or a few megabytes; a few threads read; two write long content to
+/// files. Accepted operations are visible to readers at once and are on disk with the next group. An entity that the
+/// disk refuses is dropped, one that it lost or altered is a miss, and either is reported as an event.
 package final class SQLiteStore: EntityStore {
     private let core: StoreCore
     private let writer: StoreThread
@@ -16,11 +16,11 @@ package final class SQLiteStore: EntityStore {
         self.writer = writer
     }
 
-    /// Opens the store in a directory, which is made if it is missing, and refused where others may write to it or it
-    /// holds what is not Larder's. Which keys are stored is learnt in the background; a damaged or foreign database is
-    /// set aside, and a full disk only keeps the store from writing.
+    /// Opens the store in a directory, which is created if it is missing, and refused if other users may write to it or
+    /// it contains files that are not Larder's. The stored keys are loaded in the background; a damaged or foreign
+    /// database is set aside, and a full disk only prevents writing.
     ///
-    /// - Parameter events: is called on the store's own threads, and must not block.
+    /// - Parameter events: called on the store's own threads; must not block.
     package static func open(
         _ settings: StoreSettings, events: @escaping @Sendable (StoreEvent) -> Void
     ) throws(StoreError) -> SQLiteStore {
@@ -77,7 +77,7 @@ package final class SQLiteStore: EntityStore {
         var made = path.hasPrefix("/") ? "" : "."
         for part in path.split(separator: "/") {
             made += "/" + part
-            // What is above may exist without being ours to make.
+            // The parent directories may exist without being ours to create.
             if access(made, F_OK) == 0 { continue }
             do {
                 try makeDirectory(made)
@@ -100,10 +100,10 @@ package final class SQLiteStore: EntityStore {
         }
     }
 
-    /// The octets of a small file in the directory of this store, which only this user may read: made of `make` if it
-    /// is not there or is something else, and made again if it goes while the store is open.
+    /// The octets of a small file in the directory of this store, which only this user may read: created by `make` if
+    /// it is missing or something else, and again if it is deleted while the store is open.
     ///
-    /// - Parameter count: how many octets it has.
+    /// - Parameter count: its length in octets.
     package func keepFile(
         _ name: String, count: Int, _ make: () -> [UInt8]
     ) throws(StoreError) -> [UInt8] {
@@ -129,7 +129,7 @@ package final class SQLiteStore: EntityStore {
             case .merge(let overlay):
                 var stored: [EntityRecord] = []
                 if !overlay.hidesRows {
-                    // Labels first: a row that goes meanwhile is not read then.
+                    // Labels first: a row that is removed meanwhile is not read then.
                     let hidden = await rows(of: key, hiddenBy: overlay.hiddenLabels)
                     stored = await rows(of: key).filter { row in
                         !overlay.hides(row: row.id) && !hidden.contains(row.id)
@@ -154,7 +154,7 @@ package final class SQLiteStore: EntityStore {
         return found.rows.filter { !core.trust.isDiscarded($0.record.content) }
     }
 
-    /// The rows of a key that removals by label are about.
+    /// The rows of a key that removals by label hide.
     private func rows(
         of key: EntityKey, hiddenBy labels: [(label: EntityLabel, through: Int64?)]
     ) async -> Set<Int64> {
@@ -169,7 +169,7 @@ package final class SQLiteStore: EntityStore {
         return found ?? []
     }
 
-    /// Content that is not committed yet has not been digested; that is not done on the thread of the caller.
+    /// Uncommitted content has no digest yet; it is not computed on the caller's thread.
     private func withDigests(_ records: [EntityRecord]) async -> [EntityRecord] {
         let digested = await core.onReadingThread {
             let hashing = ContentDigest.Hashing()
@@ -203,7 +203,7 @@ package final class SQLiteStore: EntityStore {
         let core = core
         while lines.count < limit {
             let (start, wanted) = (after, limit - lines.count)
-            // In slices, so that a long search does not keep the log from being written back.
+            // In slices, so that a long search does not delay checkpoints.
             let slice = await core.reading { (reader) throws(SQLiteFailure) in
                 try reader.list(after: start, examine: 1000, limit: wanted, match: match, index: core.index)
             }

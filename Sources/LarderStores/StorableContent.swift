@@ -3,14 +3,14 @@
 import FoundationEssentials
 public import Larder
 
-/// Content that can be kept as octets.
+/// Content that can be stored as octets.
 ///
-/// Types that are `Codable` need no more than to say so; they are kept as JSON.
+/// `Codable` types only need to declare conformance; they are stored as JSON.
 public protocol StorableContent: Sendable {
     /// The content as octets.
     func storedOctets() throws -> [UInt8]
 
-    /// The content that `storedOctets` made these of; throws when they are nothing of the kind.
+    /// Restores the content from the output of `storedOctets`; throws when the octets are something else.
     init(storedOctets: [UInt8]) throws
 }
 
@@ -51,7 +51,7 @@ extension JSONValue: StorableContent {
     public init(storedOctets: [UInt8]) throws { try self.init(parsing: storedOctets) }
 }
 
-/// Octets from a store are not what was to be made of them.
+/// Stored octets could not be converted to content.
 struct StoredOctetsError: Error, CustomStringConvertible {
     var description: String { "what is stored is not content of this type; it was written by something else" }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension StoreCore {
-    /// Commits what was accepted, writes the log back, and ends all threads. Blocks; not from one of the threads.
+    /// Commits the accepted operations, checkpoints the log, and ends all threads. Blocks; not from one of the threads.
     func close(_ writer: StoreThread) {
         queue.refuse()
-        // Content that is complete gets its file and its row.
+        // Complete content still gets its file and its row.
         spoolers.dismiss()
         queue.beginClosing()
         writer.join()

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderHTTP
 
-/// What is done in the background after a store was opened.
+/// Background work after a store was opened.
 extension StoreCore {
-    /// Begins both, after a database was opened.
+    /// Starts both, after a database was opened.
     func loadInBackground() {
-        // If there is no thread for it now, the store works all the same: it asks the disk more often.
+        // Without a thread for it, the store works all the same: it reads the disk more often.
         _ = spoolers.submit { [self] _ in
             loadKeys()
             removeOrphans()
         }
     }
 
-    /// Learns which keys are stored, so that from then on a miss is known without asking the disk.
+    /// Loads the stored keys, so that from then on a miss is known without reading the disk.
     func loadKeys() {
         let generation = generation
         do {
@@ -39,8 +39,7 @@ extension StoreCore {
         }
     }
 
-    /// Deletes files that no row refers to: what an earlier run was writing when it ended, and what belonged to
-    /// a database that is gone.
+    /// Deletes files that no row refers to: unfinished ones of an earlier run, and those of a database that is gone.
     func removeOrphans() {
         var removed = files.removeLeftOvers()
         let generation = generation
@@ -52,7 +51,7 @@ extension StoreCore {
                 else { return }
                 do throws(SQLiteFailure) {
                     guard try !reader.hasContent(digest) else { return }
-                    // The writer looks again: a row may just have been committed.
+                    // The writer checks again: a row may just have been committed.
                     if queue.post(.checkOrphan(digest)) { removed += 1 }
                 } catch {
                     failure = error

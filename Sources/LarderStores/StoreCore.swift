@@ -4,17 +4,17 @@ import LarderHTTP
 import LarderIO
 import Synchronization
 
-/// What the parts of a store share: its settings, its queues, its threads and how it is doing.
+/// The shared state of a store: its settings, queues, threads and health.
 final class StoreCore: Sendable {
     private struct Health {
         var state = StoreStatistics.State.open
         /// Number of the database in use; counts up when it is replaced.
         var generation = 0
         var isClosing = false
-        /// When writing is tried again, by the monotonic clock, and how long to wait if that fails too.
+        /// When the next attempt to write is made, by the monotonic clock, and how long to wait if that fails too.
         var retryAt: Int64?
         var coolDown: Duration
-        /// What everything on disk may take now: less than was set if the disk turned out to be smaller.
+        /// The current limit on disk usage: lower than configured if the disk turned out to be smaller.
         var limit: Int64
         var limitChangedAt: Int64 = 0
     }
@@ -28,7 +28,7 @@ final class StoreCore: Sendable {
         var longestTransaction: Int64 = 0
         /// Nanoseconds.
         var longestCheckpoint: Int64 = 0
-        /// The database, its log and index, and what was set aside; as of the last commit.
+        /// The database, its log and index, and databases set aside; as of the last commit.
         var databaseBytes: Int64 = 0
         /// Files that rows refer to.
         var fileBytes: Int64 = 0
@@ -64,7 +64,7 @@ final class StoreCore: Sendable {
     var state: StoreStatistics.State { health.withLock { $0.state } }
     var generation: Int { health.withLock { $0.generation } }
 
-    /// Whether `state` is that, without waiting for anybody: every request asks.
+    /// Whether `state` is closed, without a lock: every request checks it.
     var isClosed: Bool { closed.load(ordering: .relaxed) }
 
     func set(_ state: StoreStatistics.State) {
@@ -77,7 +77,7 @@ final class StoreCore: Sendable {
     /// Whether the store is about to close, and long work should end.
     var isClosing: Bool { health.withLock { $0.isClosing } }
 
-    /// False if someone has begun before.
+    /// False if it has begun before.
     func beginClosing() -> Bool {
         health.withLock { health in
             defer { health.isClosing = true }
@@ -99,7 +99,7 @@ final class StoreCore: Sendable {
         report(event)
     }
 
-    /// Everything on disk, as far as is known without asking the disk.
+    /// Total disk usage, as far as is known without querying the disk.
     var bytesOnDisk: Int64 {
         let counts = currentCounts
         return counts.databaseBytes.adding(saturating: counts.fileBytes).adding(saturating: files.spooledBytes)
@@ -107,18 +107,18 @@ final class StoreCore: Sendable {
 
     // MARK: Reading
 
-    /// Runs `body` with a connection on a reading thread. Nil if it failed, if there is no database now, or if too
-    /// much waits to be read already.
+    /// Runs `body` with a connection on a reading thread. Nil if it failed, if there is no database now, or if too many
+    /// reads wait.
     func reading<Result: Sendable>(
         _ body: @escaping @Sendable (EntityReader) throws(SQLiteFailure) -> Result
     ) async -> Result? {
         await onReader { [self] reader in attempt(body, with: &reader) }
     }
 
-    /// Runs `body` on a reading thread; nil if it is, or if too much waits already.
+    /// Runs `body` on a reading thread; returns nil if that does, or if too many reads wait.
     ///
-    /// What it returns is handed over under a lock: the thread sanitizer does not see that resuming a task from a
-    /// thread of ours orders what both do.
+    /// Its result is handed over under a lock: the thread sanitizer does not see that resuming a task from one of our
+    /// threads orders the accesses of both.
     private func onReader<Result: Sendable>(
         _ body: @escaping @Sendable (inout EntityReader?) -> Result?
     ) async -> Result? {
@@ -141,13 +141,13 @@ final class StoreCore: Sendable {
             return try body(current(&reader))
         } catch {
             failed(error, generation: reader?.generation ?? generation)
-            // The next read begins afresh.
+            // The next read opens a new connection.
             reader = nil
             return nil
         }
     }
 
-    /// The reader of a thread, opened anew if there is none or another database has come.
+    /// The reader of a thread, opened if there is none or the database was replaced.
     private func current(_ reader: inout EntityReader?) throws(SQLiteFailure) -> EntityReader {
         let generation = generation
         if let reader, reader.generation == generation { return reader }
@@ -157,7 +157,7 @@ final class StoreCore: Sendable {
         return opened
     }
 
-    /// Opens the database for reading, if it lies in the directory that is ours: another may be in its place by now.
+    /// Opens the database for reading, if it is in our directory: it may have been replaced by now.
     func makeReader(generation: Int, mappedBytes: Int64 = 0) throws(SQLiteFailure) -> EntityReader {
         do {
             _ = try files.directory.open()
@@ -175,20 +175,20 @@ final class StoreCore: Sendable {
         }
     }
 
-    /// Runs blocking work on a reading thread that needs no connection; nil if too much waits already.
+    /// Runs blocking work without a connection on a reading thread; nil if too many reads wait.
     func onReadingThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result? {
         await onReader { _ in body() }
     }
 
     // MARK: Failing
 
-    /// When writing is to be tried again; nil if nothing failed.
+    /// When the next attempt to write is made; nil if nothing failed.
     var retryAt: Int64? { health.withLock { $0.retryAt } }
 
-    /// What everything on disk may take.
+    /// The current limit on disk usage.
     var limit: Int64 { health.withLock { $0.limit } }
 
-    /// A file could not be written. When that is not about this file alone, all writing pauses.
+    /// A file could not be written. Unless the failure is about this file alone, all writing pauses.
     func failed(_ failure: DiskFailure) {
         guard failure.concernsTheDisk else { return }
         if failure.errno == ENOSPC || failure.errno == EDQUOT { fitToDisk() }
@@ -196,7 +196,7 @@ final class StoreCore: Sendable {
         queue.hurry()
     }
 
-    /// The disk is full before the limit was reached: the limit becomes what there was, less a little.
+    /// The disk is full before the limit was reached: the limit is lowered to the current usage, less a little.
     func fitToDisk() {
         let used = bytesOnDisk
         health.withLock { health in
@@ -205,8 +205,7 @@ final class StoreCore: Sendable {
         }
     }
 
-    /// Others may have made room on a disk that was full: a smaller limit grows back, by a sixteenth every ten
-    /// seconds.
+    /// Space may have been freed on a full disk: a lowered limit grows back, by a sixteenth every ten seconds.
     func regrowLimit() {
         health.withLock { health in
             let now = monotonicNow()
@@ -228,7 +227,7 @@ final class StoreCore: Sendable {
         if isNew { emit(.degraded(reason)) }
     }
 
-    /// The attempt failed; the next one comes later.
+    /// The attempt failed; the next one is made later.
     func postponeRetry() {
         health.withLock { health in
             health.coolDown = min(health.coolDown * 2, settings.coolDown * 64)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a store could not be opened. Everything that goes wrong later is a `StoreEvent`.
+/// Why a store could not be opened. All later failures are `StoreEvent`s.
 public struct StoreError: Error, Hashable, Sendable {
     /// The kind of reason.
     public enum Code: Hashable, Sendable {
         /// Another process, or another store of this one, has the directory.
         case inUse
-        /// The directory cannot be made or written.
+        /// The directory cannot be created or written.
         case unusableDirectory
         /// A setting is out of bounds.
         case invalidSettings
@@ -14,7 +14,7 @@ public struct StoreError: Error, Hashable, Sendable {
 
     /// The kind of reason.
     public var code: Code
-    /// What was expected, what was found, and what to do about it.
+    /// The expectation, the finding, and the remedy.
     public var message: String
 }
 
@@ -23,36 +23,36 @@ extension StoreError: CustomStringConvertible {
     public var description: String { message }
 }
 
-/// What happened in a store that someone may want to read in a log. Reported from the store's own threads.
+/// An event of a store for the log. Reported from the store's own threads.
 package enum StoreEvent: Hashable, Sendable {
     /// These steps brought an older database up to date.
     case migrated([String])
-    /// From now on a miss is known without asking the disk.
+    /// From now on a miss is known without reading the disk.
     case keysLoaded(count: Int)
     /// Left-overs of an earlier run were deleted.
     case orphansRemoved(files: Int)
-    /// Writing fails; the store goes on reading and tries again.
+    /// Writing fails; the store continues to read and retries writing.
     case degraded(String)
     /// Writing works again.
     case recovered
-    /// The database is beyond repair, is kept under another name, and was replaced by an empty one.
+    /// The database is beyond repair; it was renamed, and replaced by an empty one.
     case setAside(path: String, reason: String)
-    /// Someone deleted or replaced the database while it was used; an empty one was begun.
+    /// The database was deleted or replaced while it was in use; an empty one was created.
     case databaseLost
-    /// A stored entity was not what had been written; it has been removed.
+    /// A stored entity was damaged; it has been removed.
     case damagedEntity(url: String, reason: String)
-    /// Stored content was not what had been written; it has been removed.
+    /// Stored content was damaged; it has been removed.
     case damagedContent(digest: ContentDigest, reason: String)
     /// Rows with numbers that are never written were removed.
     case impossibleRows
     /// A read failed; it counted as a miss.
     case readFailed(String)
-    /// An entity that was to be stored was not.
+    /// An entity could not be stored.
     case writeDropped(url: String, reason: String)
 }
 
 extension StoreEvent: CustomStringConvertible {
-    /// A sentence for a log. Queries, which may hold secrets, are left out of URLs.
+    /// A sentence for a log. Queries, which may contain secrets, are removed from URLs.
     package var description: String {
         switch self {
         case .migrated(let steps): "The database was brought up to date: \(steps.joined(separator: ", "))."
@@ -74,7 +74,7 @@ extension StoreEvent: CustomStringConvertible {
     private static func shown(_ url: String) -> Substring { url.prefix { $0 != "?" } }
 }
 
-/// What a store holds and how it is doing.
+/// The contents and health of a store.
 package struct StoreStatistics: Sendable {
     package enum State: Hashable, Sendable {
         case open
@@ -85,20 +85,19 @@ package struct StoreStatistics: Sendable {
 
     package var state: State
     package var entries: Int
-    /// Everything in the directory: database, log, index of the log, files, and what was set aside.
+    /// Everything in the directory: database, log, index of the log, files, and databases set aside.
     package var bytesOnDisk: Int64
-    /// The most it may be: what was set, or less since the disk turned out to be smaller.
+    /// The limit on that: as configured, or lower since the disk turned out to be smaller.
     package var limit: Int64
-    /// Operations that were accepted and are not yet committed.
+    /// Operations that are accepted and not yet committed.
     package var pendingOperations: Int
     /// Octets of content in memory that wait to be written.
     package var pendingBytes: Int
     package var evictions: Int
     package var droppedWrites: Int
     package var damaged: Int
-    /// The longest that a transaction of the writer took since the store was opened. Readers do not wait for one,
-    /// but writes do.
+    /// The duration of the longest transaction since the store was opened. Readers do not wait for one, but writes do.
     package var longestTransaction = Duration.zero
-    /// The longest time that writing the log back to the database kept the writer from anything else.
+    /// The longest time that a checkpoint of the log blocked the writer.
     package var longestCheckpoint = Duration.zero
 }

@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 package import LarderHTTP
 
-/// How a store is kept.
+/// The settings of a store.
 package struct StoreSettings: Sendable {
-    /// The directory of the store. It is made if it is missing, and belongs to one process at a time.
+    /// The directory of the store. It is created if it is missing, and belongs to one process at a time.
     package var path: String
-    /// The most octets that everything in the directory may take together. At least `smallestDiskLimit`.
+    /// The most octets that the whole directory may occupy. At least `smallestDiskLimit`.
     package var diskLimit: Int64
-    /// Content of up to so many octets lies in the database, longer content in a file of its own.
+    /// Content up to this length is stored in the database, longer content in a file of its own.
     package var inlineLimit: Int
     /// Longer content is not stored. At most an eighth of `diskLimit`.
     package var maxObject: Int64
-    /// How many threads read.
+    /// The number of reading threads.
     package var readers: Int
     /// How long the first of a group of writes waits for others.
     package var commitInterval: Duration
-    /// A group of so many octets is committed without waiting.
+    /// A group of this many octets is committed without waiting.
     package var commitBytes: Int
-    /// The most octets of content that may wait in memory to be written; what comes on top is not stored.
+    /// The most octets of content that may wait in memory to be written; content beyond is not stored.
     package var queueLimit: Int
-    /// How many reads may wait; what comes on top is a miss.
+    /// How many reads may wait; reads beyond are misses.
     package var readQueueLimit: Int
     /// The most variants of one key that a read returns; older ones are removed.
     package var variantLimit: Int
-    /// How long after a failure of the disk writing is tried again. Doubles with each failure, up to 64 times.
+    /// How long to wait after a disk failure before writing is retried. Doubles with each failure, up to 64 times.
     package var coolDown: Duration
-    /// How much of the database is read through mapped memory. None by default: a disk that fails, or a file that
-    /// is cut while it is mapped, then kills the process, which is a high price for two microseconds a read.
+    /// How much of the database is memory-mapped for reading. None by default: a failing disk, or a file that is
+    /// truncated while it is mapped, then kills the process, which is a high price for two microseconds a read.
     package var mappedBytes: Int64
-    /// The time, for expiry and for naming what is set aside.
+    /// The time, for expiry and for naming databases set aside.
     package var now: @Sendable () -> Timestamp
-    /// How long after it has found nothing more to do the writer looks after its directory and its database again.
+    /// How long an idle writer waits before it checks its directory and its database again.
     var idleInterval = Duration.seconds(5)
-    /// The most pages the database may have; a way for tests to fill the disk.
+    /// The most pages the database may have; lets tests fill the disk.
     var pageLimit: Int64?
 
     package static let smallestDiskLimit: Int64 = 4 << 20
@@ -53,9 +53,9 @@ package struct StoreSettings: Sendable {
         self.now = now
     }
 
-    /// How much room is kept free below the limit, so that it holds between two slices of eviction.
+    /// How much room is kept free below the limit, so that it is not exceeded between two slices of eviction.
     static func reserve(below limit: Int64) -> Int64 { limit / 32 }
-    /// A log of so many octets is written back to the database.
+    /// The length in octets at which the log is checkpointed.
     static func checkpointBytes(below limit: Int64) -> Int64 { min(max(limit / 32, 256 << 10), 64 << 20) }
     /// `commitBytes`, or less where the limit is small.
     var groupBytes: Int { Int(min(Int64(commitBytes), max(diskLimit / 64, 64 << 10))) }

@@ -14,8 +14,8 @@ package struct ClientHello: Sendable, Equatable {
 
     /// Parses the message from the octets of a stream as they arrive.
     ///
-    /// It reads lengths and two extensions, and refuses contradictory ones; the rest of the message is left to the TLS
-    /// library. The time it takes grows linearly with the octets, however they are split.
+    /// It reads lengths and two extensions, and refuses contradictory ones; the rest of the message is left to the
+    /// endpoint that answers it. The time it takes grows linearly with the octets, however they are split.
     package struct Reader {
         /// The longest message that is accepted; clients with post-quantum keys send a few kibibytes.
         package static let limit = 128 << 10

@@ -5,12 +5,12 @@ struct BlockDigests: Sendable {
     /// In octets; the last block may be shorter.
     static let blockLength = 256 << 10
 
-    /// One digest after another.
+    /// The digests, concatenated.
     private(set) var bytes: [UInt8] = []
 
     init() {}
 
-    /// Takes what was stored; nil if it does not fit content of this length.
+    /// Reads stored digests; nil if they do not fit content of this length.
     init?(_ bytes: [UInt8], length: Int64) {
         guard length > 0, bytes.count % ContentDigest.length == 0 else { return nil }
         // Of the number of blocks, not of the length, which may be any number.
@@ -21,9 +21,8 @@ struct BlockDigests: Sendable {
 
     mutating func append(_ digest: ContentDigest) { digest.withBytes { bytes.append(contentsOf: $0) } }
 
-    /// The address of the content these are the digests of: that of the only block, as it is all there is, else the
-    /// digest of the digests with all bits turned over, which no content chosen to be equal to these can have for
-    /// its own.
+    /// The address of the content with these digests: the digest of the only block, which is the content, else the
+    /// digest of the digests with all bits inverted, which no content constructed to equal the digests can have.
     var address: ContentDigest {
         if bytes.count == ContentDigest.length, let only = bytes.withUnsafeBytes({ ContentDigest($0) }) { return only }
         return ContentDigest(of: bytes).inverted
@@ -36,7 +35,7 @@ struct BlockDigests: Sendable {
     }
 }
 
-/// Digests content as it comes by, each octet once. Belongs to one thread at a time.
+/// Digests content as it arrives, each octet once. Belongs to one thread at a time.
 final class ContentHashing {
     private let block = ContentDigest.Hashing()
     private var inBlock = 0

@@ -2,11 +2,10 @@
 import Glibc
 import Synchronization
 
-/// The files beside the database: content named by its digest in `content/xx/`, and in `spool/` what is not
-/// complete yet.
+/// The files beside the database: content named by its digest in `content/xx/`, and incomplete content in `spool/`.
 ///
-/// A file is *claimed* from before it gets its name until the row that refers to it is committed. What is neither
-/// claimed nor referred to may be deleted. What has another name than Larder gives is nobody's to delete.
+/// A file is *claimed* from before it gets its name until the row that refers to it is committed. Files without a claim
+/// or a row may be deleted. Files whose names are not Larder's are never deleted.
 final class ContentFiles: Sendable {
     struct Claim: Sendable {
         var count: Int
@@ -19,7 +18,7 @@ final class ContentFiles: Sendable {
     private static let spoolName = "spool"
 
     let directory: StoreDirectory
-    /// Held while a file gets its name and while one is deleted, so that neither overtakes the other.
+    /// Held while a file is renamed and while one is deleted, so that neither overtakes the other.
     private let claims = Monitor<[ContentDigest: Claim]>([:])
     /// Octets in files that no committed row refers to yet.
     private let spooled = Atomic<Int64>(0)
@@ -31,15 +30,15 @@ final class ContentFiles: Sendable {
 
     func addSpooled(_ count: Int64) { spooled.add(count, ordering: .relaxed) }
 
-    /// Makes sure of the directory, and makes those in it that are missing. Throws a `DiskFailure`, or a `StoreError`
-    /// where the directory may not be used.
+    /// Makes sure of the directory, and creates missing subdirectories. Throws a `DiskFailure`, or a `StoreError` where
+    /// the directory may not be used.
     func prepare() throws {
         try directory.secure()
         let root = try directory.open()
         for name in [Self.contentName, Self.spoolName] { _ = try Directory(name, in: root, isMade: true) }
     }
 
-    /// Puts aside what an earlier run was writing; `removeLeftOvers` deletes it.
+    /// Puts the unfinished files of an earlier run aside; `removeLeftOvers` deletes them.
     func discardSpool() throws(DiskFailure) {
         let root = try directory.open()
         var name = nextName(prefix: Self.discardedPrefix)
@@ -48,7 +47,7 @@ final class ContentFiles: Sendable {
         _ = try Directory(Self.spoolName, in: root, isMade: true)
     }
 
-    /// Deletes what was put aside, and returns how many files that were. Takes long.
+    /// Deletes the files put aside, and returns their number. Takes long.
     func removeLeftOvers() -> Int {
         guard let root = try? directory.open() else { return 0 }
         var removed = 0
@@ -69,14 +68,14 @@ final class ContentFiles: Sendable {
             } catch  where error.errno != EEXIST {
                 throw error
             } catch {
-                // Names of an earlier process that had the same number.
+                // Names of an earlier process with the same number.
                 continue
             }
         }
     }
 
-    /// Names a complete file after its digest and claims it. A file that is there already has the same content, or
-    /// is damaged; either way it is replaced.
+    /// Names a complete file after its digest and claims it. An existing file has the same content, or is damaged;
+    /// either way it is replaced.
     func adopt(_ file: SpoolFile, digest: ContentDigest, length: Int64, blocks: BlockDigests) throws(DiskFailure) {
         try file.synchronize()
         let folder = try folder(of: digest, isMade: true)
@@ -129,7 +128,7 @@ final class ContentFiles: Sendable {
         return (descriptor, Int64(status.st_size))
     }
 
-    /// Calls `body` with the digest of every file of content.
+    /// Calls `body` with the digest of every content file.
     func forEachFile(_ body: (ContentDigest) -> Void) {
         guard let root = try? directory.open(), let content = try? Directory(Self.contentName, in: root) else { return }
         for fan in content.names {
@@ -153,7 +152,7 @@ final class ContentFiles: Sendable {
         "\(prefix)\(getpid())-\(serial.add(1, ordering: .relaxed).newValue)"
     }
 
-    /// Whether it is a name such as `nextName` makes for a file.
+    /// Whether `nextName` could have made the name for a file.
     private static func isSpoolName(_ name: String) -> Bool {
         let parts = name.split(separator: "-", omittingEmptySubsequences: false)
         return parts.count == 2 && parts.allSatisfy { !$0.isEmpty && $0.allSatisfy { ("0"..."9").contains($0) } }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is known of files of content since the start: which turned out to be damaged and wait to be removed, and which
+/// The state of content files since the start: those found damaged and waiting for removal, and those verified as a
+/// whole.
 /// were examined as a whole.
 final class ContentTrust: Sendable {
     private struct State {
@@ -16,7 +17,7 @@ final class ContentTrust: Sendable {
         return state.withLock { $0.discarded.contains(reference.digest) }
     }
 
-    /// Notes that content is damaged.
+    /// Records that content is damaged.
     func discard(_ digest: ContentDigest) {
         state.withLock { state in
             state.examined.remove(digest)
@@ -24,7 +25,7 @@ final class ContentTrust: Sendable {
         }
     }
 
-    /// Notes that damaged content is gone, or another file has taken its place.
+    /// Records that damaged content is gone, or was replaced by another file.
     func forget(_ digest: ContentDigest) {
         state.withLock { state in
             state.discarded.remove(digest)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 
-/// An open directory. What is in it is reached by names of one part through the descriptor, and a symbolic link is
-/// never followed: a name leads to what lies in this directory or to nothing.
+/// An open directory. Its entries are accessed by single names through the descriptor, and symbolic links are never
+/// followed: a name leads to an entry of this directory or to nothing.
 final class Directory: Sendable {
     let descriptor: Int32
     /// For messages, and for SQLite, which opens files by their paths.
     let path: String
 
-    /// Which file a name leads to.
+    /// The identity of a file.
     struct Identity: Equatable, Sendable {
         let device: dev_t
         let number: ino_t
@@ -18,7 +18,7 @@ final class Directory: Sendable {
             number = status.st_ino
         }
 
-        /// What lies at a path; nil if there is nothing.
+        /// The identity of the file at a path; nil if there is none.
         init?(path: String) {
             var status = stat()
             guard lstat(path, &status) == 0 else { return nil }
@@ -28,7 +28,7 @@ final class Directory: Sendable {
 
     private static let access = O_RDONLY | O_DIRECTORY | O_CLOEXEC
 
-    /// Opens the directory at a path, which may lead there through links: whoever names a directory may.
+    /// Opens the directory at a path, which may contain symbolic links: the path is the operator's choice.
     init(_ path: String) throws(DiskFailure) {
         descriptor = Glibc.open(path, Self.access)
         guard descriptor >= 0 else { throw .last("open \(path)") }
@@ -37,7 +37,7 @@ final class Directory: Sendable {
 
     /// Opens a directory in `parent`.
     ///
-    /// - Parameter isMade: whether it is made, for its owner alone, if there is nothing of that name.
+    /// - Parameter isMade: whether it is created, for its owner alone, if there is nothing of that name.
     init(_ name: String, in parent: Directory, isMade: Bool = false) throws(DiskFailure) {
         path = parent.path + "/" + name
         if isMade, mkdirat(parent.descriptor, name, 0o700) != 0, errno != EEXIST {
@@ -49,14 +49,14 @@ final class Directory: Sendable {
 
     deinit { close(descriptor) }
 
-    /// What the system says of the directory itself.
+    /// The system's status of the directory itself.
     func status() throws(DiskFailure) -> stat {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw .last("examine \(path)") }
         return status
     }
 
-    /// What the system says of something in it; nil if there is nothing of that name.
+    /// The system's status of an entry; nil if there is none of that name.
     func status(of name: String) -> stat? {
         var status = stat()
         return fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status : nil
@@ -65,7 +65,7 @@ final class Directory: Sendable {
     /// The octets of a file; 0 if there is none.
     func length(of name: String) -> Int64 { status(of: name).map { Int64($0.st_size) } ?? 0 }
 
-    /// Opens a file. A new one is its owner's alone.
+    /// Opens a file. New files are accessible to their owner alone.
     func open(_ name: String, _ access: Int32) throws(DiskFailure) -> Int32 {
         let opened = openat(descriptor, name, access | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0o600)
         guard opened >= 0 else { throw .last("open \(path)/\(name)") }
@@ -76,7 +76,7 @@ final class Directory: Sendable {
     @discardableResult
     func remove(_ name: String) -> Bool { unlinkat(descriptor, name, 0) == 0 }
 
-    /// Deletes a directory in which nothing is.
+    /// Deletes an empty directory.
     func removeDirectory(_ name: String) { unlinkat(descriptor, name, AT_REMOVEDIR) }
 
     func rename(_ name: String, to target: String, in other: Directory) throws(DiskFailure) {
@@ -85,7 +85,7 @@ final class Directory: Sendable {
         }
     }
 
-    /// Makes what was renamed in it survive a loss of power.
+    /// Makes renamed entries survive a loss of power.
     func synchronize() throws(DiskFailure) {
         guard fsync(descriptor) == 0 else { throw .last("sync \(path)") }
     }
@@ -111,13 +111,13 @@ final class Directory: Sendable {
 
     // MARK: Small files
 
-    /// The octets of a file of this user's that is no longer than `limit`; nil if there is no such file.
+    /// The octets of a file owned by this user and no longer than `limit`; nil if there is no such file.
     ///
-    /// - Parameter isPrivate: whether it counts only if nobody else may read it.
+    /// - Parameter isPrivate: whether it counts only if no other user may read it.
     func octets(of name: String, limit: Int, isPrivate: Bool = false) throws(DiskFailure) -> [UInt8]? {
         let file = openat(descriptor, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard file >= 0 else {
-            // A symbolic link is none of ours.
+            // A symbolic link is not ours.
             if errno == ENOENT || errno == ELOOP { return nil }
             throw .last("open \(path)/\(name)")
         }
@@ -131,8 +131,8 @@ final class Directory: Sendable {
         return (0...limit).contains(count) ? Array(octets.prefix(count)) : nil
     }
 
-    /// Writes a file in the place of whatever has its name: all of it under another name first, so that a crash leaves
-    /// all or nothing.
+    /// Writes a file, replacing an existing one: all of it under another name first, so that a crash leaves all or
+    /// nothing.
     func write(_ octets: [UInt8], to name: String) throws(DiskFailure) {
         let draft = name + ".new"
         remove(draft)
@@ -155,7 +155,7 @@ func fileLength(_ path: String) -> Int64 {
     return lstat(path, &status) == 0 ? Int64(status.st_size) : 0
 }
 
-/// Makes a directory only its owner may enter; it may exist.
+/// Creates a directory that only its owner may enter; it may exist.
 func makeDirectory(_ path: String) throws(DiskFailure) {
     guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .last("make directory \(path)") }
 }

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 
-/// Keeps a directory for one store. The system lets go of it when the process ends, however it ends.
+/// Locks a directory for one store. The system releases the lock when the process ends, however it ends.
 ///
-/// The directory itself is what is locked: it cannot be deleted without all that is in it. The file in it says who has
-/// the lock, and is locked as well, for file systems on which directories cannot be, and for versions of Larder that
-/// knew no other lock.
+/// The directory itself is locked: it cannot be deleted without its contents. The file in it names the owner, and is
+/// locked as well, for file systems that cannot lock directories, and for versions of Larder that had no other lock.
 final class DirectoryLock: Sendable {
     static let fileName = "larder.lock"
 
     private let directory: Directory
     private let file = Monitor<Int32?>(nil)
 
-    /// Locks a directory; nothing in it is touched before it is certain that it may be.
+    /// Locks a directory; nothing in it is touched before the lock is held.
     init(_ directory: Directory) throws {
         self.directory = directory
         if flock(directory.descriptor, LOCK_EX | LOCK_NB) == 0 { return }
@@ -25,7 +24,7 @@ final class DirectoryLock: Sendable {
 
     deinit { release() }
 
-    /// Makes the file, and locks it; makes it again where it was deleted.
+    /// Creates the file, and locks it; recreates it where it was deleted.
     func keepFile() throws {
         try file.withLock { file in
             if let file, isCurrent(file) { return }
@@ -41,7 +40,7 @@ final class DirectoryLock: Sendable {
                     message: "\(directory.path)/\(Self.fileName) is not a file of Larder's own. Delete it.")
             }
             guard flock(opened, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else { throw Self.inUse(directory) }
-            // Only information for people: the lock counts, and a full disk must not keep us from starting.
+            // Only information for people: the lock counts, and a full disk must not prevent a start.
             ftruncate(opened, 0)
             let text = Array(String(getpid()).utf8)
             _ = text.withUnsafeBytes { pwrite(opened, $0.baseAddress, $0.count, 0) }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 
-/// The directory of a store: whose it is, that it is the same all the time, and that what must lie in it does.
+/// The directory of a store: its ownership, its identity over time, and the files that must exist in it.
 ///
-/// A store deletes what nothing refers to. So it uses a directory only where nobody else may put anything, and where
-/// nothing was before that is not Larder's: it says so by its *tag*, a file that is made before anything else.
-/// A directory of an earlier version has no tag, and is known by its database.
+/// A store deletes unreferenced files. So it uses a directory only where no other user may write, and which contained
+/// nothing but Larder's files: its *tag* says so, a file that is created before anything else. A directory of an
+/// earlier version has no tag, and is known by its database.
 final class StoreDirectory: Sendable {
     static let tagName = "larder.tag"
     static let databaseName = "larder.db"
@@ -17,7 +17,7 @@ final class StoreDirectory: Sendable {
 
         """
 
-    /// A file that has to be there as long as the store is open.
+    /// A file that must exist as long as the store is open.
     private struct KeptFile {
         let name: String
         let octets: [UInt8]
@@ -30,7 +30,7 @@ final class StoreDirectory: Sendable {
         var kept: [KeptFile] = []
     }
 
-    /// Absolute, and without links, so that nothing leads elsewhere while the store is open.
+    /// Absolute, and without symbolic links, so that it always leads to the same directory while the store is open.
     let path: String
     private let state = Monitor(State())
 
@@ -43,7 +43,7 @@ final class StoreDirectory: Sendable {
 
     var databasePath: String { path + "/" + Self.databaseName }
 
-    /// Opens the directory, by its path: where another disk was put in its place, or taken from it, that counts.
+    /// Opens the directory by its path, which leads elsewhere if another disk was mounted there or removed.
     func open() throws(DiskFailure) -> Directory {
         let directory = try Directory(path)
         let identity = Directory.Identity(try directory.status())
@@ -53,8 +53,8 @@ final class StoreDirectory: Sendable {
         return directory
     }
 
-    /// Makes sure of the directory: that it is the one that is locked, or may be used in its place, and that the files
-    /// are there that must be. Throws a `DiskFailure`, or a `StoreError` where it may not be used.
+    /// Makes sure of the directory: that it is the locked one, or may be used instead, and that the required files
+    /// exist. Throws a `DiskFailure`, or a `StoreError` where it may not be used.
     func secure() throws {
         try state.withLock { state in
             if access(path, F_OK) != 0, errno == ENOENT { try makeDirectory(path) }
@@ -75,8 +75,8 @@ final class StoreDirectory: Sendable {
         }
     }
 
-    /// The octets of a file of `count` that only this user may read; made of `make` if there is none, and made again
-    /// if it goes while the store is open.
+    /// The octets of a file of `count` octets that only this user may read; created by `make` if it is missing, and
+    /// again if it is deleted while the store is open.
     func keep(_ name: String, count: Int, _ make: () -> [UInt8]) throws(DiskFailure) -> [UInt8] {
         let directory = try open()
         var octets = try directory.octets(of: name, limit: count, isPrivate: true) ?? []
@@ -93,7 +93,7 @@ final class StoreDirectory: Sendable {
         return octets
     }
 
-    /// Lets others have the directory.
+    /// Releases the directory.
     func release() {
         state.withLock { state in
             state.lock?.release()
@@ -104,7 +104,7 @@ final class StoreDirectory: Sendable {
 
     // MARK: Whose it is
 
-    /// Whoever may write to a directory can put links, logs and journals into it, sticky or not.
+    /// A user who may write to a directory can put links, logs and journals into it, sticky or not.
     private static func checkOwner(_ directory: Directory, _ status: stat) throws(StoreError) {
         guard status.st_uid == geteuid() else {
             throw refusal("\(directory.path) belongs to another user (\(status.st_uid)).", "Start Larder as that user")
@@ -114,7 +114,7 @@ final class StoreDirectory: Sendable {
         }
     }
 
-    /// Refuses a directory with something in it that Larder would take for its own.
+    /// Refuses a directory with files that Larder would mistake for its own.
     private static func checkContents(_ directory: Directory) throws {
         if let tag = try directory.octets(of: tagName, limit: 1024) {
             let text = String(decoding: tag, as: UTF8.self)
@@ -136,7 +136,7 @@ final class StoreDirectory: Sendable {
                 + "Larder would use and clear.", "Move that away")
     }
 
-    /// Whether the database is one of Larder's, of whatever version: by the header of the file
+    /// Whether the database is Larder's, of whatever version: by the header of the file
     /// (https://www.sqlite.org/fileformat.html §1.3).
     private static func hasDatabase(_ directory: Directory) throws(DiskFailure) -> Bool {
         guard let status = directory.status(of: databaseName), status.st_mode & S_IFMT == S_IFREG,

@@ -2,7 +2,7 @@
 import Glibc
 package import LarderHTTP
 
-/// Stored content, open for reading; each block is checked against its digest before any of it is handed out.
+/// Stored content, open for reading; each block is verified against its digest before any of it is returned.
 package final class StoredContent: ContentReading {
     private enum Source {
         case chunk(ContentChunk)
@@ -15,12 +15,12 @@ package final class StoredContent: ContentReading {
     private let digest: ContentDigest
     private let source: Source
     private let core: StoreCore
-    /// The block that was checked last, for readers who want less than a block at a time.
+    /// The block that was verified last, for readers that read less than a block at a time.
     private let last = Monitor<(block: Int, chunk: ContentChunk)?>(nil)
 
-    /// Reads at multiples of this, of this many octets, are handed out without being copied.
+    /// Reads at multiples of this, of this many octets, are not copied.
     package static let blockLength = BlockDigests.blockLength
-    /// Content of up to so many octets is examined as a whole when it is first opened.
+    /// Content up to this length is verified as a whole when it is first opened.
     static let examinedLength = 1 << 20
 
     init(_ chunk: ContentChunk?, digest: ContentDigest, core: StoreCore) {
@@ -30,7 +30,7 @@ package final class StoredContent: ContentReading {
         source = chunk.map { .chunk($0) } ?? .nothing
     }
 
-    /// Takes over the descriptor of a file that has `length` octets.
+    /// Takes ownership of the descriptor of a file that has `length` octets.
     init(descriptor: Int32, length: Int64, blocks: BlockDigests, digest: ContentDigest, core: StoreCore) {
         self.length = length
         self.digest = digest
@@ -76,7 +76,7 @@ package final class StoredContent: ContentReading {
         return nil
     }
 
-    /// Reads all of it; false if any of it is not what was stored.
+    /// Reads all of it; false if any of it is damaged.
     fileprivate func isWhole() -> Bool {
         guard case .file(let descriptor, let blocks) = source else { return true }
         let count = Int((length - 1) / Int64(Self.blockLength)) + 1
@@ -84,7 +84,7 @@ package final class StoredContent: ContentReading {
     }
 }
 
-/// A part of a chunk; the chunk itself if that is what is wanted.
+/// A part of a chunk; the chunk itself if all of it is needed.
 func slice(_ chunk: ContentChunk, from start: Int, count: Int) -> ContentChunk {
     let end = min(chunk.count, start + min(count, chunk.count))
     if start == 0, end == chunk.count { return chunk }
@@ -92,20 +92,20 @@ func slice(_ chunk: ContentChunk, from start: Int, count: Int) -> ContentChunk {
 }
 
 extension StoreCore {
-    /// Opens a file of content on a reading thread. Nil if there is no such content any more, or, with a report, if
-    /// it is not what the database says.
+    /// Opens a content file on a reading thread. Nil if it no longer exists, or, with a report, if it differs from the
+    /// database's record.
     func open(
         _ digest: ContentDigest, length: Int64, with reader: EntityReader
     ) throws(SQLiteFailure) -> StoredContent? {
         do {
-            // What is claimed may not have its row yet.
+            // Claimed content may not have its row yet.
             if let claim = files.claim(on: digest) {
                 return try open(digest, length: length, blocks: claim.blocks)
             }
             guard let blocks = try reader.blocks(of: digest, length: length) else { return nil }
             if let content = try open(digest, length: length, blocks: blocks) {
-                // What is short is read to its end before any of it is given to anybody, once: then damage is a miss.
-                // What is long is checked as it is read, and ends where it is damaged.
+                // Short content is verified to its end once before any of it is returned: damage is then a miss. Long
+                // content is verified as it is read, and ends where it is damaged.
                 guard length > StoredContent.blockLength, length <= StoredContent.examinedLength,
                     !trust.isExamined(digest)
                 else { return content }
@@ -116,7 +116,7 @@ extension StoreCore {
         } catch let failure as SQLiteFailure {
             throw failure
         } catch {
-            // Too many open files, say: nothing that speaks against the content.
+            // Too many open files, for example: no evidence of damage.
             emit(.readFailed("\(error)"))
             return nil
         }
@@ -127,7 +127,7 @@ extension StoreCore {
         return nil
     }
 
-    /// Removes content that is not what was stored. From now on nobody is given it, though its row goes later.
+    /// Removes damaged content. It is unavailable from now on, although its row is removed later.
     func discard(_ digest: ContentDigest) {
         trust.discard(digest)
         if !queue.post(.discardContent(digest)) { trust.forget(digest) }

@@ -2,11 +2,11 @@
 import Larder
 import LarderHTTP
 
-/// Making room: which entities go, and what is done about the pages they leave.
+/// Making room: which entities are evicted, and how their pages are reused.
 ///
-/// `EvictionHands` say which rows are looked at. One whose key was used since is passed over, once; everything else
-/// goes, so that a crowd of rows that nobody reads a second time only pushes out itself. An entity that has expired
-/// is not passed over, as it cannot be used without its origin.
+/// `EvictionHands` choose the rows to examine. A row whose key was used since is skipped, once; all others are evicted,
+/// so that a crowd of rows that are never read again displaces only itself. An expired entity is not skipped, as it
+/// cannot be used without its origin.
 extension EntityDatabase {
     struct EvictionSlice {
         var examined = 0
@@ -20,7 +20,7 @@ extension EntityDatabase {
         var expires: Int64?
     }
 
-    /// Looks at up to `limit` of `entries` rows, and at no more of them from `deadline` on, by the monotonic clock.
+    /// Examines up to `limit` of `entries` rows, and no more after `deadline`, by the monotonic clock.
     func evict(
         atMost limit: Int, of entries: Int, until deadline: Int64, index: KeyIndex, now: Timestamp
     ) throws(SQLiteFailure) -> EvictionSlice {
@@ -56,7 +56,7 @@ extension EntityDatabase {
         return slice
     }
 
-    /// Writes what need not be written, to see whether writing works.
+    /// Makes a redundant write, to test whether writing works.
     func probe() throws(SQLiteFailure) { try writeHands() }
 
     private func writeHands() throws(SQLiteFailure) {
@@ -82,7 +82,7 @@ extension EntityDatabase {
         return candidates
     }
 
-    /// Writes down which keys were used, so that a restart does not make all alike.
+    /// Stores which keys were used, so that not all of them look unused after a restart.
     func writeMarks(_ hashes: some Sequence<UInt64>) throws(SQLiteFailure) {
         for hash in hashes {
             addMark.bind(1, hash: hash)
@@ -98,7 +98,7 @@ extension EntityDatabase {
         removal.nextID = examined.last?.id ?? removal.nextID
         var removed = 0
         for row in examined {
-            // What is not even a key can be meant by nobody, and is of no use to anybody.
+            // A row without a valid key matches no pattern, and is of no use.
             if let key = EntityKey(bytes: row.key), !removal.match.accepts(key) { continue }
             try removeRow(id: row.id, keyHash: row.keyHash, content: row.content)
             removed += 1
@@ -106,7 +106,7 @@ extension EntityDatabase {
         return (examined.count == limit, removed)
     }
 
-    /// Gives up to `pages` free pages back to the file system. Outside of transactions.
+    /// Returns up to `pages` free pages to the file system. Outside of transactions.
     func vacuum(pages: Int64) throws(SQLiteFailure) {
         try connection.execute("PRAGMA incremental_vacuum(\(pages))")
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Rows of labels: which entities are found together. They come and go with the row of their entity.
+/// Rows of labels: entities that are found together. They are added and removed with the row of their entity.
 extension EntityDatabase {
     func add(_ labels: [EntityLabel], to id: Int64) throws(SQLiteFailure) {
         for label in labels {
@@ -51,7 +51,7 @@ extension EntityDatabase {
 }
 
 extension Migration {
-    /// What lies in partitions gets the label by which a write reaches all of them. Groups are known of what is
+    /// Labels entities in partitions, so that one write reaches all of them. Groups are only recorded for entities
     /// stored from now on.
     static func labelPartitions(_ connection: Connection) throws(SQLiteFailure) {
         let entities = try connection.prepare("SELECT id, key FROM entity")

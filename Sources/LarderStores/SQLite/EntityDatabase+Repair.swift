@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finding and removing what nobody can have written.
+/// Finding and removing rows that Larder cannot have written.
 extension EntityDatabase {
-    /// Rows with numbers that this store never writes, as some of them are believed before anybody reads the row: an
-    /// octet that flipped must not have everything evicted to make room.
+    /// Rows with numbers that this store never writes. Some numbers are used before the row itself is read: a flipped
+    /// bit must not cause everything to be evicted to make room.
     struct ImpossibleRows {
         var entities: [Int64] = []
         var contents: [Int64] = []

@@ -2,16 +2,16 @@
 import Larder
 import LarderHTTP
 
-/// The database as its one writer sees it: rows of entities and of content, and what follows from changing them.
-/// Belongs to the writing thread. All changes are made within `transaction`.
+/// The database as its one writer uses it: rows of entities and of content, and the effects of changing them. Belongs
+/// to the writing thread. All changes are made within `transaction`.
 final class EntityDatabase {
-    /// What the transaction in progress has brought about and others must know once it is committed.
+    /// The effects of the transaction in progress that others must know once it is committed.
     struct Effects {
         var entries = 0
         var evictions = 0
         /// Octets of files that rows refer to.
         var fileBytes: Int64 = 0
-        /// Keys that have no row any more, by hash.
+        /// Keys without rows now, by hash.
         var lostKeys: [UInt64] = []
         /// Content in files that lost its row.
         var freedFiles: Set<ContentDigest> = []
@@ -26,9 +26,9 @@ final class EntityDatabase {
     /// The last row that was ever written by this object; rows are numbered upward.
     private(set) var lastEntityID: Int64
     private var lastContentID: Int64
-    /// Where eviction goes on.
+    /// The position of eviction.
     var hands: EvictionHands
-    /// The keys of rows that were evicted from probation not long ago.
+    /// The keys of rows that were recently evicted from probation.
     var ghosts = GhostTable()
     let hashing = ContentDigest.Hashing()
 
@@ -40,7 +40,7 @@ final class EntityDatabase {
 
     init(_ connection: Connection) throws(SQLiteFailure) {
         self.connection = connection
-        // What has a number that no row is given is damaged; `removeImpossibleRows` deals with it.
+        // A number outside the range is damaged; `removeImpossibleRows` deals with it.
         let last = StoredNumber.rows.upperBound
         lastEntityID = try connection.integer("SELECT max(id) FROM entity WHERE id BETWEEN 1 AND \(last)")
         lastContentID = try connection.integer("SELECT max(id) FROM content WHERE id BETWEEN 1 AND \(last)")
@@ -111,13 +111,13 @@ final class EntityDatabase {
 
     // MARK: Transactions
 
-    /// Runs `body` so that all of its changes are made or none; returns what they brought about.
+    /// Runs `body` so that all of its changes are made or none; returns their effects.
     func transaction(_ body: () throws(SQLiteFailure) -> Void) throws(SQLiteFailure) -> Effects {
         effects = Effects()
         shrunkKeys.removeAll(keepingCapacity: shrunkKeys.count <= 1024)
         let handsBefore = hands
         let start = monotonicNow()
-        // The last one may have failed so badly that not even giving it up was possible.
+        // The previous one may have failed so badly that even its rollback was impossible.
         if connection.isInTransaction { try rollback.run() }
         try begin.run()
         do {
@@ -136,9 +136,9 @@ final class EntityDatabase {
 
     // MARK: Entities
 
-    /// Stores an entity in place of the one of the same key and variant.
+    /// Stores an entity, replacing the one of the same key and variant.
     ///
-    /// - Parameter blocks: there if its content is a file.
+    /// - Parameter blocks: set if its content is a file.
     func insert(_ record: EntityRecord, for key: EntityKey, blocks: BlockDigests?) throws(SQLiteFailure) {
         guard let (content, digest) = try storeContent(record.content, blocks: blocks) else { return }
         let variantHash = hash(ofVariant: record.variant)
@@ -177,7 +177,7 @@ final class EntityDatabase {
         var digest = ContentReference.empty.digest
         var length: Int64 = 0
         if let content = row.content {
-            // Content that is gone makes the seal worthless; the next read will see that.
+            // Without its content the seal is invalid; the next read will find out.
             guard let found = try contentOf(id: content), let itsDigest = found.digest else { return }
             digest = itsDigest
             length = found.length
@@ -280,7 +280,7 @@ final class EntityDatabase {
         return found.isSame && found.isFile
     }
 
-    /// Removes content that is not what it should be. The entities that have it find out when they are read.
+    /// Removes damaged content. Entities that share it are removed when they are read.
     func discardContent(_ digest: ContentDigest) throws(SQLiteFailure) {
         guard let found = try findContent(digest), found.isSame else { return }
         try deleteContentRow(id: found.id, length: found.length, file: found.isFile ? digest : nil)
@@ -292,7 +292,7 @@ final class EntityDatabase {
         var length: Int64
         var users: Int64
         var isFile: Bool
-        /// Whether it has the digest that was asked for, not only its first octets.
+        /// Whether it has the whole requested digest, not only its first octets.
         var isSame = true
     }
 
@@ -315,8 +315,8 @@ final class EntityDatabase {
             users: contentByID.integer(0), isFile: contentByID.integer(2) != 0)
     }
 
-    /// Stores content once, however many entities have it. Nil if it cannot be stored beside other content whose
-    /// digest begins alike, which takes intent to happen.
+    /// Stores content once, however many entities have it. Nil if it cannot be stored beside other content whose digest
+    /// begins alike, which only happens by intent.
     private func storeContent(
         _ content: ContentReference, blocks: BlockDigests?
     ) throws(SQLiteFailure) -> (id: Int64?, digest: ContentDigest)? {
@@ -348,7 +348,7 @@ final class EntityDatabase {
         guard let found = try findContent(digest) else { throw .corrupt("an index has a row that its table has not") }
         guard found.isSame else { return nil }
         guard found.length == content.length, StoredNumber.users.contains(found.users) else {
-            // Damage. Those who have it find its row gone when they are read; without it this goes its usual way.
+            // Damage. Entities with it are removed when they are read; the new content is stored as usual.
             try deleteContentRow(id: found.id, length: found.length, file: found.isFile ? digest : nil)
             return try storeContent(content, blocks: blocks)
         }
@@ -377,14 +377,14 @@ final class EntityDatabase {
         try deleteContent.run()
         guard let file else { return }
         effects.freedFiles.insert(file)
-        // What no file can have was never counted.
+        // An impossible length was never counted.
         guard StoredNumber.lengths.contains(length) else { return }
         effects.fileBytes = effects.fileBytes.subtracting(saturating: length)
     }
 
     // MARK: Room
 
-    /// The pages of the file, and those of them that hold nothing.
+    /// The pages of the file, and the free ones among them.
     func pages() throws(SQLiteFailure) -> (all: Int64, free: Int64) {
         try (number(pageCount), number(freePageCount))
     }

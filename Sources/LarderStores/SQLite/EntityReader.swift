@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderHTTP
 
-/// The database as one of its readers sees it. Belongs to one reading thread.
+/// The database as one of its readers uses it. Belongs to one reading thread.
 final class EntityReader {
-    /// What was found under a key.
+    /// The rows found under a key.
     struct Found {
         struct Row {
             var id: Int64
@@ -11,20 +11,20 @@ final class EntityReader {
         }
 
         var rows: [Row] = []
-        /// Rows that are not what had been written, and why.
+        /// Damaged rows, and the reason.
         var damaged: [(id: Int64, reason: String)] = []
-        /// Content that is not what had been written.
+        /// Damaged content.
         var damagedContent: [ContentDigest] = []
-        /// Rows beyond the number that is kept.
+        /// Rows beyond the limit on variants.
         var surplus: [Int64] = []
     }
 
-    /// Octets; a column that is longer is damaged, and is not brought to memory.
+    /// Octets; a longer column is damaged, and is not read into memory.
     private static let longestRun = 4 << 20
     /// Octets; those of a file of half a terabyte.
     private static let longestBlocks = 64 << 20
 
-    /// Which database this is; a new one has another number.
+    /// The number of this database; a new one has another number.
     let generation: Int
     private let connection: Connection
     private let hashing = ContentDigest.Hashing()
@@ -77,7 +77,7 @@ final class EntityReader {
         var found = Found()
         entities.bind(1, hash: key.hash)
         defer { entities.reset() }
-        // Many more rows than the limit take more than one read to clear away.
+        // With many more rows than the limit, more than one read is needed to remove them.
         let most = limit * 4
         while found.rows.count < most, try entities.step() {
             let isMeant = entities.withBytes(1) { stored in
@@ -136,7 +136,7 @@ final class EntityReader {
         found.rows.append(Found.Row(id: id, record: record))
     }
 
-    /// What is known about content in a file: nil if there is no such content, `.some(nil)` if that is damaged.
+    /// The digests of content in a file: nil if there is no such content, `.some(nil)` if the row is damaged.
     func blocks(of digest: ContentDigest, length: Int64) throws(SQLiteFailure) -> BlockDigests?? {
         content.bind(1, hash: digest.prefix)
         defer { content.reset() }
@@ -151,8 +151,8 @@ final class EntityReader {
         return try content.step() && content.withBytes(0, { ContentDigest($0) }) == digest
     }
 
-    /// Examines up to `examine` rows behind `row` and returns those that match, at most `limit`, and the last row
-    /// that was examined, nil at the end.
+    /// Examines up to `examine` rows after `row` and returns those that match, at most `limit`, and the last row that
+    /// was examined, nil at the end.
     func list(
         after row: Int64, examine: Int, limit: Int, match: EntityMatch, index: KeyIndex
     ) throws(SQLiteFailure) -> (lines: [EntityListing], last: Int64?) {

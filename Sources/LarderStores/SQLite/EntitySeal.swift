@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderHTTP
 
-/// What guards a row against damage: eight octets of the SHA-256 of all that matters in it, so that neither an
-/// altered head nor content that belongs to another row is ever taken for what was written.
+/// Protects a row against damage: eight octets of the SHA-256 of its contents, so that neither an altered head nor
+/// content of another row is mistaken for the written one.
 struct EntitySeal {
     let requestTime: Timestamp
     let responseTime: Timestamp

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A step of the schema, taken once, in order, each in a transaction of its own.
+/// A step of the schema, applied once, in order, each in a transaction of its own.
 struct Migration {
     let name: String
     let sql: String
-    /// What else is done to the rows there are.
+    /// Additional changes to the existing rows.
     var fill: (@Sendable (Connection) throws(SQLiteFailure) -> Void)?
 
     /// Never change a step that was released; add one.
@@ -59,27 +59,27 @@ struct Migration {
     ]
 }
 
-/// What the schema means.
+/// The meaning of the schema.
 ///
 /// - `entity`: a stored entity. Rows are only ever appended, so `id` is the order of writing and names a version;
 ///   a newer entity of the same key and variant is a new row. `keyHash` and `variantHash` find it, `key` and
 ///   `variant` say whether it is the one that was meant. Times are nanoseconds since the epoch. `content` is null
 ///   if there is none. `seal` guards everything in the row and the digest of the content against damage.
-/// - `content`: what entities with equal content share; `users` counts them. Either `octets`, or, for a file named
-///   by its digest, `blocks`: the digests of its parts of 256 KiB. `digest` is `BlockDigests.address`; once
-///   it was the SHA-256 of all octets for files, too, which makes no difference to who reads them.
-/// - `label`: by which entities are found together, by hash: the URL of what lies in partitions, the groups of what
-///   has some. A row without its entity means nothing.
-/// - `recentlyUsed`: the keys that eviction will pass over once. `state`: where it is.
+/// - `content`: the shared content of entities with equal content; `users` counts them. Either `octets`, or, for a file
+///   named by its digest, `blocks`: the digests of its parts of 256 KiB. `digest` is `BlockDigests.address`; earlier
+///   versions used the SHA-256 of all octets for files, too, which makes no difference to readers.
+/// - `label`: by which entities are found together, by hash: the URL of entities in partitions, and groups. A row
+///   without its entity means nothing.
+/// - `recentlyUsed`: the keys that eviction will skip once. `state`: its position.
 enum Schema {
     /// "Lrdr", so that `file` and others can tell what the database is.
     static let applicationID: Int64 = 0x4c72_6472
     static let pageSize: Int64 = 16 << 10
 
     enum Finding {
-        /// Ready for use; these steps had to be taken.
+        /// Ready for use; these steps had to be applied.
         case ready(migrated: [String])
-        /// Of no use to this version.
+        /// Unusable for this version.
         case foreign(String)
     }
 
@@ -89,7 +89,7 @@ enum Schema {
     ) throws(SQLiteFailure) -> Finding {
         let isNew = try connection.integer("SELECT count(*) FROM sqlite_schema") == 0
         if isNew {
-            // These three only count before the first table is made.
+            // These three only take effect before the first table is created.
             try connection.execute(
                 """
                 PRAGMA page_size = \(pageSize);

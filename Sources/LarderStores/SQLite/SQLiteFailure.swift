@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 import CSQLite
 
-/// What SQLite said when it could not do something.
+/// An error of SQLite.
 struct SQLiteFailure: Error, Sendable {
-    /// What a store can do about it.
+    /// The store's options after a failure.
     enum Kind: Sendable {
         /// The file is not a sound database.
         case corrupt
-        /// The file does not know what our statements are about. They are right, so its schema is not.
+        /// The file lacks tables or columns that our statements use. They are right, so its schema is not.
         case schema
         /// The disk, a quota or a limit is full.
         case full
         /// Reading, writing or opening failed for a reason outside the database.
         case disk
-        /// A rule of the schema was broken, for example that something is unique.
+        /// A constraint of the schema was violated, for example uniqueness.
         case constraint
         /// Anything else: busy, out of memory, misuse.
         case other
@@ -23,7 +23,7 @@ struct SQLiteFailure: Error, Sendable {
     let code: Int32
     let message: String
 
-    /// For what SQLite would not find wrong itself.
+    /// For damage that SQLite itself would not detect.
     static func useless(_ message: String) -> SQLiteFailure { SQLiteFailure(code: SQLITE_NOTADB, message: message) }
     static func corrupt(_ message: String) -> SQLiteFailure { SQLiteFailure(code: SQLITE_CORRUPT, message: message) }
     static func missing(_ message: String) -> SQLiteFailure { SQLiteFailure(code: SQLITE_CANTOPEN, message: message) }
@@ -41,7 +41,7 @@ struct SQLiteFailure: Error, Sendable {
 }
 
 extension SQLiteFailure {
-    /// Whether nothing can be done with the file but to set it aside.
+    /// Whether the file can only be set aside.
     var isDamage: Bool { kind == .corrupt || kind == .schema }
 }
 

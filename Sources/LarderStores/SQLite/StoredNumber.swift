@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Numbers that were read from a database may be anything: a disk, or somebody with an editor, may have altered them.
-/// Where they are not guarded by a seal they are held to what this store can have written.
+/// Numbers read from a database may have any value: a disk, or somebody with an editor, may have altered them. Where no
+/// seal protects them, they are limited to the range that this store can have written.
 extension Int64 {
     /// The sum, or the nearest number there is.
     func adding(saturating other: Int64) -> Int64 {
@@ -16,7 +16,7 @@ extension Int64 {
     }
 }
 
-/// What rows of a sound database are numbered by and count.
+/// The possible row numbers and counts of a sound database.
 enum StoredNumber {
     /// Rows are numbered upward from 1, and nobody writes so many.
     static let rows: ClosedRange<Int64> = 1...1 << 62

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 
-/// State behind a mutex, and a way to wait until it is as one wants it.
+/// State behind a mutex, with a way to wait for a condition.
 ///
 /// Waiting blocks a thread, so only the store's own threads do; everyone else uses `withLock`, which is short.
 // @unchecked: `state` is reached only with `mutex` held.
@@ -40,7 +40,7 @@ final class Monitor<State>: @unchecked Sendable {
         return try body(&state.pointee)
     }
 
-    /// Like `withLock`, and wakes all who wait, to look again.
+    /// Like `withLock`, and wakes all waiters, which check again.
     func change<Result>(_ body: (inout State) -> Result) -> Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
@@ -48,7 +48,7 @@ final class Monitor<State>: @unchecked Sendable {
         return body(&state.pointee)
     }
 
-    /// Like `withLock`, and wakes one of those who wait: for when any of them will do.
+    /// Like `withLock`, and wakes one waiter: for when any of them will do.
     func changeForOne<Result>(_ body: (inout State) -> Result) -> Result {
         pthread_mutex_lock(mutex)
         defer { pthread_cond_signal(condition) }
@@ -56,11 +56,11 @@ final class Monitor<State>: @unchecked Sendable {
         return body(&state.pointee)
     }
 
-    /// Wakes all who wait.
+    /// Wakes all waiters.
     func notify() { pthread_cond_broadcast(condition) }
 
-    /// Calls `body` now and whenever the state has changed, until it returns something.
-    /// Each call is an access of its own, so that the compiler knows of the changes in between.
+    /// Calls `body` now and whenever the state has changed, until it returns something. Each call
+    /// is an access of its own, so that the compiler knows of the changes in between.
     func wait<Result>(for body: (inout State) -> Wait<Result>) -> Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
@@ -76,10 +76,10 @@ final class Monitor<State>: @unchecked Sendable {
     }
 }
 
-/// What a waiter wants after a look at the state.
+/// A waiter's decision after a check of the state.
 enum Wait<Result> {
     case done(Result)
-    /// Look again when the state changes, or at the latest at this reading of the monotonic clock.
+    /// Check again when the state changes, or at the latest at this reading of the monotonic clock.
     case wait(until: Int64?)
 }
 

@@ -2,7 +2,7 @@
 package import LarderHTTP
 import LarderIO
 
-/// An entity on its way into the store.
+/// An entity being written to the store.
 ///
 /// Content of up to `inlineLimit` stays in memory and is committed with its row. Longer content goes to a file as it
 /// arrives, on other threads, and its row is committed when the file is complete, synced and named.
@@ -18,24 +18,24 @@ package final class EntityWriter: EntityWriting {
 
     private struct State {
         var phase = Phase.gathering
-        /// What was appended.
+        /// The length of the appended content.
         var length: Int64 = 0
-        /// What is in memory, in order: all of it, or what follows the octets in the file.
+        /// The content in memory, in order: all of it, or the part after the octets in the file.
         var chunks: [ContentChunk] = []
-        /// How many of `chunks` are being written at this moment.
+        /// How many of `chunks` are being written now.
         var writing = 0
         /// The octets in the file.
         var written: Int64 = 0
         var file: SpoolFile?
-        /// Made and used by the one job that is scheduled.
+        /// Created and used by the one job that is scheduled.
         var hashing: ContentHashing?
         var isScheduled = false
-        /// What becomes possible when the file is complete.
+        /// The operation that can run when the file is complete.
         var operation: Operation?
         /// Octets in memory that are counted against the limit of the queue.
         var held = 0
 
-        /// Whether content may still come.
+        /// Whether more content may be appended.
         var isOpen: Bool {
             switch phase {
             case .gathering, .spooling: operation == nil
@@ -125,15 +125,15 @@ package final class EntityWriter: EntityWriting {
 
     /// Declares the content complete.
     ///
-    /// - Parameter content: the same octets in other pieces, which somebody keeps anyway.
+    /// - Parameter content: the same octets in other pieces, which are retained anyway.
     package func finish(sharing content: [ContentChunk]) -> Bool {
         commit(head: nil, expires: nil, length: expectedLength, sharing: content)
     }
 
-    /// Declares that no more content comes than was appended, fewer octets than expected: `head` says so.
+    /// Declares that no more content follows, with fewer octets than expected: `head` says so.
     package func finishCut(head: [UInt8]) -> Bool { commit(head: head, expires: nil, length: nil) }
 
-    /// - Parameter length: what it must be, if that is known.
+    /// - Parameter length: the required length, if it is known.
     private func commit(
         head: [UInt8]?, expires: Timestamp??, length: Int64?, sharing content: [ContentChunk] = []
     ) -> Bool {
@@ -151,7 +151,7 @@ package final class EntityWriter: EntityWriting {
         }
     }
 
-    /// What is to be done at the end. The operation answers for what is in memory from here on.
+    /// The final steps. From here on the operation accounts for the content in memory.
     private func end(length: Int64?, sharing content: [ContentChunk]) -> Ending {
         lock.withLock { state in
             if case .abandoned(let reason) = state.phase { return .abandoned(reason) }
@@ -168,7 +168,7 @@ package final class EntityWriter: EntityWriting {
         }
     }
 
-    /// The new content cannot be kept; the old is out of date all the same.
+    /// The new content cannot be stored; the old is out of date all the same.
     private func drop(_ record: EntityRecord, because reason: EntityWriterState.AbandonReason) -> Bool {
         guard reason != .aborted, reason != .wrongLength else { return false }
         core.emit(.writeDropped(url: key.url, reason: "\(reason)"))
@@ -178,13 +178,13 @@ package final class EntityWriter: EntityWriting {
 
     package func abort() { abandon(.aborted) }
 
-    /// Stops because the store does not keep pace. What this was to replace goes: it is out of date all the same.
+    /// Stops because the store is too slow. The entity to be replaced is removed: it is out of date all the same.
     package func giveUp() { abandon(.queueFull) }
 
     private func finishInline(_ record: EntityRecord, _ chunk: ContentChunk?, held: Int) -> Bool {
         var record = record
         if let chunk {
-            // Its digest is computed where it is needed, on the writing thread.
+            // Its digest is computed on the writing thread if it is needed.
             record.content = ContentReference(
                 digest: ContentReference.empty.digest, length: Int64(chunk.count), location: .inline(chunk))
         }
@@ -213,12 +213,12 @@ package final class EntityWriter: EntityWriting {
         return true
     }
 
-    /// Stops, lets go of all memory, and forgets the file.
+    /// Stops, releases all memory, and drops the file.
     private func abandon(_ reason: EntityWriterState.AbandonReason) {
         let (operation, held, written): (Operation?, Int, Int64) = lock.withLock { state in
             switch state.phase {
             case .abandoned: return (nil, 0, 0)
-            // A file that is being completed is, unless it fails, stored whatever its owner does.
+            // A file that is being completed is stored unless it fails, whatever its owner does.
             case .finished where reason == .aborted: return (nil, 0, 0)
             case .spooling where state.operation != nil && reason == .aborted: return (nil, 0, 0)
             case .gathering, .spooling, .finished: break
@@ -228,7 +228,7 @@ package final class EntityWriter: EntityWriting {
                 state.operation = nil
                 state.held = 0
                 state.chunks = []
-                // A job that is writing gives up its own.
+                // A job that is writing releases its own.
                 if !state.isScheduled { state.file = nil }
             }
             return (state.operation, state.held, state.isScheduled ? 0 : state.written)
@@ -240,7 +240,7 @@ package final class EntityWriter: EntityWriting {
 
     // MARK: Spooling
 
-    /// Whether a job must be started: at most one is at work for a writer.
+    /// Whether a job must be started: each writer has at most one.
     private func needsJob(_ state: inout State) -> Bool {
         guard case .spooling = state.phase, !state.isScheduled else { return false }
         state.isScheduled = true
@@ -248,7 +248,7 @@ package final class EntityWriter: EntityWriting {
     }
 
     private func schedule() {
-        // The job keeps the writer until the content is in its file, even if its owner lets go of it after `finish`.
+        // The job retains the writer until the content is in its file, even if its owner releases it after `finish`.
         guard !core.spoolers.submit({ [self] _ in spool() }) else { return }
         lock.withLock { $0.isScheduled = false }
         abandon(.queueFull)
@@ -308,7 +308,7 @@ package final class EntityWriter: EntityWriting {
         core.files.addSpooled(Int64(count))
         let held = lock.withLock { state in
             state.written = end
-            // What is in the file is read back from there; `abandon` may have emptied the list meanwhile.
+            // Content in the file is read back from there; `abandon` may have emptied the list meanwhile.
             state.chunks.removeFirst(min(state.writing, state.chunks.count))
             state.writing = 0
             defer { state.held = max(state.held - count, 0) }
@@ -320,7 +320,7 @@ package final class EntityWriter: EntityWriting {
         if core.bytesOnDisk > limit - StoreSettings.reserve(below: limit) { core.queue.hurry() }
     }
 
-    /// The file and what digests it, made when they are first needed.
+    /// The file and its digester, created on first use.
     private func tools() throws(DiskFailure) -> (SpoolFile, ContentHashing) {
         let made = lock.withLock { state in state.file.flatMap { file in state.hashing.map { (file, $0) } } }
         if let made { return made }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderHTTP
 
-/// A change to the entities of one key, from when it is accepted until it is committed or given up.
-// @unchecked: everything that changes is reached only with the lock of the `WriteQueue` held, except that the writing
-// thread reads `change` and `isInFile` while it is `committing`, when nobody changes them.
+/// A change to the entities of one key, from its acceptance until it is committed or dropped.
+// @unchecked: mutable state is accessed only with the lock of the `WriteQueue` held, except that the writing thread
+// reads `change` and `isInFile` while it is `committing`, when they do not change.
 final class Operation: @unchecked Sendable {
     enum Change: Sendable {
         /// `blocks` are there if the content is a file.
@@ -19,18 +19,18 @@ final class Operation: @unchecked Sendable {
         case spooling
         case queued
         case committing
-        /// Overtaken by a later operation, or given up.
+        /// Superseded by a later operation, or given up.
         case dropped
     }
 
     let key: EntityKey
     var change: Change
     var progress: Progress
-    /// The octets of content it holds in memory.
+    /// The octets of content that it has in memory.
     var cost: Int
     /// Whether it writes content that is in its file.
     var isInFile = false
-    /// Removed, while it was being committed, by an operation on many entities that was accepted after it.
+    /// Hidden, while it was being committed, by an operation on many entities that was accepted after it.
     var isHidden = false
     /// Reads that wait for the end of `spooling`.
     var readers: [UnsafeContinuation<Void, Never>] = []
@@ -66,16 +66,16 @@ final class Operation: @unchecked Sendable {
     }
 }
 
-/// What a validation changes (RFC 9111 §4.3.4).
+/// The changes of a validation (RFC 9111 §4.3.4).
 struct HeadUpdate: Sendable {
     var variant: [UInt8]
     var head: [UInt8]
     var requestTime: Timestamp
     var responseTime: Timestamp
     var expires: Timestamp?
-    /// Which version of the entity it is about.
+    /// The version of the entity that it applies to.
     var storedAt: Timestamp
-    /// In place of the labels it had; nil leaves them.
+    /// Replace the existing labels; nil keeps those.
     var labels: [EntityLabel]?
 
     func apply(to record: inout EntityRecord) {
@@ -87,20 +87,20 @@ struct HeadUpdate: Sendable {
     }
 }
 
-/// The removal of many entities, which takes several transactions. Until it is done, readers are shown none of
-/// the entities that were there before it.
-// @unchecked: everything that changes is reached only with the lock of the `WriteQueue` held, or, for `nextID`, by
-// the thread that writes.
+/// The removal of many entities, which takes several transactions. Until it is done, readers see none of the entities
+/// that existed before it.
+// @unchecked: mutable state is accessed only with the lock of the `WriteQueue` held, or, for `nextID`, by the writing
+// thread.
 final class Removal: @unchecked Sendable {
     let match: EntityMatch
-    /// Whether the writer has it: what is accepted now may be beyond it.
+    /// Whether the writer has it: operations accepted now may be beyond it.
     var isTaken = false
     /// The last row that was written before; unknown until it begins.
     var lastID: Int64?
     var removed: Int
     /// Where the next slice begins.
     var nextID: Int64 = 0
-    /// Who waits for the end; nobody any more if it cannot be done now.
+    /// The caller that waits for the end; nil if it cannot be done now.
     var continuation: UnsafeContinuation<Int, Never>?
 
     init(match: EntityMatch, removed: Int, continuation: UnsafeContinuation<Int, Never>?) {
@@ -110,15 +110,15 @@ final class Removal: @unchecked Sendable {
     }
 }
 
-/// Anything else the writing thread is asked to do, in the order of asking.
+/// Any other request to the writing thread, in the order of the requests.
 enum Command: Sendable {
-    /// A row was not what had been written.
+    /// A damaged row.
     case discardEntity(id: Int64)
-    /// Content was not what had been written, or its file is gone.
+    /// Damaged content, or content without its file.
     case discardContent(ContentDigest)
     /// A file that no row seemed to refer to.
     case checkOrphan(ContentDigest)
-    /// A reader found the database damaged; `generation` says which.
+    /// A reader found the database damaged; `generation` identifies it.
     case reportCorruption(generation: Int, failure: SQLiteFailure)
     case removeAll(Removal)
     case wipe(Removal)

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What was accepted for a key and is not committed yet: laid over what the database holds, it gives what a reader
-/// must see.
+/// The uncommitted operations on a key: applied to its rows in the database, they give a reader's view.
 struct Overlay: Sendable {
     var operations: [Operation.Change] = []
-    /// Removals of many entities that the key meets: up to which row; nil for all that are committed.
+    /// Removals of many entities that match the key: up to which row; nil for all that are committed.
     var hiddenThrough: [Int64?] = []
-    /// The same of removals that are about rows with a label only.
+    /// The same for removals by label, which hide only rows with that label.
     var hiddenLabels: [(label: EntityLabel, through: Int64?)] = []
 
     var isEmpty: Bool { operations.isEmpty && hiddenThrough.isEmpty && hiddenLabels.isEmpty }
@@ -21,7 +20,7 @@ struct Overlay: Sendable {
         hiddenThrough.contains { last in last.map { row <= $0 } ?? true }
     }
 
-    /// The records a reader sees, given those of the rows it may see, latest first.
+    /// The records that a reader sees, given those of the visible rows, latest first.
     func applied(to rows: [EntityRecord]) -> [EntityRecord] {
         var records = rows
         for operation in operations {
@@ -45,7 +44,7 @@ struct Overlay: Sendable {
 }
 
 extension [EntityRecord] {
-    /// By the time of storing; what has the same time stays in order.
+    /// By the time of storing; the order of equal times is kept.
     var latestFirst: [EntityRecord] {
         count < 2 ? self : sorted { $0.storedAt > $1.storedAt }
     }

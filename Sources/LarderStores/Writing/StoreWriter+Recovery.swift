@@ -2,15 +2,15 @@
 import Glibc
 import LarderHTTP
 
-/// Opening the database, and replacing it when it is of no use or not wanted any more.
+/// Opening the database, and replacing it when it is unusable or to be wiped.
 extension StoreWriter {
-    /// Opens the database, or a new one if there is none or only a useless one.
+    /// Opens the database, or a new one if there is none or only an unusable one.
     func open() throws {
         try createFile()
         do {
             try openExisting()
         } catch  where error.isDamage {
-            // Still closed: nobody else has it open either.
+            // Not open yet: no other thread has it open either.
             putAside(reason: error.message)
             try createFile()
             try openExisting()
@@ -45,8 +45,8 @@ extension StoreWriter {
         if !migrated.isEmpty { core.emit(.migrated(migrated)) }
     }
 
-    /// Counts what is there. Writing back a long log and counting a million rows take a tenth of a second or more,
-    /// which the first answer does not wait for.
+    /// Counts the contents. Checkpointing a long log and counting a million rows take a tenth of a second or more, for
+    /// which the first answer does not wait.
     func examine(_ database: EntityDatabase) throws(SQLiteFailure) {
         try checkLength(database.connection)
         let impossible = try database.impossibleRows(longerThan: core.settings.diskLimit)
@@ -63,13 +63,14 @@ extension StoreWriter {
         isExamined = true
     }
 
-    /// A file that was cut is found at once, not when someone asks for what is missing.
+    /// A truncated file is found at once, not when its missing part is needed.
     private func checkLength(_ connection: Connection) throws(SQLiteFailure) {
         do {
-            // Pages that are only in the log are no loss; with all of it written back, the length must be right.
+            // Pages that are only in the log are not missing; after a checkpoint of all of it, the length must be
+            // right.
             guard try connection.checkpoint(.passive) == 0 else { return }
         } catch  where !error.isDamage {
-            // The disk may be full, and reading can go on all the same.
+            // The disk may be full, and reading continues all the same.
             return
         }
         let pages = try connection.integer("PRAGMA page_count")
@@ -77,7 +78,7 @@ extension StoreWriter {
         throw .corrupt("the file is shorter than it says")
     }
 
-    /// SQLite takes a file for read-only when the system says so, or when a damaged octet of its header does.
+    /// SQLite treats a file as read-only when the system says so, or when a damaged octet of its header does.
     private func checkMayBeWritten(_ connection: Connection) throws(SQLiteFailure) {
         guard connection.isReadOnly, (try? createFile()) != nil else { return }
         throw .corrupt("its header says that it may only be read")
@@ -90,18 +91,18 @@ extension StoreWriter {
     /// The database, its log and the index of that.
     private static let databaseFiles = ["", "-wal", "-shm"].map { StoreDirectory.databaseName + $0 }
 
-    /// Notices that someone took the database away. What is written to it then would be lost.
+    /// Detects that the database was deleted or replaced. Writes to it would be lost.
     func checkIdentity() {
         guard database != nil, identity != Directory.Identity(path: core.databasePath) else { return }
         replaceDatabase { core.emit(.databaseLost) }
     }
 
-    /// The database is damaged: keeps it for whoever wants to know why, and begins another.
+    /// The database is damaged: renames it for later inspection, and creates another.
     func setAside(reason: String) {
         replaceDatabase { putAside(reason: reason) }
     }
 
-    /// A reader found the database of no use. It may have come while a new one was not complete yet.
+    /// A reader found the database unusable. Its report may concern a new one that was not complete yet.
     func examine(_ failure: SQLiteFailure) {
         if failure.kind == .schema {
             do {
@@ -122,16 +123,16 @@ extension StoreWriter {
             guard let directory = try? core.files.directory.open() else { return }
             for name in Self.databaseFiles { directory.remove(name) }
         }
-        // Not left to the sweep in the background: whoever wipes wants it gone.
+        // Not left to the background sweep: after a wipe the files must be gone.
         core.files.forEachFile { core.files.removeUnlessClaimed($0) }
         _ = core.files.removeLeftOvers()
         core.queue.end(removal)
     }
 
-    /// Closes the database everywhere, lets `body` do what it will with the files, and opens what is there then.
+    /// Closes the database everywhere, runs `body` on the files, and opens the result.
     private func replaceDatabase(_ body: () -> Void) {
         database = nil
-        // A reader that kept the old file open under the old name would meddle with the log of the new one.
+        // A reader with the old file open under the old name would corrupt the log of the new one.
         core.readers.withoutTools {
             body()
             core.beginGeneration()
@@ -164,11 +165,11 @@ extension StoreWriter {
             } catch  where error.errno == ENOENT {
                 isKept = false
             }
-            // Without its database the log means nothing; beside the next database it would do harm.
+            // Without its database the log means nothing; it would damage the next database.
             for name in Self.databaseFiles.dropFirst() { directory.remove(name) }
             setAsideBytes = directory.length(of: target)
         } catch {
-            // Where nothing may be renamed nothing can be begun either: opening fails again, and is tried later.
+            // Where nothing can be renamed nothing can be created either: opening fails again, and is retried later.
             return
         }
         core.emit(isKept ? .setAside(path: core.files.directory.path + "/" + target, reason: reason) : .databaseLost)
@@ -192,7 +193,7 @@ extension StoreWriter {
         for name in directory.names where name.hasPrefix(Self.setAsidePrefix) { body(directory, name) }
     }
 
-    /// After a failure: makes sure that everything needed is there and can be written. Returns whether it is.
+    /// After a failure: makes sure that everything needed exists and can be written. Returns whether it does.
     func tryAgain() -> Bool {
         do {
             do {
@@ -220,7 +221,7 @@ extension StoreWriter {
         try probe(database)
     }
 
-    /// Writes something, to see whether that works.
+    /// Writes something, to test whether that works.
     private func probe(_ database: EntityDatabase) throws {
         let effects = try database.transaction { () throws(SQLiteFailure) in try database.probe() }
         settle(effects)

@@ -3,15 +3,14 @@ import Glibc
 import Larder
 import LarderHTTP
 
-/// Keeping everything on disk below the limit: evicting, giving pages back, and writing the log back.
+/// Keeping disk usage below the limit: evicting, returning pages, and checkpointing the log.
 extension StoreWriter {
     private static let longestEvictionSlice = 512
-    /// Nanoseconds. Committing what was evicted takes as long again.
+    /// Nanoseconds. Committing the evictions takes as long again.
     private static let longestEviction: Int64 = 4_000_000
     private static let vacuumSlice: Int64 = 256
 
-    /// Octets on disk that cannot be used for something else: pages with something in them, the log at its
-    /// longest, files.
+    /// Octets on disk that cannot be reused: pages in use, the log at its longest, files.
     private func occupied(_ database: EntityDatabase) throws(SQLiteFailure) -> Int64 {
         let pages = try database.pages()
         return ((pages.all - pages.free) * Schema.pageSize).adding(saturating: besidePages)
@@ -27,26 +26,26 @@ extension StoreWriter {
 
     var checkpointBytes: Int64 { StoreSettings.checkpointBytes(below: core.limit) }
 
-    /// Writes a log that is long enough back to the database. Not in the transaction that made it so long, for whose
-    /// end somebody may wait.
+    /// Checkpoints a log that is long enough. Not in the transaction that made it so long, as a caller may wait for its
+    /// end.
     func writeBackLog() {
         guard let connection = database?.connection, connection.loggedPages * Schema.pageSize >= checkpointBytes
         else { return }
         let start = monotonicNow()
-        // What a reader still needs is left for the next time, and so is everything when it fails.
+        // Pages that a reader still needs are left for the next time, and so is everything when it fails.
         _ = try? connection.checkpoint(.passive)
         let duration = monotonicNow() - start
         core.count { $0.longestCheckpoint = max($0.longestCheckpoint, duration) }
     }
 
-    /// Lets the log grow as far as the limit allows now.
+    /// Lets the log grow as far as the limit currently allows.
     func fitLog(of connection: Connection) throws(SQLiteFailure) {
         guard checkpointBytes != loggedBytes else { return }
         try connection.execute("PRAGMA journal_size_limit = \(checkpointBytes)")
         loggedBytes = checkpointBytes
     }
 
-    /// Evicts, a slice at a time, until `bytes` more have room. False if even that does not help.
+    /// Evicts, a slice at a time, until there is room for `bytes` more. False if even that does not help.
     func makeRoom(for bytes: Int64) throws(SQLiteFailure) -> Bool {
         guard let database else { return false }
         try fitLog(of: database.connection)
@@ -66,19 +65,18 @@ extension StoreWriter {
             }
             settle(effects)
             writeBackLog()
-            // Everything may be marked; one round takes all marks away, the next evicts.
+            // Everything may be marked; one round clears all marks, the next evicts.
             fruitless = slice.evicted > 0 ? 0 : fruitless + slice.examined
             if slice.examined == 0 || fruitless > core.currentCounts.entries * 2 { return false }
         }
         return true
     }
 
-    /// How many rows are looked at in one transaction: few enough that a small store does not lose much more than it
-    /// must.
+    /// The number of rows examined in one transaction: small enough that a small store loses little more than it must.
     private func evictionSlice(of entries: Int) -> Int { min(max(entries / 64, 8), Self.longestEvictionSlice) }
 
-    /// Gives free pages back while the files are too large for the limit, or mostly air. Returns whether there may
-    /// be more to give.
+    /// Returns free pages while the files exceed the limit, or are mostly free pages. Returns whether there may be more
+    /// to return.
     func vacuum(_ database: EntityDatabase) throws(SQLiteFailure) -> Bool {
         let pages = try database.pages()
         let excess = (pages.all * Schema.pageSize).adding(saturating: besidePages).subtracting(saturating: budget)
@@ -87,7 +85,7 @@ extension StoreWriter {
         let count = min(pages.free, Self.vacuumSlice)
         try database.vacuum(pages: count)
         let left = try database.pages()
-        // The file itself shrinks when the log is written back.
+        // The file itself shrinks at the checkpoint.
         if left.free == 0 || left.all == pages.all { try database.connection.checkpoint(.passive) }
         return left.all < pages.all
     }

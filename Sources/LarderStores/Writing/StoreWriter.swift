@@ -3,24 +3,24 @@ import Glibc
 import Larder
 import LarderHTTP
 
-/// Performs what the `WriteQueue` decides: groups of operations in one transaction each, and between them whatever
-/// keeps the house in order. Everything here happens on the one writing thread.
+/// Carries out the decisions of the `WriteQueue`: groups of operations in one transaction each, and maintenance in
+/// between. Everything here happens on the one writing thread.
 final class StoreWriter {
     let core: StoreCore
-    /// Nil while there is none that could be used.
+    /// Nil while there is none that can be used.
     var database: EntityDatabase?
-    /// Whether it is known how much is in it, and that it is whole as far as that can be told.
+    /// Whether its contents have been counted, and are complete as far as that can be checked.
     var isExamined = false
-    /// Removals of many entities that have begun and are not done.
+    /// Removals of many entities in progress.
     private var removals: [Removal] = []
-    /// Which file the database is, to notice when someone takes it away.
+    /// The identity of the database file, to detect its deletion or replacement.
     var identity: Directory.Identity?
-    /// How far the connection lets the log grow.
+    /// The connection's limit on the log.
     var loggedBytes: Int64 = 0
     private var marksWrittenAt = monotonicNow()
     /// Octets in databases that were set aside.
     var setAsideBytes: Int64 = 0
-    /// Marks that were taken from the index and could not be written yet.
+    /// Marks that were taken from the index and are not written yet.
     private var marks: ArraySlice<UInt64> = []
 
     private static let marksInterval: Int64 = 30_000_000_000
@@ -43,8 +43,8 @@ final class StoreWriter {
         publish()
     }
 
-    /// Looks more closely at a database that was just opened, which takes as long as it is large: until then nothing
-    /// is written, but it is read.
+    /// Examines a database that was just opened, which takes time proportional to its size: until then nothing is
+    /// written, but it is read.
     func examine() {
         guard let database, !isExamined else { return }
         do {
@@ -93,7 +93,7 @@ final class StoreWriter {
         do {
             try write(batch)
         } catch  where error.isDamage {
-            // What was to be written is sound; it goes into the database that takes the place of this one.
+            // The pending operations are sound; they are written to the database that replaces this one.
             setAside(reason: error.message)
             do {
                 try write(batch)
@@ -121,7 +121,7 @@ final class StoreWriter {
                 case .command(.removeAll(let removal)):
                     let lastID = database.lastEntityID
                     core.queue.begin(removal, lastID: lastID)
-                    // What a label finds is mostly little, and done at once.
+                    // A removal by label usually concerns few rows, and is done at once.
                     guard removal.match.label != nil else {
                         begun.append(removal)
                         continue
@@ -153,7 +153,7 @@ final class StoreWriter {
         case .write(let record, let blocks):
             if hasRoom {
                 try database.insert(record, for: key, blocks: blocks)
-                // What is wanted again soon after it had to go is not on probation once more.
+                // An entity that is stored again soon after its eviction skips probation.
                 let isBack = database.ghosts.take(key.hash, among: core.currentCounts.entries)
                 if isBack { core.index.restoreMark(key.hash) }
             } else {
@@ -164,7 +164,7 @@ final class StoreWriter {
         }
     }
 
-    /// Does outside of the database what follows from a batch that is in it.
+    /// Applies the effects of a committed batch outside of the database.
     private func settle(_ batch: WriteQueue.Batch, _ effects: EntityDatabase.Effects) {
         core.queue.committed(batch)
         forgetDiscarded(in: batch)
@@ -176,7 +176,7 @@ final class StoreWriter {
         for case .command(.checkOrphan(let digest)) in batch.items { removeIfOrphan(digest) }
     }
 
-    /// Damaged content that a batch was to discard is gone, or is found out again.
+    /// Damaged content that a batch discards is gone, or will be detected again.
     private func forgetDiscarded(in batch: WriteQueue.Batch) {
         for case .command(.discardContent(let digest)) in batch.items { core.trust.forget(digest) }
     }
@@ -192,7 +192,7 @@ final class StoreWriter {
         core.queue.forgetKeys(effects.lostKeys)
     }
 
-    /// What becomes of a file is from now on a matter of the database.
+    /// From now on the database decides about the file.
     private func letGo(of file: ContentReference) {
         core.files.release(file.digest)
         core.files.addSpooled(-file.length)
@@ -203,7 +203,7 @@ final class StoreWriter {
         core.files.removeUnlessClaimed(digest)
     }
 
-    /// A slice of every removal of many entities that is under way.
+    /// Processes a slice of every removal in progress.
     private func continueRemovals() throws(SQLiteFailure) {
         guard let database else { return }
         for removal in removals {
@@ -230,10 +230,10 @@ final class StoreWriter {
 
     // MARK: Looking after the house
 
-    /// A slice of whatever is to be done when there is nothing to commit. Returns whether there is more.
+    /// Does a slice of maintenance when there is nothing to commit. Returns whether there is more.
     private func maintain() -> Bool {
         checkIdentity()
-        // What was deleted beside the database; where it cannot be made again now, that is tried again.
+        // Files that were deleted beside the database are restored; if that fails now, it is retried.
         try? core.files.directory.secure()
         guard let database else {
             core.degrade("there is no database")
@@ -248,7 +248,7 @@ final class StoreWriter {
                 try database.connection.checkpoint(.truncate)
             }
             let isDone = !mayVacuum && !hasMarks && removals.isEmpty
-            // The system keeps the pages that are read again soon, and may give their room to others.
+            // The system caches the pages that are read again soon, and may reclaim their memory.
             if isDone { database.connection.releaseMemory() }
             return !isDone
         } catch  where error.isDamage {
@@ -260,8 +260,8 @@ final class StoreWriter {
         }
     }
 
-    /// Which keys were used is written down now and then, the latest of them: losing the others costs a few evictions
-    /// that could be better. Returns whether there is more to write.
+    /// Used keys are stored now and then, the latest of them: losing the others only makes a few evictions worse.
+    /// Returns whether there are more to store.
     private func writeMarks(_ database: EntityDatabase) throws(SQLiteFailure) -> Bool {
         let now = monotonicNow()
         if now - marksWrittenAt > Self.marksInterval || core.index.waitingMarks > 10_000 {
@@ -276,7 +276,7 @@ final class StoreWriter {
         return !marks.isEmpty
     }
 
-    /// Tells the others how large everything is.
+    /// Publishes all sizes.
     private func publish() {
         if core.retryAt == nil { core.regrowLimit() }
         let bytes =
@@ -298,13 +298,13 @@ final class StoreWriter {
             removeIfOrphan(file.digest)
         }
         core.queue.failed(batch)
-        // Those who read it find out again.
+        // Readers will detect it again.
         forgetDiscarded(in: batch)
-        // A log that is written back may make room; if that fails as well, nothing is lost.
+        // A checkpoint may make room; if that fails as well, nothing is lost.
         _ = try? database?.connection.checkpoint(.truncate)
     }
 
-    /// The rows that removals were about are gone with their database.
+    /// The rows of the removals are gone with their database.
     func endRemovals() {
         for removal in removals { core.queue.end(removal) }
         removals = []

@@ -2,9 +2,9 @@
 
 import Synchronization
 
-/// The side of the queue that the writing thread sees: what to commit next, and what became of it.
+/// The queue as the writing thread uses it: the next batch to commit, and the results.
 extension WriteQueue {
-    /// What to do next; waits until a group is worth committing, or until `idleDeadline`.
+    /// The next work; waits until a group is worth committing, or until `idleDeadline`.
     func next(idleDeadline: Int64) -> Work {
         monitor.wait { state in
             let now = monotonicNow()
@@ -13,8 +13,8 @@ extension WriteQueue {
                 if state.isHurried || state.isClosing || state.bytes >= groupBytes || now >= due {
                     return .done(take(from: &state))
                 }
-                // A group that is not due leaves time to look after the house, which nothing else does while
-                // there is always something waiting.
+                // A group that is not due leaves time for maintenance, which nothing else does while the queue is never
+                // empty.
                 return now >= idleDeadline ? .done(.idle) : .wait(until: min(due, idleDeadline))
             }
             if state.isClosing { return .done(.close) }
@@ -66,8 +66,7 @@ extension WriteQueue {
         }
     }
 
-    /// Everything in the batch is in the database. Loops ask for the lock as well, so it is held for some of it at a
-    /// time.
+    /// The whole batch is in the database. Loops need the lock as well, so it is held for a part at a time.
     func committed(_ batch: Batch) {
         for start in stride(from: 0, to: batch.items.count, by: 128) {
             monitor.withLock { state in
@@ -78,14 +77,14 @@ extension WriteQueue {
         }
     }
 
-    /// Counts anew what waits, all of it from now.
+    /// Recounts the waiting items, all of them with the current time.
     private func restart(_ state: inout State) {
         state.head = 0
         state.bytes = state.items.reduce(0) { $0 + $1.bytes }
         state.firstArrival = state.items.isEmpty ? nil : monotonicNow()
     }
 
-    /// The batch could not be written. From now on no writes are accepted, until `resume`.
+    /// The batch could not be written. No writes are accepted until `resume`.
     func failed(_ batch: Batch) {
         monitor.withLock { state in
             state.acceptsWrites = false
@@ -120,10 +119,10 @@ extension WriteQueue {
         }
     }
 
-    /// Writing fails; nobody shall wait for it.
+    /// Writing fails; no caller waits for it.
     func suspend() { failed(Batch()) }
 
-    /// Writing fails: those who wait for it go on. What is to be removed stays hidden, and is removed in the end.
+    /// Writing fails: waiting callers are resumed. Entities to be removed stay hidden, and are removed in the end.
     func letGoOfWaiting() {
         let (flushes, removals) = monitor.withLock { state in
             var flushes: [UnsafeContinuation<Void, Never>] = []
@@ -143,7 +142,7 @@ extension WriteQueue {
         for (continuation, removed) in removals { continuation?.resume(returning: removed) }
     }
 
-    /// From here on rows up to `lastID` are what the removal is about.
+    /// From here on the removal applies to rows up to `lastID`.
     func begin(_ removal: Removal, lastID: Int64) {
         monitor.withLock { _ in removal.lastID = lastID }
         removal.nextID = 0
@@ -154,7 +153,7 @@ extension WriteQueue {
         monitor.withLock { _ in removal.removed += rows }
     }
 
-    /// Readers need not look past the rows of a removal any more: they are gone.
+    /// Readers need not check the rows of a removal any more: they are gone.
     func end(_ removal: Removal) {
         let (continuation, removed) = monitor.withLock { state in
             state.removals.removeAll { $0 === removal }
@@ -164,7 +163,7 @@ extension WriteQueue {
         continuation?.resume(returning: removed)
     }
 
-    /// Nothing with this hash is in the database any more; unless something is on its way, a miss is certain.
+    /// Nothing with this hash is in the database any more; unless a write is pending, a miss is certain.
     func forgetKeys(_ hashes: [UInt64]) {
         for start in stride(from: 0, to: hashes.count, by: 128) {
             monitor.withLock { state in
@@ -188,14 +187,14 @@ extension WriteQueue {
         }
     }
 
-    /// Makes the writer look after the house soon.
+    /// Makes the writer do maintenance soon.
     func hurry() {
         monitor.change { $0.isHurried = true }
     }
 
     // MARK: Closing
 
-    /// Takes no more operations.
+    /// Refuses further operations.
     func refuse() {
         monitor.withLock { state in
             state.isRefusing = true
@@ -203,12 +202,12 @@ extension WriteQueue {
         }
     }
 
-    /// The writer does what there is, and then closes.
+    /// The writer completes the accepted operations, and then closes.
     func beginClosing() {
         monitor.change { $0.isClosing = true }
     }
 
-    /// After the writer has ended: nobody shall wait for it.
+    /// After the writer has ended: no caller waits for it.
     func close() {
         monitor.withLock { $0.isClosed = true }
         letGoOfWaiting()

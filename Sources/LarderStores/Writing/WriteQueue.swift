@@ -2,8 +2,8 @@
 import LarderHTTP
 import Synchronization
 
-/// The operations between their acceptance and their commit: in which order they are done, which of them no longer
-/// matter, and what readers see meanwhile. It decides; `StoreWriter` performs.
+/// The operations between their acceptance and their commit: their order, which of them no longer matter, and the view
+/// of readers meanwhile. It decides; `StoreWriter` performs.
 final class WriteQueue: Sendable {
     enum Item {
         case operation(Operation)
@@ -12,14 +12,14 @@ final class WriteQueue: Sendable {
 
     /// A group of items to be committed together.
     struct Batch {
-        /// Operations are `committing`, so that nothing changes what they do any more.
+        /// Operations are `committing`, so that they no longer change.
         var items: [Item] = []
         /// The octets it will add to the database, roughly.
         var bytes = 0
-        /// Content of writes that came to nothing when their files were complete.
+        /// Content of writes that were dropped when their files were complete.
         var unwanted: [ContentReference] = []
 
-        /// All content that lies in files and has waited for this.
+        /// All content in files that has waited for this batch.
         var files: [ContentReference] { operations.compactMap(\.file) + unwanted }
 
         var operations: some Sequence<Operation> {
@@ -30,7 +30,7 @@ final class WriteQueue: Sendable {
     enum Work {
         case batch(Batch)
         case wipe(Removal)
-        /// Nothing to commit; look after the house, or, if writing failed before, try again.
+        /// Nothing to commit; do maintenance, or, if writing failed before, retry.
         case idle
         case close
     }
@@ -47,7 +47,7 @@ final class WriteQueue: Sendable {
         /// Visible operations.
         var pending = PendingOperations()
         var removals: [Removal] = []
-        /// Octets of the queued items, and when the first of them came.
+        /// Octets of the queued items, and the time of the first of them.
         var bytes = 0
         var firstArrival: Int64?
         var isHurried = false
@@ -71,7 +71,7 @@ final class WriteQueue: Sendable {
 
     static let groupCount = 4000
     private static let discardLimit = 10_000
-    /// What an operation weighs beside its content: key, head, and pages touched.
+    /// The cost of an operation besides its content: key, head, and modified pages.
     static let overhead = 1024
 
     init(settings: StoreSettings, index: KeyIndex) {
@@ -85,7 +85,7 @@ final class WriteQueue: Sendable {
 
     var heldOctets: Int { heldBytes.load(ordering: .relaxed) }
 
-    /// Counts octets that will stay in memory until they are written; false if there are too many.
+    /// Reserves memory for octets until they are written; false if there are too many.
     func hold(_ count: Int) -> Bool {
         if heldBytes.add(count, ordering: .relaxed).newValue <= heldLimit { return true }
         heldBytes.subtract(count, ordering: .relaxed)
@@ -98,13 +98,13 @@ final class WriteQueue: Sendable {
 
     // MARK: Accepting
 
-    /// Whether writes are accepted at the moment, without waiting for anybody; `accept` has the last word.
+    /// Whether writes are accepted at the moment, without a lock; `accept` decides.
     var acceptsWrites: Bool { isWritable.load(ordering: .relaxed) }
 
     var pendingOperations: Int { monitor.withLock { $0.pending.count } }
 
-    /// Takes an operation; from now on readers see its effect. False if it was not taken: a write while none can
-    /// be done, or anything that would make no difference.
+    /// Accepts an operation; from now on readers see its effect. False if it was refused: a write while none can be
+    /// done, or an operation without effect.
     func accept(_ operation: Operation) -> Bool {
         monitor.withLock { state in
             guard !state.isRefusing else { return false }
@@ -158,7 +158,7 @@ final class WriteQueue: Sendable {
         for reader in readers { reader.resume() }
     }
 
-    /// False if too much is asked, or the store is closed; what must not be lost is always taken until then.
+    /// False if the queue is full, or the store is closed; items that must not be lost are always accepted until then.
     @discardableResult
     func post(_ command: Command) -> Bool {
         monitor.withLock { state in
@@ -167,7 +167,7 @@ final class WriteQueue: Sendable {
             case .discardEntity, .discardContent, .checkOrphan, .reportCorruption:
                 guard state.waiting < Self.discardLimit else { return false }
             case .removeAll(let removal), .wipe(let removal):
-                // The one that waits its turn does for this one too.
+                // The one that is queued already serves for this one too.
                 let hasTwin =
                     removal.continuation == nil
                     && state.removals.contains {
@@ -197,7 +197,7 @@ final class WriteQueue: Sendable {
         if isFirst || state.isHurried || state.bytes >= groupBytes { monitor.notify() }
     }
 
-    /// Drops what a write or removal makes pointless. What is being committed already stays.
+    /// Drops operations that a write or removal makes pointless. Operations being committed stay.
     private func overtake(by operation: Operation, in state: inout State) {
         let variant = operation.variant
         for other in state.pending[operation.key.hash] where other.progress != .committing && other.key == operation.key
@@ -206,7 +206,7 @@ final class WriteQueue: Sendable {
         }
     }
 
-    /// Puts a new head on a write that is not committed yet. Nil if the update must take its turn instead.
+    /// Updates the head of a write that is not committed yet. Nil if the update must be queued instead.
     private func merge(_ update: HeadUpdate, of key: EntityKey, in state: inout State) -> Bool? {
         guard
             let last = state.pending[key.hash].last(where: {
@@ -242,7 +242,7 @@ final class WriteQueue: Sendable {
         }
     }
 
-    /// Takes an operation out of sight; whoever holds it finds it `dropped`.
+    /// Hides an operation; its owner finds it `dropped`.
     func drop(_ operation: Operation, in state: inout State) {
         operation.progress = .dropped
         forget(operation, in: &state)
@@ -254,8 +254,8 @@ final class WriteQueue: Sendable {
         operation.cost = 0
     }
 
-    /// Gives up an operation. A write that cannot be kept still removes what it was to replace, as that is out of
-    /// date; a removal is kept until it can be done.
+    /// Gives up an operation. A write that cannot be stored still removes the entity that it was to replace, as that is
+    /// out of date; a removal is kept until it can be done.
     func give(up operation: Operation, in state: inout State) {
         switch operation.change {
         case .updateHead: drop(operation, in: &state)
@@ -276,7 +276,7 @@ final class WriteQueue: Sendable {
         /// Only the database knows.
         case database
         case merge(Overlay)
-        /// Look again when the content of this write is complete.
+        /// Read again when the content of this write is complete.
         case wait(Operation)
     }
 
@@ -299,7 +299,7 @@ final class WriteQueue: Sendable {
         }
     }
 
-    /// The writes whose content is on its way to a file.
+    /// The writes whose content is being written to a file.
     var spooling: [Operation] {
         monitor.withLock { state in
             state.pending.all.filter { $0.progress == .spooling }
