@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The content codings that can be decoded and encoded, by their names in `Content-Encoding` and `Accept-Encoding` (RFC
-/// 9110 §8.4.1).
+/// The content codings that can be decoded and encoded, by their names in `Content-Encoding` and `Accept-Encoding`
+/// (RFC 9110 §8.4.1).
 package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
     /// RFC 1952. The input of the decoder may consist of several members.
     case gzip

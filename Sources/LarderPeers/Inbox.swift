@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What one end of a connection has received and the test has not looked at yet.
+/// The octets that one end of a connection has received and the test has not read yet.
 package struct Inbox: Sendable {
     /// How a connection ended, as seen from here.
     package enum End: Sendable, Equatable {
-        /// The peer said that nothing follows.
+        /// The peer ended its side.
         case closed
         /// The connection broke.
         case reset
@@ -12,7 +12,7 @@ package struct Inbox: Sendable {
 
     private var octets: [UInt8] = []
     private var start = 0
-    /// Set once nothing more can come.
+    /// Set once nothing more can arrive.
     package internal(set) var end: End?
 
     package var count: Int { octets.count - start }
@@ -25,7 +25,7 @@ package struct Inbox: Sendable {
         octets.append(contentsOf: bytes)
     }
 
-    /// Takes up to `limit` octets, or all there are.
+    /// Takes up to `limit` octets, or all available ones.
     package mutating func take(_ limit: Int = .max) -> [UInt8] {
         let taken = min(count, limit)
         defer { start += taken }
@@ -35,7 +35,7 @@ package struct Inbox: Sendable {
     /// Takes exactly `count` octets; nil while there are fewer.
     package mutating func take(exactly count: Int) -> [UInt8]? { self.count >= count ? take(count) : nil }
 
-    /// Takes everything up to and including the first `mark`; nil while it has not come.
+    /// Takes everything up to and including the first `mark`; nil while it has not arrived.
     package mutating func take(through mark: [UInt8]) -> [UInt8]? {
         guard let last = mark.last, count >= mark.count else { return nil }
         var position = start + mark.count - 1
@@ -48,7 +48,7 @@ package struct Inbox: Sendable {
         return nil
     }
 
-    /// The beginning of what is there, for messages about it.
+    /// The beginning of the content, for messages about it.
     var excerpt: String {
         let text = String(decoding: octets[start..<min(octets.count, start + 300)], as: UTF8.self)
         return "\(count) octets \(text.debugDescription)" + (end.map { ", then \($0)" } ?? "")

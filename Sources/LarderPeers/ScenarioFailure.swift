@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 package import LarderIO
 
-/// Something that has nothing to do with what is tested went wrong.
+/// A failure that has nothing to do with the tested behaviour.
 package struct ScenarioFailure: Error, CustomStringConvertible {
     package let description: String
 
     package init(_ description: String) { self.description = description }
 }
 
-/// Where scripted peers live.
+/// The loop of scripted peers.
 package enum Peers {
-    /// Clients and origins of all scenarios live here.
+    /// The loop of the clients and origins of all scenarios.
     package static let loop: EventLoop? = {
         let loop = try? EventLoop(name: "scenarios")
         try? loop?.start()

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package import LarderIO
 
-/// An origin that does what the test says: each request waits until the test takes it and replies, unless a script
-/// answers it first.
+/// An origin under the test's control: unless a script answers it, each request waits until the test replies.
 package final class ScriptedOrigin: Sendable {
-    /// Looks at a request's head and answers it with the octets of a whole response, or leaves it to the test.
+    /// Answers a request with the octets of a whole response, according to its head, or leaves it to the test.
     package typealias Script = @Sendable (WireHead) -> String?
 
     private struct State {
@@ -40,7 +39,7 @@ package final class ScriptedOrigin: Sendable {
         return origin
     }
 
-    /// Speaks TLS with everybody who comes from now on.
+    /// Speaks TLS on connections from now on.
     package func speakTLS(_ context: TLSServerContext) { state.withLock { $0.tls = context } }
 
     /// The absolute URL of a path here.
@@ -51,10 +50,10 @@ package final class ScriptedOrigin: Sendable {
     /// Answers requests by `script` from now on; those for which it is nil wait for the test.
     package func answer(_ script: @escaping Script) { state.withLock { $0.script = script } }
 
-    /// All requests that have come, in order, scripted ones included.
+    /// All requests received, in order, scripted ones included.
     package var seen: [WireHead] { state.withLock { $0.seen } }
 
-    /// How many requests have come whose path and query are `path`.
+    /// The number of requests whose path and query are `path`.
     package func count(of path: String) -> Int { seen.count { $0.target == path } }
 
     /// All connections so far.
@@ -118,7 +117,7 @@ package final class ScriptedOrigin: Sendable {
         }
     }
 
-    /// Passes a request on and waits until it has been answered. False when the connection cannot go on.
+    /// Delivers a request and waits until it has been answered. False when the connection cannot be reused.
     private func handle(_ request: OriginRequest) async -> Bool {
         let script = state.withLock { state in
             state.seen.append(request.head)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 package import LarderIO
 
-/// One end of a connection in the hands of a test: raw octets out, raw octets in, and how it ends.
+/// One end of a connection under the control of a test: raw octets out, raw octets in, and how it ends.
 ///
-/// It knows nothing of Larder's own parsers. Waits end by an event, or fail after a generous time with what was
-/// expected and what had come instead.
+/// It knows nothing of Larder's own parsers. Waits end by an event, or fail after a generous time with the expected and
+/// the received octets.
 package final class Wire: Sendable {
     private struct State {
         var inbox = Inbox()
-        /// Each tries to take what it waits for, and says whether that was it.
+        /// Each tries to take the octets that it waits for, and returns whether it did.
         var waiters: [Int: @Sendable (inout Inbox) -> Bool] = [:]
         var failures: [Int: @Sendable (WireTimeout) -> Void] = [:]
         var lastWaiter = 0
@@ -41,13 +41,13 @@ package final class Wire: Sendable {
 
     // MARK: Sending
 
-    /// Sends octets and waits until the kernel has taken them all.
+    /// Sends octets and waits until the kernel has accepted all of them.
     package func write(_ octets: [UInt8]) async throws {
         let stream = stream
         try await onLoop { try await stream.value.write(octets) }
     }
 
-    /// Sends text as it stands.
+    /// Sends text unchanged.
     package func write(_ text: String) async throws { try await write(Array(text.utf8)) }
 
     /// Sends a message: a head of these lines, an empty line, and content.
@@ -57,7 +57,7 @@ package final class Wire: Sendable {
 
     // MARK: Ending
 
-    /// Says that nothing follows, and goes on receiving.
+    /// Half-closes the connection, and continues to receive.
     package func shutdownWrite() async {
         let stream = stream
         try? await onLoop { stream.value.shutdownWrite() }
@@ -88,16 +88,16 @@ package final class Wire: Sendable {
         }?.resume()
     }
 
-    /// Octets received so far, those taken included.
+    /// Octets received so far, including those taken.
     package var received: Int { state.withLock { $0.received } }
 
     /// Whether nothing more will come.
     package var isEnded: Bool { state.withLock { $0.inbox.end != nil } }
 
-    /// What has come and was not taken.
+    /// The number of received octets that were not taken.
     package var pending: Int { state.withLock { $0.inbox.count } }
 
-    /// Waits until `take` finds what it looks for.
+    /// Waits until `take` finds its octets.
     package func wait<Value: Sendable>(
         for what: String, _ take: @escaping @Sendable (inout Inbox) -> Value?
     ) async throws -> Value {
@@ -182,7 +182,7 @@ package final class Wire: Sendable {
     }
 }
 
-/// Nothing happened for so long that nothing will.
+/// Nothing happened within the time limit.
 package struct WireTimeout: Error, CustomStringConvertible {
     package let description: String
 }

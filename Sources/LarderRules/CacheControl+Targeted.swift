@@ -7,8 +7,8 @@ extension CacheControl.Response {
     /// Reads a targeted field (RFC 9213 §2.1); nil when it is empty or no Dictionary, and thus to be ignored.
     ///
     /// Members have the types the directives imply: `max-age` is an Integer, and a String in its place is as useless as
-    /// letters are in `Cache-Control`. Parameters are ignored. A field with more members than the limit counts as
-    /// `no-store`.
+    /// letters are in `Cache-Control`. Parameters are ignored. With more members than the limit the field counts as
+    /// `no-store`, the safe reading.
     init?(targeted name: FieldName, in fields: Fields) {
         guard let value = fields[name] else { return nil }
         guard var parser = BoundedParsing.parser(value, isDictionary: true) else {

@@ -214,8 +214,8 @@ extension CacheControl.Response {
 
 extension CacheControl {
     /// The fields of a qualified directive; nil when the list is empty, contains something that is not a name, or names
-    /// a field that caching itself depends on: then the directive applies as if it had no argument, which RFC 9111
-    /// §5.2.2.4 and §5.2.2.7 permit.
+    /// a field that caching itself depends on: then the directive applies as if it had no argument, which
+    /// RFC 9111 §5.2.2.4 and §5.2.2.7 permit.
     static func fieldNames(_ list: UnsafeRawBufferPointer) -> [FieldName]? {
         var names: [FieldName] = []
         for member in list.split(separator: 0x2C) {

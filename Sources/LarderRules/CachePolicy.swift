@@ -19,8 +19,7 @@ package struct CachePolicy: Sendable, Hashable {
         case cap
         /// The longer of the two. `no-cache` still asks for validation.
         case floor
-        /// `expirationTime` alone, counted from receipt, for every status; `max-age`, `Expires` and `no-cache` are
-        /// ignored.
+        /// `expirationTime` alone, counted from receipt, for every status; ignores `max-age`, `Expires` and `no-cache`.
         case override
     }
 

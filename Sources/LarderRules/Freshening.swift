@@ -80,8 +80,7 @@ package enum Freshening {
 
     private static let ofTheContent = FieldSet([.contentLength, .contentEncoding, .contentType, .contentRange])
 
-    /// The condition in the merged fields that forbids to store the response; it may have been stored before they
-    /// changed.
+    /// The condition in the merged fields that forbids storing the response; the stored ones may have lacked it.
     private static func obstacle(
         to stored: StoredResponse, _ fields: Fields, _ policy: CachePolicy
     ) -> StorageCondition? {

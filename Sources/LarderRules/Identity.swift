@@ -57,8 +57,7 @@ package struct Identity: Sendable, Hashable {
         return identity
     }
 
-    /// The first field of a request that looks like a credential, is sent to the origin, and is not part of the
-    /// identity.
+    /// The first field of a request that looks like a credential, is sent to the origin, and is outside the identity.
     package func unnamedCredential(in fields: Fields) -> FieldName? {
         guard let parts else { return nil }
         return Credentials.first(in: fields) { name in

@@ -2,8 +2,7 @@
 
 import LarderHTTP
 
-/// The content of a 206 response with several parts (RFC 9110 §14.6): the octets to write before each range and after
-/// the last.
+/// The content of a 206 response with several parts (RFC 9110 §14.6): the octets around each range.
 package struct MultipartPlan: Sendable, Hashable {
     package struct Part: Sendable, Hashable {
         /// Delimiter and header section, to be written before the octets of `range`.

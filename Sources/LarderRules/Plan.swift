@@ -178,8 +178,8 @@ extension ReuseDecision {
 }
 
 extension CacheStatus {
-    /// The outcome of a plan, as far as it is known beforehand; nil for a refusal, which is no use of the cache (RFC
-    /// 9211 §2).
+    /// The outcome of a plan, as far as it is known beforehand; nil for a refusal, which is no use of the cache
+    /// (RFC 9211 §2).
     package init?(_ plan: Plan) {
         self.init(plan.action)
         guard let wait = plan.wait else { return }

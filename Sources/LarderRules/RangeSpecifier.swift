@@ -8,7 +8,7 @@ package struct RangeSpecifier: Sendable, Hashable {
     package enum Spec: Sendable, Hashable {
         /// From one position to another, or to the end.
         case from(Int64, through: Int64?)
-        /// The last so many octets.
+        /// The last octets, by their number.
         case suffix(Int64)
     }
 

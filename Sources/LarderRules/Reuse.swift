@@ -104,8 +104,7 @@ package enum Reuse {
         return ReuseDecision.Selection(index: index, age: age, ttl: stored.facts.lifetime.duration - age)
     }
 
-    /// Whether the stored response may answer a request with that method, of another user than the one it was stored
-    /// for.
+    /// Whether the stored response may answer a request with that method, of another user than the original one.
     private static func mayServe(_ stored: StoredResponse, _ request: RequestHead, _ policy: CachePolicy) -> Bool {
         if policy.keyedByContent, request.method != .head, stored.requestMethod != request.method { return false }
         return !stored.requestWasAuthorized || stored.facts.allowsAuthorized || policy.role == .private
@@ -155,8 +154,7 @@ extension Reuse {
                 return .answerStale(selection, permitted)
             }
         }
-        // Preconditions mean something else to methods but GET (RFC 9110 §13.1.2), so such requests are forwarded
-        // unchanged.
+        // Preconditions mean something else to methods but GET (RFC 9110 §13.1.2): forward these requests unchanged.
         if request.method != .get || !stored.facts.hasValidator || wishes.onlyIfCached {
             return forward(reason, selection)
         }

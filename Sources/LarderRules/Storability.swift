@@ -54,7 +54,7 @@ package enum StorageCondition: String, Sendable, Hashable, CaseIterable {
     case unkeyedField = "unkeyed-field"
     /// A partial response says which part it is.
     case contentRange = "content-range"
-    /// `Vary` allows to determine whether a later request matches.
+    /// `Vary` tells which later requests match.
     case vary
     /// A cookie in the response does not prevent storing.
     case setCookie = "set-cookie"

@@ -21,8 +21,7 @@ extension StoredResponse {
         package let staleProhibition: StaleProhibition?
         /// How long past its lifetime the response may be used while it is validated (RFC 5861 §3).
         package let staleWhileRevalidate: Duration
-        /// How long past its lifetime the response may be used instead of an error, according to the origin (RFC 5861
-        /// §4).
+        /// How long past its lifetime the origin allows the response instead of an error (RFC 5861 §4).
         package let staleIfError: Duration?
         /// The entity tag as received; nil when there is none, or more than one.
         package let eTag: EntityTag?
@@ -47,7 +46,7 @@ extension StoredResponse {
             self.responseTime = responseTime
             let isOverridden = policy.expirationMode == .override && policy.expirationTime(for: status) != nil
             self.date = date
-            // The library's model counts from receipt, whatever age other caches added.
+            // In `override` mode the age counts from receipt, whatever age other caches added.
             correctedInitialAge =
                 isOverridden
                 ? .zero

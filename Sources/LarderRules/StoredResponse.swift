@@ -119,8 +119,8 @@ package final class StoredResponse: Sendable {
     @inlinable
     package var isPartial: Bool { extent != .whole }
 
-    /// `fields` without those that must not be stored (RFC 9111 §3.1), or not by this cache; always with a `Date` (RFC
-    /// 9110 §6.6.1), and its value. The function is idempotent, so fields that a store returns give the same facts.
+    /// `fields` without those that must not be stored (RFC 9111 §3.1), or not by this cache; always with a `Date`
+    /// (RFC 9110 §6.6.1), and its value. The function is idempotent, so fields from a store have the same facts.
     private static func kept(
         _ fields: Fields, _ directives: CacheControl.Response, _ responseTime: Timestamp, _ policy: CachePolicy
     ) -> (Fields, date: Timestamp) {

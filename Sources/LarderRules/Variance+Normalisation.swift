@@ -3,10 +3,10 @@
 import LarderHTTP
 
 extension Variance {
-    /// The normal form of a value, for fields whose specification allows changes that keep the meaning (RFC 9110
-    /// §12.5.2 to §12.5.4): case, blanks, a weight of one, and the order of members with different weights. Members
-    /// of equal weight stay in order, as some origins read a preference into it. Any other field, and any malformed
-    /// value, stays unchanged.
+    /// The normal form of a value, for fields whose specification allows changes that keep the meaning
+    /// (RFC 9110 §12.5.2 to §12.5.4): case, blanks, a weight of one, and the order of members with different weights.
+    /// Members of equal weight stay in order, as some origins read a preference into it. Any other field, and any
+    /// malformed value, stays unchanged.
     static func normalised(_ value: [UInt8], of name: FieldName) -> [UInt8] {
         guard name == .acceptLanguage || name == .acceptEncoding || name == .acceptCharset,
             value.count <= longestNormalised

@@ -55,7 +55,7 @@ package struct Variance: Sendable {
         self.init(selectors: selectors, matchesNothing: false, normalises: normalises)
     }
 
-    /// The same, for a response whose content is given in any coding or in none.
+    /// The same, for a response whose content is sent in any coding or in none.
     package func spanningCodings(_ spans: Bool) -> Variance {
         var copy = self
         copy.spansCodings = spans

@@ -6,9 +6,9 @@ extension Scenario {
     /// A new client that has asked for a tunnel and speaks TLS in it.
     ///
     /// - Parameters:
-    ///   - authority: what CONNECT names; the origin's where it is nil.
-    ///   - serverName: whom the client expects there.
-    ///   - trust: how it speaks TLS, and whom it trusts.
+    ///   - authority: the target of CONNECT; by default the origin's.
+    ///   - serverName: the name that the client expects.
+    ///   - trust: how it speaks TLS, and the authorities it trusts.
     ///   - lines: field lines of the CONNECT request.
     /// - Throws: when there is no tunnel, or the handshake fails.
     package func tunnel(
@@ -22,7 +22,7 @@ extension Scenario {
         }
     }
 
-    /// A new client that has asked for a tunnel and sends what it likes.
+    /// A new client that has asked for a tunnel and sends raw octets.
     package func tunnel(to authority: String? = nil, _ lines: String...) async throws -> Wire {
         let authority = authority ?? origin.authority
         return try await connect(to: address, "the client in the tunnel") { stream in
@@ -30,7 +30,7 @@ extension Scenario {
         }
     }
 
-    /// Asks for a tunnel, and reads the answer octet by octet: what follows it is the tunnel's.
+    /// Asks for a tunnel, and reads the answer octet by octet: the octets after it belong to the tunnel.
     private static func ask(_ authority: String, _ lines: [String], on stream: ByteStream) async throws {
         let head = ["CONNECT \(authority) HTTP/1.1", "Host: \(authority)"] + lines
         try await stream.write(Array((head.map { $0 + "\r\n" }.joined() + "\r\n").utf8))

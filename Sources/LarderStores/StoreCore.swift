@@ -107,8 +107,7 @@ final class StoreCore: Sendable {
 
     // MARK: Reading
 
-    /// Runs `body` with a connection on a reading thread. Nil if it failed, if there is no database now, or if too many
-    /// reads wait.
+    /// Runs `body` with a connection on a reading thread. Nil if it failed, without a database, or under overload.
     func reading<Result: Sendable>(
         _ body: @escaping @Sendable (EntityReader) throws(SQLiteFailure) -> Result
     ) async -> Result? {

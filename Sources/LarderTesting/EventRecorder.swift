@@ -2,7 +2,7 @@
 public import Larder
 import LarderIO
 
-/// An observer that writes down what it is told, one line an event: its name, and `loading` if a load was going on.
+/// An observer that records its calls, one line an event: its name, and `loading` if a load was in progress.
 public final class EventRecorder: ResourceObserver {
     private struct State {
         var events: [String] = []
@@ -13,19 +13,19 @@ public final class EventRecorder: ResourceObserver {
 
     private let state = Lock(State())
 
-    /// Makes a recorder that has been told nothing.
+    /// Makes an empty recorder.
     public init() {}
 
     /// The events, as `newData(network)` or `requested loading`.
     public var events: [String] { state.withLock { $0.events } }
-    /// The state after each of them.
+    /// The states after the events.
     public var states: [ResourceState] { state.withLock { $0.states } }
-    /// The progress that was reported.
+    /// The reported progress.
     public var progress: [Double] { state.withLock { $0.progress } }
-    /// How often it was told that it stopped observing.
+    /// How often observation stopped.
     public var stops: Int { state.withLock { $0.stops } }
 
-    /// Forgets what was written down.
+    /// Clears the records.
     public func reset() { state.withLock { $0 = State() } }
 
     public func resourceChanged(_ resource: Resource, _ event: ResourceEvent, _ state: ResourceState) {
@@ -42,16 +42,16 @@ public final class EventRecorder: ResourceObserver {
     public func stoppedObserving(_ resource: Resource) { state.withLock { $0.stops += 1 } }
 }
 
-/// Values that any thread may add to.
+/// Values that any thread may append to.
 public final class Recorder<Value: Sendable>: Sendable {
     private let state = Lock<[Value]>([])
 
     /// Makes an empty recorder.
     public init() {}
 
-    /// The values in the order they came.
+    /// The values in the order they were added.
     public var values: [Value] { state.withLock { $0 } }
-    /// How many there are.
+    /// The number of values.
     public var count: Int { values.count }
     /// Adds a value.
     public func add(_ value: Value) { state.withLock { $0.append(value) } }
@@ -59,7 +59,7 @@ public final class Recorder<Value: Sendable>: Sendable {
     public func callAsFunction(_ value: Value) { add(value) }
 }
 
-/// A cache in memory that writes down what is done with it.
+/// A cache in memory that records its operations.
 public final class RecordingCache<Content: Sendable>: EntityCache {
     private struct State {
         var entities: [String: Entity<Content>] = [:]
@@ -72,18 +72,18 @@ public final class RecordingCache<Content: Sendable>: EntityCache {
     private let state = Lock(State())
     private let makeKey: @Sendable (CacheSubject) -> String?
 
-    /// Keys are the path of the URL unless said otherwise.
+    /// Keys are the path of the URL by default.
     public init(key: @escaping @Sendable (CacheSubject) -> String? = { $0.url.pathAndQuery }) { makeKey = key }
 
-    /// What was done, as `read /path`.
+    /// The operations, as `read /path`.
     public var log: [String] { state.withLock { $0.log } }
-    /// What is kept under a key.
+    /// The entity under a key.
     public subscript(key: String) -> Entity<Content>? {
         get { state.withLock { $0.entities[key] } }
         set { state.withLock { $0.entities[key] = newValue } }
     }
 
-    /// Has every operation fail from now on.
+    /// Makes every operation fail from now on.
     public func breakDown() { state.withLock { $0.isBroken = true } }
 
     public func key(for subject: CacheSubject) -> String? { makeKey(subject) }

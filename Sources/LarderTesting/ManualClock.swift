@@ -2,7 +2,7 @@
 public import Larder
 import LarderIO
 
-/// The model's clock, moved by hand: what was scheduled is done, in order, while time is made to pass.
+/// The model's clock, moved by hand: scheduled actions run, in order, when time is advanced.
 public final class ManualClock: ModelClock {
     private struct Scheduled {
         let id: UInt64
@@ -23,7 +23,7 @@ public final class ManualClock: ModelClock {
 
     public var now: Timestamp { state.withLock { $0.now } }
 
-    /// How much waits to be done.
+    /// The number of scheduled actions.
     public var scheduledCount: Int { state.withLock { $0.scheduled.count } }
 
     public func schedule(after delay: Duration, _ action: @escaping @Sendable () -> Void) -> ScheduledAction {
@@ -35,14 +35,14 @@ public final class ManualClock: ModelClock {
         return ScheduledAction { self.state.withLock { $0.scheduled.removeAll { $0.id == id } } }
     }
 
-    /// Lets time pass. What becomes due, also by what is done meanwhile, is done at its time.
+    /// Advances time. Actions that become due, including those scheduled meanwhile, run at their time.
     public func advance(by duration: Duration) {
         let end = now + duration
         while let next = takeNext(before: end) { next() }
         state.withLock { $0.now = end }
     }
 
-    /// Puts the clock to another time without anything becoming due.
+    /// Sets the clock without running actions.
     public func set(seconds: Int64) { state.withLock { $0.now = Timestamp(seconds: seconds) } }
 
     private func takeNext(before end: Timestamp) -> (@Sendable () -> Void)? {

@@ -2,7 +2,7 @@
 public import Larder
 import LarderIO
 
-/// What a stubbed origin answers.
+/// The reply of a stubbed origin.
 public struct StubReply: Sendable {
     /// The status.
     public var status: Status
@@ -10,10 +10,10 @@ public struct StubReply: Sendable {
     public var fields: Fields
     /// The content.
     public var body: [UInt8]
-    /// What the transport throws instead, if anything.
+    /// The error that the transport throws instead, if any.
     public var error: (any Error)?
 
-    /// A response with text as its content; the content type is what `fields` say, if they say any.
+    /// A response with text as its content; its content type is that of `fields`, if any.
     public init(_ status: Status = 200, _ fields: Fields = Fields(), body: String = "") {
         self.status = status
         self.fields = fields
@@ -26,14 +26,14 @@ public struct StubReply: Sendable {
         body = octets
     }
 
-    /// Plain text in UTF-8, unless `fields` say otherwise.
+    /// Plain text in UTF-8, unless `fields` have another type.
     public static func text(_ body: String, status: Status = 200, _ fields: Fields = Fields()) -> StubReply {
         var fields = fields
         if !fields.contains(.contentType) { fields[.contentType] = "text/plain; charset=utf-8" }
         return StubReply(status, fields, body: body)
     }
 
-    /// JSON, as it is written.
+    /// JSON, unchanged.
     public static func json(_ body: String, status: Status = 200) -> StubReply {
         StubReply(status, [.contentType: "application/json"], body: body)
     }
@@ -51,14 +51,13 @@ public struct StubReply: Sendable {
     }
 }
 
-/// A request that nothing was said about: always a mistake of the test.
+/// A request without a stub: always a mistake of the test.
 public struct Unstubbed: Error, CustomStringConvertible {
     package let request: String
     public var description: String { "no reply was scripted for \(request)" }
 }
 
-/// A transport that answers from a script. A script's last reply is given again and again; requests can be held
-/// until the test lets them go.
+/// A transport that answers from a script, whose last reply is repeated; the test can hold and release requests.
 public final class StubTransport: UpstreamTransport {
     private struct Key: Hashable {
         let method: Method
@@ -73,10 +72,10 @@ public final class StubTransport: UpstreamTransport {
 
     private let state = Lock(State())
 
-    /// Makes a transport for which nothing is scripted.
+    /// Makes a transport without scripts.
     public init() {}
 
-    /// Scripts the replies to requests for a URL, one after the other. Without any it is as if none had been scripted.
+    /// Scripts the replies to requests for a URL, one after the other. Without replies it removes the script.
     public func reply(_ method: Method, _ url: String, _ replies: StubReply...) {
         state.withLock { $0.scripts[Key(method: method, url: url)] = replies }
     }
@@ -86,14 +85,14 @@ public final class StubTransport: UpstreamTransport {
         state.withLock { $0.scripts[Key(method: .get, url: url)] = replies }
     }
 
-    /// Has the next request for a URL that is not held already wait, until what is returned lets it go.
+    /// Holds the next request for a URL that is not held already, until the returned value releases it.
     public func hold(_ method: Method = .get, _ url: String) -> HeldRequest {
         let held = HeldRequest()
         state.withLock { $0.holds[Key(method: method, url: url), default: []].append(held) }
         return held
     }
 
-    /// What was sent, in order.
+    /// The requests sent, in order.
     public var sent: [OutgoingRequest] { state.withLock { $0.sent } }
 
     public func send(_ request: OutgoingRequest, progress: TransferProgress) async throws -> IncomingResponse {
@@ -127,7 +126,7 @@ public final class HeldRequest: Sendable {
 
     private let state = Lock(State())
 
-    /// Lets the request go with this reply.
+    /// Releases the request with this reply.
     public func release(_ reply: StubReply = StubReply()) {
         let sender = state.withLock { state in
             state.reply = reply
@@ -148,7 +147,7 @@ public final class HeldRequest: Sendable {
         }
     }
 
-    /// Waits until the request has been given up.
+    /// Waits until the request has been cancelled.
     public func cancelled() async {
         await withCheckedContinuation { continuation in
             let isCancelled = state.withLock { state in
@@ -159,7 +158,7 @@ public final class HeldRequest: Sendable {
         }
     }
 
-    /// Says how far the transfer is.
+    /// Reports the progress of the transfer.
     public func progress(_ change: (inout TransferProgress.Counters) -> Void) {
         state.withLock { $0.progress }?.update(change)
     }

@@ -3,7 +3,7 @@ import Larder
 import LarderCodings
 import LarderHTTP
 
-/// A content coding that is not known here, so that nothing can be made of the content.
+/// An unknown content coding, because of which the content cannot be decoded.
 package struct UnknownContentCoding: Error, Hashable, Sendable, CustomStringConvertible {
     package let name: String
     package var description: String { "the content is in the coding '\(name)', which cannot be undone here" }
@@ -16,7 +16,7 @@ extension Entity where Content == any Sendable {
             .filter { !$0.isEmpty && $0.lowercased() != "identity" }
     }
 
-    /// The entity with all codings of its octets undone, or as it is when its content is something else.
+    /// The entity with its octets decoded; unchanged when its content is something else.
     func decoded(limit: Int) throws -> AnyEntity {
         guard var octets = content as? [UInt8], !octets.isEmpty else { return self }
         let codings = contentCodings
@@ -31,7 +31,7 @@ extension Entity where Content == any Sendable {
         return result
     }
 
-    /// The entity with one coding undone, which is the last of its codings or none of them.
+    /// The entity decoded from one coding, which is the last of its codings or not among them.
     func decoded(_ coding: ContentCoding, limit: Int) throws -> AnyEntity {
         guard let octets = content as? [UInt8] else { throw EntityTransformer.WrongContent() }
         var result = withContent(try coding.decode(octets, limit: limit) as any Sendable)
@@ -53,8 +53,8 @@ enum ContentDecoding {
     }
 }
 
-/// Undoes the content codings before another transformer sees the octets, so that what it makes of a response
-/// does not depend on what coding the origin chose.
+/// Decodes the content before another transformer sees the octets, so that its result does not depend on the coding
+/// that the origin chose.
 struct DecodingFirst: ResponseTransformer {
     let transformer: any ResponseTransformer
     let sizeLimit: Int
@@ -71,7 +71,7 @@ struct DecodingFirst: ResponseTransformer {
             guard case .failure(var error) = response else { return transformer.process(.success(decoded)) }
             error.entity = decoded
             let result = transformer.process(.failure(error))
-            // What it did not change stays as the origin sent it.
+            // Content that it did not change stays as the origin sent it.
             if case .failure(let same) = result, let content = same.entity?.content as? [UInt8],
                 content == decoded.content as? [UInt8]
             {

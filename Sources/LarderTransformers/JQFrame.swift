@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a daemon and its jq workers say to each other: a kind, a length of eight octets, and as many octets.
+/// A message between a daemon and its jq workers: a kind, a length of eight octets, and as many octets.
 struct JQFrame: Equatable {
     enum Kind: UInt8 {
         /// To the worker: the program. From it: it is ready.
@@ -9,7 +9,7 @@ struct JQFrame: Equatable {
         case value
         /// From the worker: the program gave no result.
         case nothing
-        /// From the worker: what is wrong, in text.
+        /// From the worker: an error message.
         case failure
     }
 
@@ -18,7 +18,7 @@ struct JQFrame: Equatable {
 
     static let headSize = 9
 
-    /// The frame as it is sent.
+    /// The encoded frame.
     var encoded: [UInt8] {
         var result = [kind.rawValue]
         result.reserveCapacity(JQFrame.headSize + octets.count)
@@ -26,14 +26,14 @@ struct JQFrame: Equatable {
         return result + octets
     }
 
-    /// How many octets follow a head; nil while the head is not whole, or is none.
+    /// The number of octets that follow a head; nil while the head is incomplete, or if it is invalid.
     static func length(_ head: [UInt8]) -> Int? {
         guard head.count >= headSize, Kind(rawValue: head[0]) != nil else { return nil }
         let length = head[1..<headSize].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         return Int(exactly: length)
     }
 
-    /// Whether `octets` are a frame and no less.
+    /// Whether `octets` are a complete frame.
     static func isWhole(_ octets: [UInt8]) -> Bool { length(octets).map { octets.count - headSize >= $0 } ?? false }
 
     init(_ kind: Kind, _ octets: [UInt8] = []) {
@@ -41,7 +41,7 @@ struct JQFrame: Equatable {
         self.octets = octets
     }
 
-    /// Reads a whole frame; nil when it is none.
+    /// Parses a complete frame; nil when it is invalid.
     init?(_ encoded: [UInt8]) {
         guard let length = JQFrame.length(encoded), encoded.count - JQFrame.headSize == length,
             let kind = Kind(rawValue: encoded[0])

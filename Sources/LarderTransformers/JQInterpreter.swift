@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 import CJq
 
-/// A jq program made ready to run, in libjq.
+/// A compiled jq program in libjq.
 ///
-/// It belongs to one thread. libjq cannot be interrupted, takes what memory it likes, and ends the process when one
-/// of its assertions fails; that is why it runs in processes of its own (`JQWorker`).
+/// It belongs to one thread. libjq cannot be interrupted, has no limit on memory, and ends the process when one of its
+/// assertions fails; that is why it runs in processes of its own (`JQWorker`).
 final class JQInterpreter {
-    /// What libjq says is wrong, in its words.
+    /// An error, with libjq's message.
     struct Failure: Error { let message: String }
 
-    /// Collects what libjq reports while it compiles.
+    /// Collects libjq's reports while it compiles.
     private final class Reports {
         var lines: [String] = []
     }
@@ -29,7 +29,7 @@ final class JQInterpreter {
                 guard let data else { return }
                 Unmanaged<Reports>.fromOpaque(data).takeUnretainedValue().lines.append(text)
             }, Unmanaged.passUnretained(reports).toOpaque())
-        // Without a list of places to look for modules, libjq fails an assertion at `import`.
+        // Without a module search path, libjq fails an assertion at `import`.
         jq_set_attr(state, jv_string("JQ_LIBRARY_PATH"), jv_array())
         let isCompiled = withExtendedLifetime(reports) { jq_compile(state, program) }
         jq_set_error_cb(state, nil, nil)
@@ -38,8 +38,7 @@ final class JQInterpreter {
 
     deinit { jq_teardown(&state) }
 
-    /// What the program makes of one JSON text: another one, or nil when it gives no result. More than one result
-    /// is an error.
+    /// The program's output for one JSON text; nil when there is none, an error when there are several.
     func run(_ input: [UInt8]) throws(Failure) -> [UInt8]? {
         guard input.count < Int(Int32.max) else { throw Failure(message: "the content is too large for jq") }
         let value = (input + [0]).withUnsafeBufferPointer { octets in
@@ -64,7 +63,7 @@ final class JQInterpreter {
         return JQInterpreter.octets(jv_dump_string(first, 0))
     }
 
-    /// The next result, which the caller owns.
+    /// The next output, which the caller owns.
     private func next() throws(Failure) -> jv? {
         let result = jq_next(state)
         if jv_get_kind(result) != JV_KIND_INVALID { return result }
@@ -73,7 +72,7 @@ final class JQInterpreter {
         return nil
     }
 
-    /// What an invalid value says; takes the value.
+    /// The message of an invalid value; consumes the value.
     private static func message(of value: jv) -> String? {
         guard jv_invalid_has_msg(jv_copy(value)) != 0 else {
             jv_free(value)
@@ -82,7 +81,7 @@ final class JQInterpreter {
         return text(jq_format_error(jv_invalid_get_msg(value)))
     }
 
-    /// The octets of a string, which is taken.
+    /// The octets of a string; consumes the value.
     private static func octets(_ string: jv) -> [UInt8] {
         defer { jv_free(string) }
         let count = Int(jv_string_length_bytes(jv_copy(string)))
@@ -92,7 +91,7 @@ final class JQInterpreter {
 
     private static func text(_ string: jv) -> String { String(decoding: octets(string), as: UTF8.self) }
 
-    /// What is wrong in one line: libjq's first report without what every report has.
+    /// A one-line error message: libjq's first report without the part that every report has.
     private static func summary(of reports: [String]) -> String {
         let first = reports.first?.split(separator: "\n").first.map(String.init) ?? "the program does not compile"
         return ["jq: error: ", " (Unix shell quoting issues?)", " at <top-level>, line 1:", " at <top-level>"]

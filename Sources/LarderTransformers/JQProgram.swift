@@ -2,18 +2,18 @@
 import Glibc
 import LarderIO
 
-/// Why jq did not give new content.
+/// Why jq returned no new content.
 package struct JQFailure: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Reason: Hashable, Sendable {
-        /// The program does not compile; in jq's words.
+        /// The program does not compile; with jq's message.
         case program(String)
-        /// The program failed on this content; in jq's words.
+        /// The program failed on this content; with jq's message.
         case content(String)
         case timedOut(Duration)
-        /// As many as may run at a time were running all the while.
+        /// The maximum number of processes was busy all the time.
         case busy(Duration)
         case tooLarge(limit: Int)
-        /// The worker ended: its memory was not enough, or jq broke.
+        /// The worker ended: it ran out of memory, or jq crashed.
         case ended(String)
         /// No worker could be started.
         case notStarted(String)
@@ -36,18 +36,18 @@ package struct JQFailure: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// A jq program that compiles, and the processes that run it.
+/// A compiled jq program, and the processes that run it.
 ///
-/// A process runs one value after the other; there are as many as values are being transformed at a time, up to
-/// `concurrency`, and they stay as long as the program does.
+/// A process runs one value after the other; there are as many as concurrent transformations, up to `concurrency`, and
+/// they live as long as the program.
 package final class JQProgram: Sendable {
     package let text: String
-    /// How long one value may take. Then the process is killed; the next value gets a new one.
+    /// The time limit for one value. Then the process is killed; the next value gets a new one.
     package let timeout: Duration
 
-    /// How many values may be transformed at a time. Others wait, as long as `timeout`.
+    /// The most concurrent transformations. Others wait, as long as `timeout`.
     package static let concurrency = 4
-    /// How much memory a process may allocate.
+    /// The memory limit of a process.
     package static let memoryLimit = 1 << 30
     package static let usualTimeout: Duration = .seconds(10)
 
@@ -62,13 +62,13 @@ package final class JQProgram: Sendable {
         idle.withLock { $0.append(worker) }
     }
 
-    /// What the program makes of JSON; nil when it gives no result.
+    /// The program's output for JSON; nil when there is none.
     package func run(_ input: [UInt8], limit: Int) throws(JQFailure) -> [UInt8]? {
         guard slots.take(within: timeout) else { throw JQFailure(.busy(timeout)) }
         defer { slots.giveBack() }
         let worker = if let waiting = waiting() { waiting } else { try Worker(text, timeout: timeout) }
         let answer = try worker.ask(JQFrame(.value, input), limit: limit, within: timeout)
-        // Only one that answered in good order is used again; others are ended when they are let go.
+        // Only one that answered properly is reused; others are ended when they are released.
         idle.withLock { $0.append(worker) }
         switch answer.kind {
         case .value: return answer.octets
@@ -79,7 +79,7 @@ package final class JQProgram: Sendable {
 }
 
 extension JQProgram {
-    /// A process that has nothing to do. Those that the system has ended meanwhile go.
+    /// An idle process. Those that have ended meanwhile are dropped.
     private func waiting() -> Worker? {
         while let worker = idle.withLock({ $0.popLast() }) {
             if !worker.hasEnded { return worker }
@@ -89,14 +89,14 @@ extension JQProgram {
 }
 
 /// A process that runs one jq program.
-// @unchecked: whoever took it out of `JQProgram.idle` is the only one to use it.
+// @unchecked: only the caller that took it out of `JQProgram.idle` uses it.
 private final class Worker: @unchecked Sendable {
     private let process: ChildProcess
 
     var hasEnded: Bool { process.hasEnded }
 
     init(_ program: String, timeout: Duration) throws(JQFailure) {
-        // A second more than the daemon waits itself: it counts only when the daemon is no more.
+        // A second more than the daemon's own timeout: it takes effect only when the daemon is gone.
         let seconds = timeout.components.seconds + 2
         do throws(IOError) {
             process = try ChildProcess(
@@ -132,8 +132,8 @@ private final class Worker: @unchecked Sendable {
         }
     }
 
-    /// This program, whatever it is called and wherever it has been moved to, if it can be a worker; else the program
-    /// `larder` beside it, for other programs of the same build.
+    /// This program, whatever its name and place, if it can be a worker; else the program `larder` beside it, for other
+    /// programs of the same build.
     private static let executable: Result<String, IOError> = {
         if JQWorker.isAnnounced { return .success("/proc/self/exe") }
         var buffer = [CChar](repeating: 0, count: 4_097)

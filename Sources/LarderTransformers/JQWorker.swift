@@ -4,21 +4,21 @@ import Synchronization
 
 /// The process that runs one jq program for the daemon: `larder jq-worker`.
 ///
-/// It reads the program, then values, from its standard input, and answers each on its standard output. It ends
-/// when its input does. Its memory is limited, and when a value takes too long the kernel ends it: nothing that a
-/// program or a response does can harm the daemon.
+/// It reads the program, then values, from its standard input, and answers each on its standard output. It ends with
+/// its input. Its memory is limited, and when a value takes too long the kernel ends it: neither a program nor a
+/// response can harm the daemon.
 package enum JQWorker {
-    /// The argument that makes `larder` a worker. The seconds that a value may take, and the octets of memory, follow.
+    /// The argument that makes `larder` a worker. The time limit in seconds and the memory limit in octets follow.
     package static let argument = "jq-worker"
 
     private static let isPossibleHere = Atomic(false)
 
-    /// Says that this program becomes a worker when it is started with `argument`: then it is the one that is started.
+    /// Declares that this program becomes a worker when it is started with `argument`, so it can start itself.
     package static func announce() { isPossibleHere.store(true, ordering: .relaxed) }
 
     static var isAnnounced: Bool { isPossibleHere.load(ordering: .relaxed) }
 
-    /// Does the work of a worker; what is returned is its exit status.
+    /// Runs the worker; returns its exit status.
     package static func run(_ arguments: [String]) -> Int32 {
         guard arguments.count == 2, let seconds = UInt32(arguments[0]), let memory = UInt(arguments[1]) else {
             return 64

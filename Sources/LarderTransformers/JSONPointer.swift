@@ -7,7 +7,7 @@ package struct JSONPointer: Sendable, Hashable, CustomStringConvertible {
     package let text: String
     private let steps: [String]
 
-    /// Reads a pointer; nil when it does not start with `/`, or has a `~` that is neither `~0` nor `~1`.
+    /// Parses a pointer; nil when it does not start with `/`, or has a `~` that is neither `~0` nor `~1`.
     package init?(_ text: String) {
         self.text = text
         guard !text.isEmpty else {
@@ -29,12 +29,12 @@ package struct JSONPointer: Sendable, Hashable, CustomStringConvertible {
 
     package var description: String { text }
 
-    /// What is there, if anything.
+    /// The value at this place, if any.
     package func value(in value: JSONValue) -> JSONValue? {
         steps.reduce(value) { (found: JSONValue?, step) in found.flatMap { JSONPointer.child(of: $0, step) } }
     }
 
-    /// The value without what is there; the same value when nothing is. The whole cannot be left out.
+    /// The value without the part at this place; unchanged when there is none. The whole cannot be removed.
     package func removing(from value: JSONValue) -> JSONValue { JSONPointer.removing(steps[...], from: value) }
 
     private static func child(of value: JSONValue, _ step: String) -> JSONValue? {
@@ -61,7 +61,7 @@ package struct JSONPointer: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Digits without zeros in front (RFC 6901 §4).
+    /// Digits without leading zeros (RFC 6901 §4).
     private static func index(_ step: String, in elements: [JSONValue]) -> Int? {
         guard !step.isEmpty, step.utf8.count <= 18, step.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
             step == "0" || !step.hasPrefix("0"), let index = Int(step), index < elements.count

@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 package import Larder
 
-/// What all transformers of this module can be told.
+/// The options of all transformers of this module.
 package struct TransformerOptions: Sendable {
-    /// What happens to content of a type that the transformer does not take.
+    /// How to handle content of a type that the transformer does not accept.
     package var onMismatch: InputTypeMismatchAction = .error
-    /// Whether the content of error responses is transformed too; where that fails, the error stays as it was.
+    /// Whether the content of error responses is transformed too; where that fails, the error stays unchanged.
     package var transformErrors = false
-    /// How many octets may come out.
+    /// The largest output in octets.
     package var sizeLimit = 256 << 20
 
     package init() {}
 }
 
-/// A transformer from entity to entity that can be told what to do about other types and about errors.
+/// A transformer from entity to entity with options for other types and for errors.
 ///
-/// Content that was never there is not transformed. Giving nil is the error `TransformerReturnedNil`; a thrown
-/// `WrongContent` is treated as `onMismatch` says; anything else thrown becomes the cause of an error.
+/// Absent content is not transformed. Returning nil is the error `TransformerReturnedNil`; a thrown `WrongContent` is
+/// handled according to `onMismatch`; any other error becomes the cause of an error.
 struct EntityTransformer: ResponseTransformer {
     let transformerDescription: String
     let options: TransformerOptions
-    /// What the transformer takes, in words.
+    /// The input type, in words.
     let takes: String
-    /// Whether content is of the type that comes out, for `skipIfOutputTypeMatches`.
+    /// Whether content has the output type, for `skipIfOutputTypeMatches`.
     let isOutput: @Sendable (any Sendable) -> Bool
     let body: @Sendable (AnyEntity) throws -> AnyEntity?
-    /// What `body` depends on besides the entity.
+    /// The inputs of `body` besides the entity.
     var details = ""
 
     var fingerprint: String { "\(transformerDescription) \(details) \(options)" }
 
-    /// Thrown by `body` when the content is of a type that it does not take.
+    /// Thrown by `body` when the content has a type that it does not accept.
     struct WrongContent: Error {}
 
     func applies(to response: Response) -> Bool {
@@ -78,15 +78,15 @@ struct EntityTransformer: ResponseTransformer {
     }
 }
 
-/// The types of content that a pipeline of the daemon deals in, by the names they have in its settings.
+/// The types of content in a daemon's pipelines, by their names in the settings.
 package enum ContentType: String, Sendable, CaseIterable {
-    /// Octets as they came, or as a program wrote them.
+    /// Octets as received, or as a program wrote them.
     case octets
-    /// What `text` makes.
+    /// The output of `text`.
     case text
-    /// What `json`, `jq` and `jsonPointer` make.
+    /// The output of `json`, `jq` and `jsonPointer`.
     case json
-    /// What `image` makes.
+    /// The output of `image`.
     case image
 
     func isType(of content: any Sendable) -> Bool {

@@ -4,29 +4,29 @@ package import Larder
 import LarderHTTP
 package import LarderIO
 
-/// A program that gets content on its standard input and writes what becomes of it to its standard output.
+/// A program that reads content from its standard input and writes the new content to its standard output.
 package struct ExecCommand: Sendable, Hashable {
-    /// The program's absolute path, then its arguments. No shell looks at them.
+    /// The program's absolute path, then its arguments. No shell is involved.
     package var arguments: [String]
-    /// How long it may take; then it is killed with everything that it started.
+    /// The time limit; then it is killed with all its descendants.
     package var timeout: Duration = .seconds(10)
-    /// How many of it may run at a time. Others wait, as long as `timeout`.
+    /// The most concurrent processes. Others wait, as long as `timeout`.
     package var concurrency = 4
-    /// The media type of what it writes; nil when that stays.
+    /// The media type of its output; nil when it stays the same.
     package var contentType: String?
 
     package init(_ arguments: [String]) { self.arguments = arguments }
 }
 
-/// Why a program did not give new content.
+/// Why a program returned no new content.
 package struct ExecFailure: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Reason: Hashable, Sendable {
-        /// It could not be started; in the system's words.
+        /// It could not be started; with the system's message.
         case notStarted(String)
-        /// It ended with something else than status 0; with the first line of its complaints.
+        /// It did not end with status 0; with the first line of its standard error.
         case failed(ChildProcess.Ending, String)
         case timedOut(Duration)
-        /// As many as may run at a time were running all the while.
+        /// The maximum number of processes was running all the time.
         case busy(Duration)
         case tooLarge(limit: Int)
     }
@@ -47,7 +47,7 @@ package struct ExecFailure: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension Transformers {
-    /// Has a program make new content.
+    /// Makes new content with a program.
     package static func exec(_ program: ExecProgram, _ options: TransformerOptions) -> some ResponseTransformer {
         let command = program.command
         return EntityTransformer(
@@ -68,7 +68,7 @@ extension Transformers {
     }
 }
 
-/// A command that runs again and again, so many at a time for all who share it.
+/// A command that runs repeatedly, with a limit on concurrent processes.
 package final class ExecProgram: Sendable {
     package let command: ExecCommand
     private let slots: Slots
@@ -107,7 +107,7 @@ package final class ExecProgram: Sendable {
         ExecFailure(program: command.arguments.first ?? "", reason: reason)
     }
 
-    /// The first line of what a program complained of, with nothing in it that a terminal would obey.
+    /// The first line of a program's standard error, without terminal control characters.
     private static func line(_ complaint: [UInt8]) -> String {
         let line = complaint.prefix { $0 != 0x0A && $0 != 0x0D }.prefix(200)
         return String(
@@ -116,7 +116,7 @@ package final class ExecProgram: Sendable {
     }
 }
 
-/// What programs need to run at all. Nothing else is handed on: the daemon's environment may hold secrets.
+/// The variables that programs need to run at all. No others are inherited: they may contain secrets.
 enum ChildEnvironment {
     static let usual: [String] = {
         let names: [String] = ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR"]

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 package import Larder
 
-/// There is nothing where a pointer points to.
+/// There is no value at a pointer's place.
 package struct JSONPointerFoundNothing: Error, Hashable, Sendable, CustomStringConvertible {
     package let pointer: JSONPointer
     package var description: String { "there is nothing at '\(pointer)' in the response" }
 }
 
 extension Entity where Content == any Sendable {
-    /// The content as JSON: what a transformer made, or what octets or text say.
+    /// The content as JSON: a transformer's output, or parsed from octets or text.
     func json(limit: Int) throws -> JSONValue {
         if let value = content as? JSONValue { return value }
         if let text = content as? String { return try JSONValue(parsing: text) }
@@ -16,7 +16,7 @@ extension Entity where Content == any Sendable {
         return try JSONValue(parsing: octets)
     }
 
-    /// The same entity around JSON, which is in no coding.
+    /// The same entity with JSON as content, which has no coding.
     func withJSON(_ value: JSONValue) -> AnyEntity {
         var result = withContent(value as any Sendable)
         result.fields.remove(.contentEncoding)
@@ -27,7 +27,7 @@ extension Entity where Content == any Sendable {
 extension Transformers {
     static let jsonSources = "json, text or octets"
 
-    /// Keeps what is at one place of a JSON value, then leaves out what is at others of what was kept.
+    /// Keeps the value at one place of a JSON value, then removes those at others from it.
     package static func jsonPointer(
         select: JSONPointer?, omit: [JSONPointer], _ options: TransformerOptions
     ) -> some ResponseTransformer {
@@ -45,8 +45,7 @@ extension Transformers {
             }, details: "\(select.map { "\($0)" } ?? "") without \(omit.map { "\($0)" })")
     }
 
-    /// Takes the message that is shown for an error from a place in the JSON that came with it. Without text there,
-    /// the message stays.
+    /// Takes the message for an error from a place in its JSON content. Without text there, the message stays.
     package static func errorMessage(
         from pointer: JSONPointer, _ options: TransformerOptions
     ) -> some ResponseTransformer {
@@ -61,15 +60,15 @@ extension Transformers {
     }
 }
 
-/// A transformer of errors that came with content.
+/// A transformer of errors with content.
 struct ErrorTransformer: ResponseTransformer {
-    /// How many octets of an error response are looked at.
+    /// The most octets of an error response that are parsed.
     static let contentLimit = 1 << 20
-    /// How long a message may be, in characters.
+    /// The longest message, in characters.
     static let messageLimit = 1_000
 
     let transformerDescription: String
-    /// What `body` depends on besides the error.
+    /// The inputs of `body` besides the error.
     let details: String
     let body: @Sendable (RequestError, AnyEntity) -> Response
 

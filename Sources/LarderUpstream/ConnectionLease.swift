@@ -3,7 +3,7 @@
 import LarderHTTP
 import LarderIO
 
-/// A connection while one exchange has it. It ends once: given back, closed or detached. Confined to its loop.
+/// A connection in use by one exchange. The lease ends once: by return, close or detachment. Confined to its loop.
 final class ConnectionLease {
     let connection: UpstreamConnection
     /// Whether it has carried other requests before.
@@ -22,8 +22,8 @@ final class ConnectionLease {
 
     deinit { close() }
 
-    /// The exchange ended cleanly: others may use the connection, if nothing odd was seen on it. `keepAlive` is how
-    /// long the origin will leave it open, if it said so.
+    /// The exchange ended cleanly: the connection may be reused, if nothing odd was seen on it. `keepAlive` is how long
+    /// the origin will keep it open, if it said so.
     func giveBack(keepAlive: Duration?) {
         guard finish() else { return }
         pool.released(connection, keepAlive: keepAlive)
@@ -35,7 +35,7 @@ final class ConnectionLease {
         pool.ended(connection)
     }
 
-    /// Takes the stream out of the pool's care.
+    /// Removes the stream from the pool.
     func detach() -> ByteStream {
         if finish() { pool.ended(connection) }
         return connection.stream
@@ -48,7 +48,7 @@ final class ConnectionLease {
         return true
     }
 
-    /// What an error on this connection means for the request.
+    /// The consequence of an error on this connection for the request.
     func failure(_ error: any Error, isHeadComplete: Bool) -> UpstreamError {
         if abort.isAborted { return .aborted }
         let origin = connection.origin

@@ -5,7 +5,7 @@ import LarderIO
 
 /// Sends the content of a request while its response is awaited. Confined to its loop.
 ///
-/// While it waits for the client, the origin's silence is not counted: it has nothing to answer yet.
+/// While it waits for the client, silence of the origin does not count: it has nothing to answer.
 final class ContentSender {
     private let connection: UpstreamConnection
     private let framing: BodyFraming
@@ -18,7 +18,7 @@ final class ContentSender {
     /// Octets still to be sent, when their number was announced.
     private var remaining: UInt64
     private(set) var isComplete = false
-    /// What ended the content before its end: the client left, or it sent other than it announced.
+    /// Why the content ended early: the client left, or it sent something else than announced.
     private(set) var failure: (any Error)?
 
     init(
@@ -51,7 +51,7 @@ final class ContentSender {
         mayBegin.bring(())
     }
 
-    /// The response is there: no more content.
+    /// The response is there: no more content is sent.
     func stop() {
         isStopped = true
         proceed()
@@ -74,7 +74,7 @@ final class ContentSender {
             do throws(IOError) {
                 try await send(chunk)
             } catch {
-                // The origin does not take any more. Whether it says why is for who reads the response.
+                // The origin accepts no more. Its reason, if any, is in the response.
                 return
             }
         }
@@ -87,7 +87,7 @@ final class ContentSender {
         connection.stream.close()
     }
 
-    /// What is wrong with the next piece of content; what is more than announced would be read as another request.
+    /// The fault of the next piece of content: octets beyond the announced length would be read as a request.
     private func fault(in chunk: ContentChunk?) -> String? {
         guard framing != .chunked else { return nil }
         guard let chunk else { return "The content of the request ended \(remaining) octets early." }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A value that one task waits for and something else on the same loop brings, once. Confined to that loop.
+/// A value that one task waits for and another party on the same loop provides, once. Confined to that loop.
 ///
-/// It may come before the task is suspended: until then the runtime may let other work of the loop run, and what
-/// was brought meanwhile is kept.
+/// It may be provided before the task is suspended: until then the runtime may let other work of the loop run, and a
+/// value provided meanwhile is kept.
 final class Handoff<Value> {
     private enum State {
         case nothing
@@ -14,7 +14,7 @@ final class Handoff<Value> {
 
     private var state = State.nothing
 
-    /// Brings the value. False when there is one already; that one counts.
+    /// Provides the value. False when there is one already, which stays.
     @discardableResult
     func bring(_ value: Value) -> Bool {
         switch state {
@@ -36,7 +36,7 @@ final class Handoff<Value> {
                 if case .nothing = state { state = .waiting(continuation) } else { continuation.resume() }
             }
         }
-        // Unreachable: the one who made the handoff takes from it, once.
+        // Unreachable: the creator of the handoff takes from it, once.
         guard case .brought(let value) = state else { preconditionFailure("a handoff is taken once") }
         state = .taken
         return value

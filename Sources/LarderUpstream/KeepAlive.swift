@@ -2,10 +2,10 @@
 
 import LarderHTTP
 
-/// What origins say in `Keep-Alive` about how long they leave a connection open (RFC 2068 §19.7.1.1).
+/// The origin's timeout in `Keep-Alive` (RFC 2068 §19.7.1.1).
 enum KeepAlive {
-    /// How long a connection may be idle before the origin closes it, less a second for what is under way then: a
-    /// request sent in that moment is lost, and only an idempotent one may be sent again. Nil when it does not say.
+    /// How long a connection may be idle before the origin closes it, less a second for requests under way then: a
+    /// request sent in that moment is lost, and only an idempotent one may be repeated. Nil when there is no timeout.
     static func timeout(_ fields: Fields) -> Duration? {
         var seconds: Int?
         fields.forEachElement(of: .keepAlive) { element in

@@ -3,7 +3,7 @@
 package import LarderHTTP
 import LarderIO
 
-/// Scheme, host and port: what connections are pooled by and statistics are kept for.
+/// Scheme, host and port: the key of connection pools and statistics.
 package struct Origin: Hashable, Sendable {
     package let scheme: TargetURI.Scheme
     /// In normal form; an IPv6 address in brackets.
@@ -18,14 +18,14 @@ package struct Origin: Hashable, Sendable {
 
     package init(_ uri: TargetURI) { self.init(scheme: uri.scheme, host: uri.host, port: uri.port) }
 
-    /// `host:port`, as CONNECT names it.
+    /// `host:port`, as in CONNECT.
     package var authority: String { "\(host):\(port)" }
 
-    /// Whether the rules allow the address that the origin is named by, if it is: behind a parent, which chooses the
-    /// addresses of names, there is nothing else to ask about.
+    /// Whether the rules allow the origin's address, if it is named by one: behind a parent, which resolves names,
+    /// there is nothing else to check.
     func allowsLiteral(_ allows: (SocketAddress) -> Bool) -> Bool { SocketAddress.allowsLiteral(host, port, allows) }
 
-    /// What the certificate must be for: the host, an IPv6 address without its brackets.
+    /// The name for the certificate: the host, an IPv6 address without its brackets.
     var serverName: String { host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host }
 }
 
@@ -39,7 +39,7 @@ extension Origin: CustomStringConvertible {
 package struct ParentAddress: Hashable, Sendable {
     package let host: String
     package let port: UInt16
-    /// The value of `Proxy-Authorization`, if it asks for one.
+    /// The value of `Proxy-Authorization`, if the proxy requires it.
     package let authorization: String?
 
     package init(host: String, port: UInt16, authorization: String? = nil) {

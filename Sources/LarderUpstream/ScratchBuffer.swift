@@ -4,17 +4,17 @@ import Glibc
 import LarderHTTP
 import LarderIO
 
-/// Where all upstream connections of a loop receive. What arrives is taken out in the same turn: before anybody
-/// waits again, the buffer is another's. Confined to its loop.
+/// The receive buffer of all upstream connections of a loop. Octets are consumed in the same turn: after the next wait,
+/// the buffer is in use by another connection. Confined to its loop.
 final class ScratchBuffer {
     static let size = 64 << 10
     private(set) var memory = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
 
     deinit { memory.deallocate() }
 
-    /// Reads some octets, waiting for the first, `limit` at most. They are valid until the next wait; none at the end.
+    /// Reads some octets, `limit` at most, waiting for the first. They are valid until the next wait; none at the end.
     ///
-    /// The memory is looked up after each wait: meanwhile it may have become somebody's chunk.
+    /// The buffer is looked up after each wait: meanwhile it may have become a chunk.
     func receive(
         from stream: ByteStream, limit: Int = ScratchBuffer.size
     ) async throws(IOError) -> UnsafeRawBufferPointer {
@@ -26,14 +26,14 @@ final class ScratchBuffer {
     }
 
     /// The first `count` octets as a chunk. When they are most of the buffer it becomes the chunk, and a new one is
-    /// made; otherwise they are copied, so that no chunk keeps much more memory than it has content.
+    /// allocated; otherwise they are copied, so that no chunk retains much more memory than its content.
     ///
     /// - Throws: `.outOfMemory`.
     func take(_ count: Int) throws(IOError) -> ContentChunk {
         guard count > ScratchBuffer.size / 2, let base = memory.baseAddress else {
             return ContentChunk(copying: UnsafeRawBufferPointer(rebasing: memory[..<count]))
         }
-        // Not by Swift, which ends the process where there is no memory; whoever frees it need not know.
+        // Not by Swift, which ends the process when memory runs out; freeing it is the same.
         guard let fresh = malloc(ScratchBuffer.size) else {
             throw IOError(errno: ENOMEM, operation: "make room for a response")
         }

@@ -12,7 +12,7 @@ final class UpstreamDialer {
 
     private let connect: Connect
     private let time: any TimeSource
-    /// Where the connections of the loop receive.
+    /// The receive buffer of the loop's connections.
     let scratch = ScratchBuffer()
 
     init(time: any TimeSource, connect: @escaping Connect) {
@@ -20,7 +20,7 @@ final class UpstreamDialer {
         self.connect = connect
     }
 
-    /// Opens a connection on which requests to `origin` can be sent, all within the time to connect.
+    /// Opens a connection for requests to `origin`, all within the time to connect.
     func open(
         _ origin: Origin, parent: ParentAddress?, settings: UpstreamSettings, allows: (SocketAddress) -> Bool
     ) async throws(UpstreamError) -> ByteStream {
@@ -50,7 +50,7 @@ final class UpstreamDialer {
         }
     }
 
-    /// Opens a connection for a tunnel to `authority`, whose first octet is the other end's.
+    /// Opens a connection for a tunnel to `authority`; its first octet is the other end's.
     func openTunnel(
         to authority: Authority, parent: ParentAddress?, settings: UpstreamSettings, allows: (SocketAddress) -> Bool
     ) async throws(UpstreamError) -> ByteStream {
@@ -77,7 +77,7 @@ final class UpstreamDialer {
     private func connect(
         to parent: ParentAddress, _ settings: UpstreamSettings
     ) async throws(UpstreamError) -> ByteStream {
-        // The parent was named by who runs this; the rules about addresses are for what clients name.
+        // The operator configured the parent; the rules about addresses apply to names from clients.
         try await reach("\(parent)") { () throws(IOError) in
             try await connect(parent.host, parent.port, settings.connectTimeout, { _ in true })
         }
@@ -120,7 +120,7 @@ final class UpstreamDialer {
         }
     }
 
-    /// Reads the final head octet by octet: what follows it belongs to the tunnel, whose other end may speak first.
+    /// Reads the final head octet by octet: the octets after it belong to the tunnel, whose other end may speak first.
     private func readTunnelAnswer(from stream: ByteStream, limits: ParseLimits) async throws -> Status {
         var interim = 0
         while true {

@@ -4,7 +4,7 @@ import LarderHTTP
 import LarderIO
 
 extension UpstreamError {
-    /// A failure before the connection stood.
+    /// A failure while connecting.
     static func connecting(_ error: IOError, to place: String) -> UpstreamError {
         let (code, detail, advice) = reason(error, place)
         return UpstreamError(code, detail, advice: advice, cause: error)
@@ -51,14 +51,14 @@ extension UpstreamError {
         }
     }
 
-    /// The rules about addresses forbid the place.
+    /// The rules about addresses forbid the address.
     static func prohibited(_ place: String) -> UpstreamError {
         UpstreamError(
             .destinationProhibited, "The address of \(place) is one that this client may not reach.",
             advice: "Clients on this machine may; others need a service whose base URL has the address, or https.")
     }
 
-    /// A response came on a connection used before while the request was still on its way.
+    /// A response arrived on a reused connection while the request was still being sent.
     static func answeredTooEarly(_ origin: Origin) -> UpstreamError {
         UpstreamError(
             .protocolError, "\(origin) sent a response before it had the request.",
@@ -101,7 +101,7 @@ extension UpstreamError {
             cause: error)
     }
 
-    /// A parent that makes no tunnel.
+    /// A parent that refuses a tunnel.
     static func tunnelRefused(by parent: ParentAddress, to authority: String, _ status: Status) -> UpstreamError {
         let detail = "\(parent) answered \(status) instead of a tunnel to \(authority)."
         if status == 407 {
@@ -125,6 +125,6 @@ extension UpstreamError {
 
     static var aborted: UpstreamError { UpstreamError(.aborted, "The request was given up.", advice: "Nothing.") }
 
-    /// Content of a request that is not what was announced.
+    /// Request content that differs from its announced length.
     static func content(_ detail: String) -> UpstreamError { UpstreamError(.internalError, detail) }
 }

@@ -4,13 +4,13 @@ package import LarderHTTP
 import LarderIO
 package import LarderRules
 
-/// Why an upstream did not answer, or not as HTTP asks.
+/// Why an upstream did not answer, or not in valid HTTP.
 package struct UpstreamError: Error, Sendable {
-    /// The kind of failure, in the words of RFC 9209 §2.3. Open: treat one you do not know like `.internalError`.
+    /// The kind of failure, in the words of RFC 9209 §2.3. Open: treat unknown ones like `.internalError`.
     package struct Code: Hashable, Sendable, CustomStringConvertible {
         /// The proxy error type.
         package let description: String
-        /// The status a waiting client gets.
+        /// The status for a waiting client.
         package let status: Status
 
         package init(_ name: String, status: Status = 502) {
@@ -37,21 +37,21 @@ package struct UpstreamError: Error, Sendable {
         package static let requestDenied = Code("http_request_denied", status: 429)
         package static let internalError = Code("proxy_internal_error")
         package static let configurationError = Code("proxy_configuration_error")
-        /// Not in the RFC: the request was given up on our side, so nobody waits for an answer.
+        /// Not in the RFC: the request was cancelled on our side, so no client waits for an answer.
         package static let aborted = Code("aborted")
     }
 
     package let code: Code
-    /// What happened, in words.
+    /// The event, in words.
     package let detail: String
-    /// What to do about it.
+    /// A remedy.
     package let advice: String
-    /// Whether the connection ended before a single octet of response, so that an idempotent request may be sent
-    /// again (RFC 9110 §9.2.2). The origin may have processed it all the same.
+    /// Whether the connection ended before a single octet of response, so that an idempotent request may be repeated
+    /// (RFC 9110 §9.2.2). The origin may have processed it all the same.
     package let mayRetry: Bool
-    /// What led to it: an `IOError`, a `ParseError`, or nil.
+    /// The underlying error: an `IOError`, a `ParseError`, or nil.
     package let cause: (any Error)?
-    /// Set when the request was not sent because its origin is left alone for now.
+    /// Set when the request was held back rather than sent.
     package var hold: OriginHold?
 
     package var status: Status { code.status }

@@ -11,7 +11,7 @@ package final class UpstreamPool {
         let tls: UpstreamTLS?
     }
 
-    /// How many origins are remembered that nothing is open to or waits for.
+    /// How many origins without connections and waiters are remembered.
     private static let unusedLimit = 256
 
     private let loop: EventLoop
@@ -42,7 +42,7 @@ package final class UpstreamPool {
 
     package var statistics: [UpstreamStatistics] { pools.values.map(\.statistics) }
 
-    /// Lets go of idle connections; those in use close when their exchange ends.
+    /// Closes idle connections; those in use are closed when their exchange ends.
     package func drain() {
         isDraining = true
         sweeper?.cancel()
@@ -51,12 +51,12 @@ package final class UpstreamPool {
 
     // MARK: Sending
 
-    /// Sends `request` and returns its final response, content not yet read.
+    /// Sends `request` and returns its final response, before its content is read.
     ///
-    /// A request that failed on a connection used before, without a single octet of response, is sent once more on
-    /// a new one if it is idempotent and its content is at hand (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
+    /// A request that failed on a reused connection, without a single octet of response, is sent once more on a new one
+    /// if it is idempotent and its content is at hand (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
     ///
-    /// - Throws: `UpstreamError`, or what the content of the request or `onInterim` threw.
+    /// - Throws: `UpstreamError`, or the error of the request's content or `onInterim`.
     package func send(_ request: UpstreamRequest) async throws -> UpstreamResponse {
         let pool = pool(for: Key(origin: request.origin, parent: request.parent, tls: request.tls))
         let lease = try await pool.connection(for: request, freshOnly: false)
@@ -78,7 +78,7 @@ package final class UpstreamPool {
             do throws(UpstreamError) {
                 let stream = try await dialer.openTunnel(
                     to: authority, parent: parent, settings: settings, allows: allows)
-                // Nobody waits for it any more after an abort.
+                // After an abort no task waits for it.
                 if !handoff.bring(.success(stream)) { stream.close() }
             } catch {
                 handoff.bring(.failure(error))
@@ -106,14 +106,14 @@ package final class UpstreamPool {
             return try await response(to: request, on: lease, sender: sender)
         } catch {
             sender?.stop()
-            // The reason first: closing the lease would make every later failure one of ours.
+            // The reason first: closing the lease would make every later failure our own.
             let reason = failure(error, of: request, on: lease, sender: sender)
             lease.close()
             throw reason
         }
     }
 
-    /// What went wrong with the request's content is why its response did not come.
+    /// An error of the request's content is the reason why its response did not arrive.
     private func failure(
         _ error: any Error, of request: UpstreamRequest, on lease: ConnectionLease, sender: ContentSender?
     ) -> any Error {
@@ -144,7 +144,7 @@ package final class UpstreamPool {
                     .protocolError, "\(request.origin) switched protocols before the request had come to its end.")
             }
             let framing = try isSwitching ? .none : BodyFraming(response: head, to: request.head.method)
-            // Content that was not sent to its end leaves the connection unusable for the next request.
+            // Content that was not sent to its end makes the connection unusable for the next request.
             if let sender, !sender.isComplete {
                 sender.stop()
                 connection.spoil()
@@ -158,8 +158,8 @@ package final class UpstreamPool {
             .protocolError, "\(request.origin) sent more than \(UpstreamConnection.interimLimit) interim responses.")
     }
 
-    /// Whether a response that has no content announces some (RFC 9110 §8.6, §15.3.6; RFC 9112 §6.1). What may still
-    /// come must not be taken for the next response.
+    /// Whether a response that has no content announces some (RFC 9110 §8.6, §15.3.6; RFC 9112 §6.1). Octets that
+    /// may still arrive must not be mistaken for the next response.
     private static func isDoubtful(_ head: ResponseHead) -> Bool {
         guard head.status == 204 || head.status == 205 else { return false }
         let length = try? BodyFraming.contentLength(head.fields)
@@ -177,7 +177,7 @@ package final class UpstreamPool {
         return pool
     }
 
-    /// Every few seconds, idle connections whose time is up are closed and unused pools forgotten.
+    /// Every few seconds, expired idle connections are closed and unused pools removed.
     private func scheduleSweep() {
         guard !isDraining else { return }
         sweeper = loop.timerHere(after: .seconds(5)) { [weak self] in self?.sweep() }

@@ -8,9 +8,9 @@ package struct UpstreamRequest {
     /// The content to send.
     package enum Content {
         case none
-        /// All of it at once; such a request can be sent again.
+        /// All of it at once; such a request can be repeated.
         case octets(ContentChunk)
-        /// Read piece by piece from whoever has it; nil ends it. What `next` throws is what `send` throws.
+        /// Read piece by piece from its source; nil ends it. Errors of `next` are rethrown by `send`.
         case stream(BodyFraming, next: () async throws -> ContentChunk?, trailers: () -> Fields)
 
         var framing: BodyFraming {
@@ -26,16 +26,16 @@ package struct UpstreamRequest {
     /// Final but for framing: origin-form target, `Host`, no hop-by-hop fields but those of an upgrade.
     package var head: RequestHead
     package var content = Content.none
-    /// Through which proxy; nil for none.
+    /// The proxy to use; nil for none.
     package var parent: ParentAddress?
-    /// How TLS is spoken, where not as with all origins.
+    /// TLS options, where they differ from those of all origins.
     package var tls: UpstreamTLS?
-    /// Which addresses may be connected to. Asked about pooled connections as well as about new ones.
+    /// The addresses that may be connected to. Checked for pooled connections as well as for new ones.
     package var allowsAddress: (SocketAddress) -> Bool
-    /// Whether it is for a resource of a service, so that what its origin answers says something about the others.
+    /// Whether it is for a resource of a service, so that its outcome says something about the others.
     package var isDescribed = true
-    /// Whether the origin is asked even if that has failed lately, or the origin wants to be left alone: its client
-    /// says so, or it changes something.
+    /// Whether the request is sent even if the origin has failed lately or asked for a pause: its client asks for that,
+    /// or it changes something.
     package var bypassesBackoff = false
     package var onInterim: (ResponseHead) async throws -> Void = { _ in }
     package let abort: UpstreamAbort
@@ -51,20 +51,20 @@ package struct UpstreamRequest {
         self.abort = abort
     }
 
-    /// Whether the same request may be sent on another connection after it failed on one (RFC 9110 §9.2.2).
+    /// Whether the same request may be sent on another connection after a failure (RFC 9110 §9.2.2).
     var isReplayable: Bool {
         if case .stream = content { return false }
         return head.method.isIdempotent && !head.fields.contains(.upgrade)
     }
 }
 
-/// A way to end an exchange from outside: the client left, or an operator cancelled. It serves one exchange at a
-/// time. Confined to its loop.
+/// Ends an exchange from outside: the client left, or an operator cancelled it. It serves one exchange at a time.
+/// Confined to its loop.
 package final class UpstreamAbort {
     package private(set) var isAborted = false
     private var wait = Wait.nothing
 
-    /// What the exchange waits for.
+    /// The event that the exchange waits for.
     private enum Wait {
         case nothing
         case stream(ByteStream)
@@ -73,21 +73,20 @@ package final class UpstreamAbort {
 
     package init() {}
 
-    /// Ends whatever the exchange waits for, except the content of the request, which is its owner's; it fails soon
-    /// after.
+    /// Ends the current wait of the exchange, except for the request's content; the exchange fails soon after.
     package func abort() {
         guard !isAborted else { return }
         isAborted = true
         endWait()
     }
 
-    /// What ends the wait the exchange is in; called at once when it is aborted already.
+    /// Sets the action that ends the exchange's current wait; called at once when it is aborted already.
     func onAbort(_ action: (() -> Void)?) {
         wait = action.map { .other(end: $0) } ?? .nothing
         if isAborted { endWait() }
     }
 
-    /// The exchange waits for something to happen on `stream`, which ends by closing it.
+    /// The exchange waits for an event on `stream`; closing it ends the wait.
     func onAbort(close stream: ByteStream) {
         wait = .stream(stream)
         if isAborted { endWait() }

@@ -3,40 +3,40 @@
 package import LarderHTTP
 package import LarderIO
 
-/// How upstreams are reached.
+/// The settings of connections to origins.
 package struct UpstreamSettings: Sendable {
     /// Name resolution, connection, tunnel through a parent and TLS handshake together.
     package var connectTimeout = Duration.seconds(10)
-    /// Silence of an origin, before its head or inside its content.
+    /// The longest silence of an origin, before its head or inside its content.
     package var silenceTimeout = Duration.seconds(60)
-    /// How long a connection waits in the pool.
+    /// How long a connection stays idle in the pool.
     package var idleTimeout = Duration.seconds(60)
-    /// How long a connection rests between two requests: what an origin says in that time answers nothing.
+    /// How long a connection rests between two requests: octets from the origin in that time answer nothing.
     package var restTime = Duration.zero
-    /// How long a request waits for a connection when as many are in use as may be.
+    /// How long a request waits for a connection when the limit is reached.
     package var waitTimeout = Duration.seconds(10)
-    /// How long a client that expects `100 Continue` waits for the origin's word.
+    /// How long a client that expects `100 Continue` waits for the origin's answer.
     package var continueTimeout = Duration.seconds(1)
-    /// Connections to one origin, in use, idle and being made, of one loop.
+    /// Connections of one loop to one origin: in use, idle and being opened.
     package var connectionLimit = 256
-    /// Connections to one origin that one loop keeps idle.
+    /// Idle connections that one loop keeps to one origin.
     package var idleLimit = 64
     /// Requests that wait for a connection to one origin.
     package var waiterLimit = 1024
-    /// When an origin that fails is left alone.
+    /// When an origin that fails is no longer asked.
     package var breaker = BreakerLimits()
-    /// The longest that an origin is left alone because it asked for it.
+    /// The longest pause that an origin can ask for.
     package var retryAfterLimit = Duration.seconds(60)
     package var parseLimits = ParseLimits()
     package var tls: TLSClientContext
-    /// The name that origins are to prove, where it is not the one in their URLs.
+    /// The name that origins must prove, where it is not the one in their URLs.
     package var serverName: String?
-    /// Told of origins that ask for a certificate of ours.
+    /// Called with origins that ask for a client certificate.
     package var onCertificateRequest: (@Sendable (Origin) -> Void)?
 
     package init(tls: TLSClientContext) { self.tls = tls }
 
-    /// The same for connections to origins that are trusted, or that trust us, in another way.
+    /// The same for connections to origins with their own trust or client certificates.
     func with(_ tls: UpstreamTLS?) -> UpstreamSettings {
         guard let tls else { return self }
         var settings = self
@@ -52,10 +52,10 @@ package struct UpstreamSettings: Sendable {
     }
 }
 
-/// How TLS is spoken with the origin of one service. Connections are shared by requests that have the same one.
+/// The TLS options for the origin of one service. Connections are shared by requests with the same options.
 package final class UpstreamTLS: Sendable, Hashable {
     package let context: TLSClientContext
-    /// The name that the origin is to prove; nil for that of the URL.
+    /// The name that the origin must prove; nil for that of the URL.
     package let serverName: String?
 
     package init(_ context: TLSClientContext, serverName: String?) {
@@ -67,7 +67,7 @@ package final class UpstreamTLS: Sendable, Hashable {
     package func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-/// What a loop knows about one origin, for the status.
+/// A loop's statistics about one origin, for the status.
 package struct UpstreamStatistics: Sendable {
     package let origin: String
     package let active, idle, waiting: Int
@@ -84,7 +84,7 @@ package struct UpstreamStatistics: Sendable {
         self.lastError = lastError
     }
 
-    /// What two loops know about the same origin.
+    /// The sum of two loops' statistics about the same origin.
     package func adding(_ other: UpstreamStatistics) -> UpstreamStatistics {
         UpstreamStatistics(
             origin: origin, active: active + other.active, idle: idle + other.idle, waiting: waiting + other.waiting,

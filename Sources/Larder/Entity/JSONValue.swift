@@ -68,8 +68,7 @@ public struct JSONNumber: Sendable, Hashable {
     }
 }
 
-/// The members of a JSON object in their order. Of two members with one name the last counts (RFC 8259 §4 leaves it
-/// open).
+/// The members of a JSON object in their order. The last of two with one name counts (RFC 8259 §4 leaves it open).
 public struct JSONObject: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     /// The names of the members, in order.
     public private(set) var names: [String] = []

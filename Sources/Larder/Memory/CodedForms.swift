@@ -79,8 +79,7 @@ package final class CodedForms: Sendable {
         return form
     }
 
-    /// `variant` in `coding`, whose content `make` encodes once, however many callers there are; nil when it is
-    /// unavailable.
+    /// `variant` in `coding`, whose content `make` encodes once for all callers; nil when it is unavailable.
     package func form(
         _ coding: ServedCoding, of variant: Variant, make: () async -> Making
     ) async -> Variant? {

@@ -4,8 +4,7 @@ import LarderIO
 
 /// Content that an operator substitutes for the origin's (model: 3.6, T-17).
 extension ResourceMemory {
-    /// Makes `variant` the only one. Loads under way continue for their readers but their results are not stored
-    /// (B-04).
+    /// Makes `variant` the only one. Loads under way serve their readers, but their results are not stored (B-04).
     package func override(with variant: Variant) {
         state.withLock { state in
             catchUp(&state)

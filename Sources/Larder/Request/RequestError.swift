@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import LarderHTTP
 
-/// Why a request returned no new data: the network failed, the origin answered with an error, or the response could not
-/// be interpreted.
+/// Why a request returned no new data: the network failed, the origin answered with an error, or its response was bad.
 public struct RequestError: Error, Sendable {
     /// A message for users. Never empty.
     public var userMessage: String

@@ -17,8 +17,7 @@ public final class SingleFlight: Sendable {
 
     /// A request with the result of the running one, or of a new one from `make`. It is started.
     ///
-    /// Cancelling it ends the wait of this caller only; when all callers have cancelled, the shared request is
-    /// cancelled.
+    /// Cancelling it ends only this caller's wait; when all callers have cancelled, so is the shared request.
     public func request(_ make: @escaping @Sendable () -> Request) -> Request {
         // Prepared without side effects first, so that of two threads only one has `make` called.
         let own = Request.prepare(using: DeferredDelegate(make))
@@ -132,8 +131,8 @@ public final class TokenRefresh: Sendable {
     /// Whether the request for a new token is being made: its own refusal must not wait for itself.
     @TaskLocal private static var isMakingRefresh = false
 
-    /// Decorates a request, so that a refusal leads to a new token and one repetition. The request for the token is not
-    /// decorated.
+    /// Decorates a request, so that a refusal leads to a new token and one repetition. The request for the token itself
+    /// is not decorated.
     public func decorate(_ resource: Resource, _ request: Request) -> Request {
         if TokenRefresh.isMakingRefresh { return request }
         let generation = status.withLock { $0.generation }

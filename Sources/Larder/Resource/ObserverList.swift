@@ -14,8 +14,7 @@ public protocol ResourceObserver: Sendable {
     /// owner and has been deallocated.
     func stoppedObserving(_ resource: Resource)
 
-    /// Identifies equal observers; nil for one that equals no other. Objects equal themselves unless they override
-    /// this.
+    /// Identifies equal observers; nil for one that equals no other. Objects equal themselves by default.
     var observerIdentity: ObserverIdentity? { get }
 }
 

@@ -26,8 +26,8 @@ extension Resource {
     /// Calls `body` on an actor for each event, in order, as long as `owner` exists and is not removed. Call it from
     /// that actor: `isolation` is `self` in an actor, `MainActor.shared` on the main actor.
     ///
-    /// By the time of a call more may have happened. When more than 4,096 calls wait for an actor, the older half is
-    /// dropped.
+    /// By the time of a call more may have happened. When more than 4,096 calls wait for an actor, the older half of
+    /// them is dropped.
     @discardableResult
     public func addObserver(
         owner: AnyObject, isolation: isolated any Actor, _ body: @escaping (Resource, ResourceEvent) -> Void

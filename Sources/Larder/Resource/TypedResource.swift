@@ -17,8 +17,7 @@ public struct TypedResource<Content: Sendable>: Sendable {
     /// Asks the origin and waits for the entity. Content of another type is an error.
     public func load() async throws(RequestError) -> Entity<Content> { try typed(try await base.load().entity()) }
 
-    /// The entity if it is up to date, else the result of a load. Content of another type is an
-    /// error.
+    /// The entity if it is up to date, else that of a load. Content of another type is an error.
     ///
     /// While a recent error delays the next load, that error is thrown.
     public func loadIfNeeded() async throws(RequestError) -> Entity<Content> {

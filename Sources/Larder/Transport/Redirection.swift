@@ -52,8 +52,7 @@ enum Redirection {
         .contentDigest, .reprDigest, .expect,
     ]
 
-    /// Another origin only gets fields that any origin may know. Credentials have many names, so all others are
-    /// removed.
+    /// Another origin only gets fields that any origin may know. Credentials have many names; all others are removed.
     private static func keepOnlyHarmless(_ fields: inout Fields) {
         fields.removeAll { name, spelling, _ in !harmless.contains(name ?? FieldName(token: spelling)) }
     }

@@ -18,8 +18,7 @@ package enum MessageWriter {
         append(head.fields, framing: framing, to: &output)
     }
 
-    /// Writes a response head with the registered reason phrase. The framing of a response to HEAD is the one that it
-    /// announces.
+    /// Writes a response head with the registered reason phrase. In response to HEAD, `framing` is the announced one.
     package static func append(_ head: ResponseHead, framing: BodyFraming, to output: inout [UInt8]) {
         output.append("HTTP/1.1 ")
         let code = head.status.rawValue

@@ -41,14 +41,14 @@ struct TrailerReader: Sendable {
         // Authentication and state
         .authorization, .proxyAuthorization, .wwwAuthenticate, .proxyAuthenticate, .proxyAuthenticationInfo,
         .authenticationInfo, .cookie, .setCookie, .larderToken,
-        // How a request is to be handled
+        // Controls and conditions of requests
         .cacheControl, .pragma, .expect, .range, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange,
         .accept, .acceptCharset, .acceptEncoding, .acceptLanguage,
         // Control data of responses
         .age, .date, .expires, .location, .retryAfter, .vary, .warning, .cdnCacheControl, .surrogateControl,
         .cacheStatus, .proxyStatus, .cacheGroups, .cacheGroupInvalidation, .accessControlAllowOrigin,
         .contentSecurityPolicy, .strictTransportSecurity, .xContentTypeOptions, .referrerPolicy,
-        // How the content is to be read
+        // Metadata of the content
         .contentEncoding, .contentType, .contentRange, .contentLanguage, .contentLocation, .contentDisposition,
     ]
 }

@@ -95,8 +95,7 @@ package final class ByteStream {
 
     /// Takes ownership of a socket that a listener accepted, which is non-blocking and inherits the listener's options.
     ///
-    /// It may be read and written at once: often the request is there already, and the connection is closed before any
-    /// wait.
+    /// It may be read and written at once: often the request is there already, and no wait precedes the close.
     init(accepted descriptor: Int32, on executor: LoopExecutor, peer: SocketAddress?, local: SocketAddress?) {
         self.descriptor = descriptor
         self.executor = executor

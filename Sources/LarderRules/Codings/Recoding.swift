@@ -51,7 +51,7 @@ package struct Recoding: Sendable, Hashable {
 /// The coding in which a stored response answers a request.
 package struct CodingDecision: Sendable, Hashable {
     package var coding: ServedCoding
-    /// Whether `Range` is ignored: the client's part may be in another coding (RFC 9110 §14.2 allows to ignore it).
+    /// Whether `Range` is ignored: the client's part may be in another coding (RFC 9110 §14.2 allows ignoring it).
     package var ignoresRange = false
 
     package init(_ coding: ServedCoding, ignoresRange: Bool = false) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The state of content files since the start: those found damaged and waiting for removal, and those verified as a
-/// whole.
+/// The state of content files since the start: those found damaged and not removed yet, and those verified whole.
 /// were examined as a whole.
 final class ContentTrust: Sendable {
     private struct State {

@@ -131,8 +131,7 @@ final class Directory: Sendable {
         return (0...limit).contains(count) ? Array(octets.prefix(count)) : nil
     }
 
-    /// Writes a file, replacing an existing one: all of it under another name first, so that a crash leaves all or
-    /// nothing.
+    /// Writes a file, replacing an existing one: under another name first, so that a crash leaves all or nothing.
     func write(_ octets: [UInt8], to name: String) throws(DiskFailure) {
         let draft = name + ".new"
         remove(draft)

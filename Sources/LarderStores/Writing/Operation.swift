@@ -89,8 +89,7 @@ struct HeadUpdate: Sendable {
 
 /// The removal of many entities, which takes several transactions. Until it is done, readers see none of the entities
 /// that existed before it.
-// @unchecked: mutable state is accessed only with the lock of the `WriteQueue` held, or, for `nextID`, by the writing
-// thread.
+// @unchecked: mutable state is accessed only with the lock of the `WriteQueue` held, or, `nextID`, by the writer.
 final class Removal: @unchecked Sendable {
     let match: EntityMatch
     /// Whether the writer has it: operations accepted now may be beyond it.

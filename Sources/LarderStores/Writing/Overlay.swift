@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The uncommitted operations on a key: applied to its rows in the database, they give a reader's view.
+/// The uncommitted operations on a key: applied to its rows in the database, they make a reader's view.
 struct Overlay: Sendable {
     var operations: [Operation.Change] = []
     /// Removals of many entities that match the key: up to which row; nil for all that are committed.

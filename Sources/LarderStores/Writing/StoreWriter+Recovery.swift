@@ -66,8 +66,7 @@ extension StoreWriter {
     /// A truncated file is found at once, not when its missing part is needed.
     private func checkLength(_ connection: Connection) throws(SQLiteFailure) {
         do {
-            // Pages that are only in the log are not missing; after a checkpoint of all of it, the length must be
-            // right.
+            // Pages only in the log are not missing; after a checkpoint of all of it, the length must be right.
             guard try connection.checkpoint(.passive) == 0 else { return }
         } catch  where !error.isDamage {
             // The disk may be full, and reading continues all the same.

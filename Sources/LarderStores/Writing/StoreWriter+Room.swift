@@ -26,8 +26,7 @@ extension StoreWriter {
 
     var checkpointBytes: Int64 { StoreSettings.checkpointBytes(below: core.limit) }
 
-    /// Checkpoints a log that is long enough. Not in the transaction that made it so long, as a caller may wait for its
-    /// end.
+    /// Checkpoints a long log. Not in the transaction that made it so long, as a caller may wait for its end.
     func writeBackLog() {
         guard let connection = database?.connection, connection.loggedPages * Schema.pageSize >= checkpointBytes
         else { return }
@@ -75,8 +74,7 @@ extension StoreWriter {
     /// The number of rows examined in one transaction: small enough that a small store loses little more than it must.
     private func evictionSlice(of entries: Int) -> Int { min(max(entries / 64, 8), Self.longestEvictionSlice) }
 
-    /// Returns free pages while the files exceed the limit, or are mostly free pages. Returns whether there may be more
-    /// to return.
+    /// Returns free pages while the files exceed the limit, or are mostly free. Returns whether more may be left.
     func vacuum(_ database: EntityDatabase) throws(SQLiteFailure) -> Bool {
         let pages = try database.pages()
         let excess = (pages.all * Schema.pageSize).adding(saturating: besidePages).subtracting(saturating: budget)

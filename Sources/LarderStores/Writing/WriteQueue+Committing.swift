@@ -13,8 +13,7 @@ extension WriteQueue {
                 if state.isHurried || state.isClosing || state.bytes >= groupBytes || now >= due {
                     return .done(take(from: &state))
                 }
-                // A group that is not due leaves time for maintenance, which nothing else does while the queue is never
-                // empty.
+                // Maintenance runs before a group that is not due: under load the queue may never be empty.
                 return now >= idleDeadline ? .done(.idle) : .wait(until: min(due, idleDeadline))
             }
             if state.isClosing { return .done(.close) }

@@ -1,34 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides whether something that keeps failing is asked at all: closed while it works, open once it has failed too
-/// often in a row, and half open while one request, the probe, finds out whether it works again.
+/// A circuit breaker: closed while requests succeed, open after too many failures in a row, and half open while one
+/// request, the probe, finds out whether they succeed again.
 ///
-/// Nobody waits for a probe: others are told at once that they are held back. Instants are monotonic nanoseconds.
+/// No request waits for a probe: others are held back at once. Instants are monotonic nanoseconds.
 struct Circuit: Equatable {
     enum State: Equatable {
         /// Leads to `open` when the run of failures is long enough.
         case closed(Run)
         /// Nothing passes before `until`; the first request after it becomes the probe.
         case open(until: Int64, openings: Int)
-        /// A probe is under way since `since`. Leads to `closed` or back to `open`. A probe that is silent for longer
-        /// than the circuit would have been open is joined by another.
+        /// A probe has been under way since `since`. Leads to `closed` or back to `open`. If a probe has no result for
+        /// longer than the circuit would have been open, another joins it.
         case halfOpen(probe: Int, since: Int64, openings: Int)
     }
 
     /// Failures in a row.
     struct Run: Equatable {
         var count = 0
-        /// How many of them leave no doubt: the origin could not be reached.
+        /// How many of them are certain: the origin could not be reached.
         var certain = 0
         var since: Int64 = 0
         var lastAt: Int64 = 0
-        /// What has failed whose failures count once each.
+        /// The subjects whose failures count once each.
         var subjects: Set<Int> = []
 
-        /// Whether they are enough. An origin that cannot be reached is told from one that can by as few as `limits`
-        /// says, however fast they come. Those that were answers, or might have become one, have to go on for a
-        /// while too, without any other answer: a burst of them is what a gateway in front of many origins, or a
-        /// restart, looks like from here.
+        /// Whether they are enough. For an origin that cannot be reached, as few as in `limits` suffice, however fast
+        /// they come. Failures with an answer, or that might have had one, also have to continue for a while, without
+        /// any other answer: a burst of them is typical of a gateway in front of many origins, or of a restart.
         func isEnough(now: Int64, _ limits: BreakerLimits) -> Bool {
             guard limits.failures > 0, count >= limits.failures else { return false }
             return certain >= limits.failures || now - since >= limits.persistence
@@ -56,7 +55,7 @@ struct Circuit: Equatable {
     /// Failures in a row, while it is closed.
     var failures: Int { if case .closed(let run) = state { run.count } else { 0 } }
 
-    /// Until when nothing passes, as it stands; nil when a request would pass, if only as a probe.
+    /// Until when requests are held back, as things stand; nil when a request would pass, if only as a probe.
     func heldUntil(now: Int64, limits: BreakerLimits, bypassesBackoff: Bool = false) -> Int64? {
         switch state {
         case .closed: nil
@@ -66,9 +65,9 @@ struct Circuit: Equatable {
         }
     }
 
-    /// Judges a request. One that `bypassesBackoff` does not wait for its time to probe.
+    /// Decides about a request. With `bypassesBackoff` it may probe before its time.
     mutating func admit(bypassesBackoff: Bool, now: Int64, limits: BreakerLimits) -> Verdict {
-        // Switched off while it was open.
+        // The breaker was disabled while it was open.
         guard limits.failures > 0 else { return .pass }
         let openings: Int
         switch state {
@@ -85,8 +84,7 @@ struct Circuit: Equatable {
         return .probe(lastProbe)
     }
 
-    /// A request failed. Failures of the same `subject` count once in a row, and leave some doubt; those without one
-    /// count each time.
+    /// A request failed. Failures of the same `subject` are uncertain and count once in a row; others count each.
     mutating func failed(subject: Int?, probe: Int?, now: Int64, limits: BreakerLimits) -> Change? {
         switch state {
         case .closed(var run):
@@ -102,7 +100,7 @@ struct Circuit: Equatable {
             state = .open(until: now + limits.interval(0), openings: 0)
             return .opened
         case .open:
-            // It was sent before the others had failed, and says nothing new.
+            // It was sent before the others had failed, and is no new evidence.
             return nil
         case .halfOpen(let current, _, let openings):
             guard probe == current else { return nil }
@@ -112,13 +110,13 @@ struct Circuit: Equatable {
         }
     }
 
-    /// A request was answered: whoever answers works, even if the request was sent before the circuit opened.
+    /// A request was answered: the origin works, even if the request was sent before the circuit opened.
     mutating func answered() -> Change? {
         defer { state = .closed(Run()) }
         return isClosed ? nil : .closed
     }
 
-    /// A probe was given up without having found out anything: the next request is one.
+    /// A probe was cancelled without a result: the next request is one.
     mutating func withdrawn(probe: Int?, now: Int64) {
         guard case .halfOpen(let current, _, let openings) = state, probe == current else { return }
         state = .open(until: now, openings: openings)
@@ -131,16 +129,16 @@ package struct BreakerLimits: Sendable, Equatable {
     package var failures = 5
     /// Failures further apart than this are not in a row, in nanoseconds.
     package var window: Int64 = 60_000_000_000
-    /// For how long failures that leave some doubt must go on, in nanoseconds.
+    /// How long uncertain failures must continue, in nanoseconds.
     package var persistence: Int64 = 1_000_000_000
     /// How long a circuit is open at first, in nanoseconds. Each failed probe doubles it.
     package var shortest: Int64 = 1_000_000_000
-    /// The most it becomes, in nanoseconds.
+    /// The longest interval, in nanoseconds.
     package var longest: Int64 = 10_000_000_000
 
     package init() {}
 
-    /// How long a circuit is open that has been opened again `openings` times.
+    /// How long a circuit is open that has been reopened `openings` times.
     func interval(_ openings: Int) -> Int64 {
         let (doubled, overflow) = shortest.multipliedReportingOverflow(by: 1 << min(openings, 30))
         return max(1, min(overflow ? .max : doubled, longest))

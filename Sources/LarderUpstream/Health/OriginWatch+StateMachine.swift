@@ -2,47 +2,47 @@
 
 import LarderHTTP
 
-/// What is known about one origin that is not all well: its circuit, and until when it asked to be left alone.
+/// The state of one origin with problems: its circuit, and until when it asked for a pause.
 ///
 /// Instants are monotonic nanoseconds.
 struct OriginHealth {
-    /// Who is asked to wait.
+    /// The requests that are asked to wait.
     enum Scope: Hashable {
-        /// Everybody: the origin as a whole is unavailable (503).
+        /// All: the origin as a whole is unavailable (503).
         case origin
         /// Those with the same credentials: their quota is used up, not that of others (429).
         case credentials(Int)
-        /// Those who ask for the same with the same credentials: one resource speaks for itself only.
+        /// Those for the same resource with the same credentials: one resource speaks for itself only.
         case resource(Int)
     }
 
-    /// How many resources of a service have to ask for it before the wait is for more than themselves.
+    /// How many resources of a service have to ask for a pause before it applies to more than themselves.
     static let pleaLimit = 3
 
-    /// What a request says about itself, as digests.
+    /// The properties of a request that matter here, as digests.
     struct Ask: Equatable {
         var credentials = 0
         var resource = 0
-        /// Whether the request is for a service, so that what it meets counts for the service's other resources.
+        /// Whether the request is for a service, so that its outcome counts for the service's other resources.
         var isDescribed = true
-        /// Whether the origin is asked in any case: its client says so, or it changes something.
+        /// Whether the origin is asked in any case: its client asks for that, or it changes something.
         var bypassesBackoff = false
 
-        /// Everybody's, theirs, and that of this one request.
+        /// All scopes of the request: the origin's, the credentials', and its own.
         var scopes: [Scope] { [.origin, .credentials(credentials), .resource(resource ^ credentials)] }
     }
 
-    /// How a request ended, as far as the origin's health goes.
+    /// The outcome of a request, as far as the origin's health is concerned.
     enum Outcome: Equatable {
         /// The origin answered, and works.
         case answered
-        /// It answered that it wants to be left alone.
+        /// It answered with a request to pause.
         case refused
         /// It could not be reached.
         case unreachable
         /// This resource failed in a way that others may fail in too: 502, 503 or 504, silence, no answer at all.
         case troubled
-        /// Nothing was found out: it was given up, or never sent.
+        /// No result: it was cancelled, or never sent.
         case unknown
     }
 
@@ -51,7 +51,7 @@ struct OriginHealth {
         var status: Status
     }
 
-    /// Resources that asked for the same wait, without any other answer since the first.
+    /// Resources that asked for the same pause, without any other answer since the first.
     private struct Pleas {
         var since: Int64
         var until: [Int: Int64] = [:]
@@ -64,31 +64,31 @@ struct OriginHealth {
         case open(until: Int64)
     }
 
-    /// How many scopes are kept waiting at a time; beyond it, those that wait shortest are let go.
+    /// The most pauses at a time; beyond it, the shortest are dropped.
     static let pauseLimit = 64
 
     private(set) var circuit = Circuit()
     private(set) var pauses: [Scope: Pause] = [:]
-    /// What else than a single resource is said to be unavailable, by which resources, and until when.
+    /// The scopes beyond a single resource that are said to be unavailable, by which resources, and until when.
     private var pleas: [Scope: Pleas] = [:]
-    /// The latest failure, for people and for those who are held back.
+    /// The latest failure, for people and for requests that are held back.
     var lastError: UpstreamError?
     private(set) var lastAt: Int64 = 0
 
     /// Whether there is nothing left to remember.
     func isForgettable(now: Int64) -> Bool { circuit.isPristine && pauses.values.allSatisfy { $0.until <= now } }
 
-    /// Until when everybody or somebody waits because the origin asked for it; nil when nobody does.
+    /// Until when the origin's pauses last, for all requests or some; nil when there is none.
     func pausedUntil(now: Int64) -> Int64? { pauses.values.map(\.until).filter { $0 > now }.max() }
 
-    /// Whether more than single resources wait.
+    /// Whether a pause applies to more than single resources.
     func isPaused(now: Int64) -> Bool {
         pauses.contains { scope, pause in
             if case .resource = scope { false } else { pause.until > now }
         }
     }
 
-    /// Why `ask` would be held back; nothing changes by asking.
+    /// Why `ask` would be held back; calling it changes nothing.
     func verdict(on ask: Ask, now: Int64, limits: BreakerLimits) -> Verdict {
         if let pause = pause(for: ask, now: now) { return .paused(pause) }
         guard limits.failures > 0 else { return .pass }
@@ -116,7 +116,7 @@ struct OriginHealth {
         case .refused: return circuit.answered()
         case .unreachable: return circuit.failed(subject: nil, probe: probe, now: now, limits: limits)
         case .troubled:
-            // One who only passes traffic on takes a bad answer for an answer.
+            // For traffic that is only passed on, a bad answer is an answer.
             guard ask.isDescribed else { return circuit.answered() }
             return circuit.failed(subject: ask.resource, probe: probe, now: now, limits: limits)
         case .unknown:
@@ -125,10 +125,10 @@ struct OriginHealth {
         }
     }
 
-    /// The origin asked to be left alone. True when it is news that more than one resource waits.
+    /// The origin asked for a pause. True when a pause for more than one resource begins.
     ///
-    /// The word of one resource counts for that resource: it may be the only one in trouble, and whoever asks for it
-    /// must not take the others from everybody. Several in a row, for a while, are the service's word.
+    /// The answer of one resource counts for that resource: it may be the only one in trouble, and its clients must not
+    /// block the others for everybody. Several in a row, for a while, speak for the service.
     mutating func paused(_ ask: Ask, status: Status, until: Int64, now: Int64, limits: BreakerLimits) -> Bool {
         lastAt = now
         pauses = pauses.filter { $0.value.until > now }
@@ -141,7 +141,7 @@ struct OriginHealth {
         return isNew
     }
 
-    /// The latest word counts, except that answers may overtake each other.
+    /// The latest answer counts, except that answers may overtake each other.
     private mutating func pause(_ scope: Scope, _ until: Int64, _ status: Status) {
         pauses[scope] = Pause(until: max(until, pauses[scope]?.until ?? 0), status: status)
         if pauses.count > Self.pauseLimit, let soonest = pauses.min(by: { $0.value.until < $1.value.until }) {
@@ -149,14 +149,14 @@ struct OriginHealth {
         }
     }
 
-    /// Counts a resource that asks for `scope` to be left alone; true when there are enough of them.
+    /// Counts a resource that asks for a pause of `scope`; true when there are enough of them.
     private mutating func isPlea(
         of ask: Ask, for scope: Scope, until: Int64, now: Int64, limits: BreakerLimits
     ) -> Bool {
         var own = pleas[scope] ?? Pleas(since: now)
         own.until = own.until.filter { $0.value > now }
         if own.until.isEmpty { own.since = now }
-        // One more than enough would say nothing more.
+        // One more than enough would add nothing.
         if own.until.count < Self.pleaLimit || own.until[ask.resource] != nil { own.until[ask.resource] = until }
         let isEnough = own.until.count >= Self.pleaLimit && now - own.since >= limits.persistence
         if pleas[scope] == nil, pleas.count >= Self.pauseLimit { pleas.removeAll() }
@@ -164,8 +164,8 @@ struct OriginHealth {
         return isEnough
     }
 
-    /// The origin answered without asking for anything: those who asked before spoke for themselves. Where it was
-    /// asked although it wanted to be left alone, it works again.
+    /// The origin answered without asking for a pause: earlier resources spoke for themselves. If the request was sent
+    /// during a pause, the origin works again.
     private mutating func settlePleas(_ ask: Ask) {
         pleas[.origin] = nil
         pleas[.credentials(ask.credentials)] = nil
@@ -179,7 +179,7 @@ struct OriginHealth {
 }
 
 extension UpstreamError {
-    /// What a failed request says about its origin.
+    /// The outcome that a failed request means for its origin.
     var outcome: OriginHealth.Outcome {
         if hold != nil { return .unknown }
         if isUnreachable { return .unreachable }

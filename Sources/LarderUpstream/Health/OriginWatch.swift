@@ -5,16 +5,16 @@ import LarderIO
 import LarderRules
 import Synchronization
 
-/// What all loops and clients know together about the origins that are not all well: which are left alone, and until
-/// when. Origins without trouble are not in it, and while there are no others, asking costs one atomic load.
+/// The shared state of all loops and clients about origins with problems: which of them are not asked, and until when.
+/// Healthy origins are not in it, and while there are no others, a query costs one atomic load.
 ///
-/// It is asked on the way upstream only. A shard's lock is held for a look into a dictionary.
+/// It is queried on the way upstream only. A shard's lock is held for a dictionary look-up.
 package final class OriginWatch: Sendable {
     struct Key: Hashable {
         let origin: Origin
         let parent: ParentAddress?
-        /// Whether its clients may reach addresses of this machine. What those who may learn about an origin says
-        /// something about this machine's network, and is not for the others.
+        /// Whether its clients may connect to addresses of this machine. The state of an origin as such clients see it
+        /// reveals something about this machine's network, and is not for the others.
         let reachesLoopback: Bool
 
         init(_ origin: Origin, _ parent: ParentAddress?, reachesLoopback: Bool) {
@@ -27,24 +27,24 @@ package final class OriginWatch: Sendable {
         }
     }
 
-    /// What `admit` gives out and `answered` or `failed` takes back.
+    /// Returned by `admit`, and passed to `answered` or `failed`.
     package struct Ticket: Sendable {
         var probe: Int?
     }
 
-    /// What is worth a line in the log.
+    /// An event for the log.
     package enum Event: Sendable, Equatable {
-        /// The origin failed too often in a row and is left alone.
+        /// The origin failed too often in a row and is not asked for now.
         case stopped(Origin, error: String)
         case recovered(Origin)
-        /// Several resources of the origin asked to be left alone.
+        /// Several resources of the origin asked for a pause.
         case paused(Origin, for: Duration, status: Status)
         /// No origin at all can be reached, or they can again.
         case networkLost(error: String)
         case networkBack
     }
 
-    /// How many origins are remembered at most.
+    /// The most origins that are remembered.
     static let limit = 1024
     private static let shardCount = 16
 
@@ -61,7 +61,7 @@ package final class OriginWatch: Sendable {
 
     // MARK: On the way upstream
 
-    /// Lets a request through, or throws why it is held back.
+    /// Admits a request, or throws why it is held back.
     package func admit(
         _ request: UpstreamRequest, limits: BreakerLimits, now: Int64
     ) throws(UpstreamError) -> Ticket {
@@ -77,12 +77,12 @@ package final class OriginWatch: Sendable {
         throw .held(hold, from: request.origin, last: lastError)
     }
 
-    /// Whether there is any origin that is not all well.
+    /// Whether any origin has problems.
     package var hasTrouble: Bool { noted.load(ordering: .relaxed) > 0 }
 
     /// A final response has begun.
     ///
-    /// - Parameter pause: how long the origin asks to be left alone.
+    /// - Parameter pause: the pause that the origin asks for.
     package func answered(
         _ request: UpstreamRequest, status: Status, pause: Duration?, ticket: Ticket, limits: BreakerLimits, now: Int64
     ) {
@@ -104,7 +104,7 @@ package final class OriginWatch: Sendable {
         if isNew { notify(.paused(request.origin, for: pause, status: status)) }
     }
 
-    /// The request came to nothing; `error` is nil when that is not the origin's doing.
+    /// The request failed; `error` is nil when that is not the origin's fault.
     package func failed(
         _ request: UpstreamRequest, error: UpstreamError?, ticket: Ticket, limits: BreakerLimits, now: Int64
     ) {
@@ -136,8 +136,8 @@ package final class OriginWatch: Sendable {
 
     // MARK: Looking
 
-    /// The error, with its `hold`, that `admit` would throw at the moment; nil when a request would be let through, if
-    /// only to find out.
+    /// The error, with its `hold`, that `admit` would throw at the moment; nil when a request would be admitted, if
+    /// only as a probe.
     package func refusal(of request: UpstreamRequest, limits: BreakerLimits, now: Int64) -> UpstreamError? {
         guard hasTrouble else { return nil }
         let ask = OriginHealth.Ask(request)
@@ -164,7 +164,7 @@ package final class OriginWatch: Sendable {
         isNetworkDoubtful.load(ordering: .relaxed) && network.withLock { !$0.isClosed }
     }
 
-    /// Every origin that is not all well, in the order of their names.
+    /// Every origin with problems, in the order of their names.
     package func report(limits: BreakerLimits, now: Int64) -> [OriginReport] {
         var lines: [OriginReport] = []
         for shard in shards {
@@ -190,7 +190,7 @@ package final class OriginWatch: Sendable {
 
     // MARK: The network
 
-    /// Three different origins in a row that cannot be reached are no accident.
+    /// Three different unreachable origins in a row are no accident.
     private static let networkLimits: BreakerLimits = {
         var limits = BreakerLimits()
         limits.failures = 3
@@ -199,7 +199,7 @@ package final class OriginWatch: Sendable {
     }()
 
     private func networkFailed(_ origin: Origin, _ error: UpstreamError, now: Int64) {
-        // Who refuses has been reached.
+        // A refusal proves that the network works.
         guard !origin.isLoopback,
             [.dnsError, .dnsTimeout, .destinationUnavailable, .connectionTimeout].contains(error.code)
         else { return }
@@ -219,8 +219,7 @@ package final class OriginWatch: Sendable {
         if changed == .closed { notify(.networkBack) }
     }
 
-    /// Whether a request to an origin out of reach is due, to find out whether it is back. Whoever is told so sends one,
-    /// unless nothing is being taken.
+    /// Whether a probe of an unreachable origin is due. With `isTaken`, the caller must send it after a true.
     package func isProbeDue(
         _ origin: Origin, parent: ParentAddress?, limits: BreakerLimits, now: Int64, isTaken: Bool = true
     ) -> Bool {
@@ -245,7 +244,7 @@ package final class OriginWatch: Sendable {
         shards[Int(UInt(bitPattern: key.hashValue) % UInt(Self.shardCount))]
     }
 
-    /// Changes what is known about the origin of a request; what becomes nil is forgotten.
+    /// Changes the state of the origin of a request; nil removes it.
     private func change<Result>(
         _ request: UpstreamRequest, creatingAt now: Int64? = nil, _ body: (inout OriginHealth?) -> Result
     ) -> Result {
@@ -261,7 +260,7 @@ package final class OriginWatch: Sendable {
         }
     }
 
-    /// Forgets what matters least when a shard is full; false when everything in it matters.
+    /// Removes the least important state when a shard is full; false when all of it matters.
     private static func makeRoom(in healths: inout [Key: OriginHealth], now: Int64) -> Bool {
         guard healths.count >= limit / shardCount else { return true }
         let idle = healths.filter { $0.value.circuit.isClosed && $0.value.pausedUntil(now: now) == nil }
@@ -271,22 +270,22 @@ package final class OriginWatch: Sendable {
     }
 }
 
-/// What the status says about an origin that is not all well.
+/// The status report about an origin with problems.
 package struct OriginReport: Sendable, Equatable {
     /// The raw values are the words of `/-/status`.
     package enum State: String, Sendable {
         case closed
         case open
         case halfOpen
-        /// It asked to be left alone, for more than single URLs.
+        /// It asked for a pause, for more than single URLs.
         case paused
     }
 
     package let origin: String
     package let state: State
-    /// How long nothing is sent yet because it failed too often.
+    /// How much longer no request is sent because it failed too often.
     package let openFor: Duration?
-    /// How long nothing, or nothing of some clients or for some URLs, is sent yet because it asked for it.
+    /// How much longer requests, or some of them, are paused because it asked for that.
     package let pausedFor: Duration?
     package let consecutiveFailures: Int
     package let lastError: String?
@@ -307,7 +306,7 @@ package struct OriginReport: Sendable, Equatable {
 }
 
 extension OriginHealth.Ask {
-    /// What tells quotas apart: whoever pays for them presents one of these.
+    /// The fields that distinguish quotas: clients identify themselves by one of these.
     private static let credentialFields: [FieldName] = [.authorization, .cookie, "X-Api-Key", "Api-Key"]
 
     init(_ request: UpstreamRequest) {
