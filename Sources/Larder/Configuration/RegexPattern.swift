@@ -38,7 +38,7 @@ public struct RegexPattern: ConfigurationPattern {
 // Holds: the pointer never changes, and RE2's searches may be called by several threads at once (re2.h).
 private final class CompiledRegex: @unchecked Sendable {
     /// Octets that an expression, and what RE2 remembers of its searches, may take.
-    private static let memory = 512 << 10
+    private static let memory = 256 << 10
     private let regex: OpaquePointer
 
     init(_ text: String, ignoresCase: Bool) throws(PatternError) {

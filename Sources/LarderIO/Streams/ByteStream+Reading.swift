@@ -17,8 +17,9 @@ extension ByteStream {
     ///
     /// A promise as good as the kernel's: `tryRead` may still find nothing, over TLS in particular.
     package func waitReadable() async throws(IOError) {
-        if let tls, tls.hasBufferedInput { return }
-        try await waitToRead("read")
+        guard let tls else { return try await waitToRead("read") }
+        // The kernel may have octets of a record that is not whole, or of TLS's own.
+        while !tls.hasInput(of: self) { try await waitToRead("read") }
     }
 
     /// Reads what is there without waiting. 0 is the end of the stream, nil means that nothing is there yet.

@@ -77,14 +77,14 @@ struct MalformedConfigurationTests {
             label: "a key in snake case", yaml: "services:\n  a:\n    base_url: http://a/\n", line: 3, column: 5,
             setting: "services.a", found: "the unknown key `base_url`",
             expected:
-                "one of baseURL, mount, privacy, identity, ignoreQuery, allowHosts, browsers, parent, tls, offline, standardTransformers, routes, configure",
+                "one of preset, token, baseURL, mount, privacy, identity, ignoreQuery, allowHosts, browsers, parent, tls, offline, standardTransformers, routes, quota, prices, configure",
             suggestion: "baseURL"),
         Mistake(
             label: "a key at the wrong level", yaml: "inlineLimit: 1 KiB\n", line: 1, column: 1, setting: "",
             found: "the unknown key `inlineLimit`", expected: topLevelKeys, suggestion: "cache.inlineLimit"),
         Mistake(
             label: "a key like no other", yaml: "log:\n  zzz: 1\n", line: 2, column: 3, setting: "log",
-            found: "the unknown key `zzz`", expected: "one of level, access, format",
+            found: "the unknown key `zzz`", expected: "one of level, access, format, accessFormat, accessFile",
             advice: "`larder settings` lists them all"),
         Mistake(
             label: "a list where a map belongs", yaml: "cache: [1, 2]\n", line: 1, column: 8, setting: "cache",
@@ -376,7 +376,7 @@ struct MalformedConfigurationTests {
             suggestion: "192.0.2.0/24", advice: "bits after the prefix must be 0"),
         Mistake(
             label: "a relative path", yaml: "cache: { path: larder.db }\n", line: 1, column: 16, setting: "cache.path",
-            found: "`larder.db`", expected: "an absolute path of at most 4000 octets, or `none`",
+            found: "`larder.db`", expected: "the absolute path of a directory, or `none`",
             advice: "start it with `/`"),
         Mistake(
             label: "a field name that is none", yaml: "cache: { surrogateKey: a b }\n", line: 1, column: 24,

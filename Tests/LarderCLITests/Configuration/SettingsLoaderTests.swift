@@ -67,8 +67,8 @@ struct SettingsLoaderTests {
         ("listen=[", "--set listen: listen: found text that is not YAML"),
         (
             "services.githb.offline=true",
-            "--set services.githb.offline: services.githb: found a service without `baseURL`; expected the URL of the API; did "
-                + "you mean `services.github`?"
+            "--set services.githb.offline: services.githb: found a service without `baseURL`; did you mean "
+                + "`services.github`? Expected the URL of the API"
         ),
     ])
     func `what is wrong with an option is told by its key`(option: String, message: String) throws {

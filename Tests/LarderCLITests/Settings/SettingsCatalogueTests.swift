@@ -134,7 +134,12 @@ struct SettingsCatalogueTests {
           retryAfterLimit: 2 h
         tunnels: { ports: [443, 8000-8099], loopback: false }
         intercept: { hosts: [api.test], except: [login.test], services: true, retreat: 5 min }
-        tls: { listen: ["127.0.0.1:3129"], certificate: /etc/tls.pem, key: /etc/tls.key }
+        tls:
+          listen: ["127.0.0.1:3129"]
+          certificate: /etc/tls.pem
+          key: /etc/tls.key
+          certificates: { /etc/other.pem: /etc/other.key }
+          clientCA: /etc/clients.pem
         access: { allow: [192.0.2.0/24, "fd00::/8"] }
         gateway: { anyHost: false, hosts: [larder.test] }
         forward: { anyHost: false }

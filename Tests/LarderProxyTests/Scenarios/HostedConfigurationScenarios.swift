@@ -16,7 +16,7 @@ struct HostedConfigurationScenarios {
     ) async throws {
         let given = Lock<Service?>(nil)
         try await Scenario.run(onDisk: onDisk) { settings, origin in
-            settings.timeouts.abandon = .seconds(3_600)
+            settings.timeouts.abandon = .seconds(10)
             settings.add("shop", at: origin.url("/")) {
                 $0.declare = { service in
                     given.withLock { $0 = service }
@@ -85,11 +85,11 @@ struct HostedConfigurationScenarios {
             try await second.get(scene.url("/finish"))
             let finished = try await scene.origin.request()
             await second.close()
-            // Both have been left for as long; the daemon's own grace is an hour.
+            // Both have been left for as long; the daemon's own grace is ten seconds.
             try await scene.lettingTimePass(reaching: .seconds(2)) {
                 _ = try await cancelled.wire.end()
             }
-            scene.advance(.seconds(7_200))
+            scene.advance(.seconds(20))
             let third = try await scene.client()
             try await third.get(scene.url("/finish"))
             try await finished.reply("Cache-Control: max-age=60", content: "all")
