@@ -53,7 +53,6 @@ LarderIO/TLS/TLSServerContext.swift 6 7 3 the end of a name is compared with the
 LarderUpstream/KeepAlive.swift 4 1 0 at most six digits
 LarderUpstream/ReceiveBuffer.swift 3 0 3 counts are those of what was received
 LarderUpstream/UpstreamResponse.swift 2 2 1 a length was checked to be at most Int.max when the framing was read
-LarderUpstream/ReceiveBuffer.swift 2 0 2 counts are those of what was received
 LarderUpstream/UpstreamResponse.swift 3 3 1 a length was checked to be at most Int.max when the framing was read
 LarderStores/Content/BlockDigests.swift 8 2 1 the number of blocks is that of the digests there are, and the length must fit it
 LarderStores/Content/ContentFiles.swift 3 1 1 counts of files
