@@ -63,9 +63,10 @@ struct AdminWatchingTests {
     }
 
     @Test func `services are counted, and metrics say it by service and outcome`() async throws {
-        try await AdminFixture.run { daemon throws in
+        try await AdminFixture.run { daemon async throws in
             for _ in 0..<3 { _ = try daemon.get("/api/a") }
             _ = try daemon.get("/http/127.0.0.1:\(daemon.origin.port)/elsewhere")
+            await daemon.daemon.proxy.settle()
             let status = try daemon.get("/-/status").json
             let service = status["services"]?[0]
             #expect(service?["requests"]?["hit"]?.int == 2)
@@ -96,9 +97,11 @@ struct AdminWatchingTests {
     }
 
     @Test func `the past is told in steps`() async throws {
-        try await AdminFixture.run { daemon throws in
+        try await AdminFixture.run { daemon async throws in
             daemon.daemon.history.sample(daemon.daemon.proxy)
             for _ in 0..<3 { _ = try daemon.get("/api/a") }
+            // An exchange is counted after its answer has gone out.
+            await daemon.daemon.proxy.settle()
             daemon.daemon.history.sample(daemon.daemon.proxy)
             let history = try daemon.get("/-/history").json
             for series in ["recent", "day"] {
