@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which Larder this is.
+/// The version of Larder.
 package enum LarderVersion {
     /// As in the changelog (semantic versioning).
     package static let current = "0.1.0"

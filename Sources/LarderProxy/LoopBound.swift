@@ -2,7 +2,7 @@
 
 import LarderIO
 
-/// Something that lives on one loop, held by those who are not on it: they can only send it work.
+/// A value confined to one loop; other threads can only send it work.
 struct LoopBound<Value>: Sendable {
     private let loop: EventLoop
     private let confined: Confined<Value>
@@ -19,13 +19,13 @@ struct LoopBound<Value>: Sendable {
         loop.execute { _ in job(confined.value) }
     }
 
-    /// Runs `job` on the loop and waits for what it returns.
+    /// Runs `job` on the loop and waits for its result.
     func perform<Result: Sendable>(_ job: @escaping @Sendable (Value) throws -> Result) async throws -> Result {
         let confined = confined
         return try await loop.perform { _ in try job(confined.value) }
     }
 
-    /// Runs `job` as a task on the loop and waits for what it returns.
+    /// Runs `job` as a task on the loop and waits for its result.
     func run<Result: Sendable>(_ job: @escaping @Sendable (Value) async throws -> Result) async throws -> Result {
         let confined = confined
         return try await withUnsafeThrowingContinuation { continuation in
@@ -39,7 +39,7 @@ struct LoopBound<Value>: Sendable {
         }
     }
 
-    /// Waits for everything that was sent before.
+    /// Waits for all jobs sent before.
     func turn() async { await loop.perform { _ in } }
 
 }

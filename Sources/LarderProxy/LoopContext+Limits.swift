@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How much is kept, by the loop's configuration: nothing is asked of other threads.
+/// Size limits from the loop's own configuration, read without synchronization.
 extension LoopContext {
     var memoryObjectLimit: Int { configuration.memoryObjectLimit }
 
     var transformedContentLimit: Int { configuration.transformedContentLimit }
 
-    /// The largest content the store takes.
+    /// The largest content that the store accepts.
     var storedObjectLimit: Int64 { storing?.maxObject ?? 0 }
 
-    /// Whether content of `length` octets, or of unknown length, starts out being kept in memory.
+    /// Whether content of `length` octets, or of unknown length, is kept in memory at first.
     func keepsInMemory(_ length: Int64?) -> Bool { (length ?? 0) <= Int64(memoryObjectLimit) }
 
-    /// Whether content of `length` octets can be kept at all.
+    /// Whether content of `length` octets can be stored at all.
     func mayKeep(_ length: Int64?) -> Bool {
         guard let storing else { return keepsInMemory(length) }
         return (length ?? 0) <= min(storing.maxObject, Int64(configuration.settings.cache.maxObject.bytes))

@@ -7,10 +7,10 @@ import LarderUpstream
 import Logging
 
 extension LoopContext {
-    /// Sends a request inbound, unless its origin is left alone for now: what any client has learnt about an origin
-    /// counts for all of them, on every loop.
+    /// Sends a request inbound, unless its origin is in backoff: the state of an origin is shared by all clients, on
+    /// every loop.
     ///
-    /// - Throws: `UpstreamError`, with `hold` set when nothing was sent; else what `UpstreamPool.send` throws.
+    /// - Throws: `UpstreamError`, with `hold` set when nothing was sent; else the errors of `UpstreamPool.send`.
     func send(_ request: UpstreamRequest) async throws -> UpstreamResponse {
         let limits = configuration.upstreamSettings.breaker
         let (origins, time) = (proxy.origins, loop.time)
@@ -40,7 +40,7 @@ extension LoopContext {
 }
 
 extension OriginWatch.Event {
-    /// The line for the log: once for each change, however many requests it concerns.
+    /// The log line: once for each change, however many requests it concerns.
     func log(to logger: Logger) {
         switch self {
         case .stopped(let origin, let error):

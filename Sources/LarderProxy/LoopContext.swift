@@ -19,12 +19,12 @@ final class LoopContext {
     let counters: LoopCounters
     let buffers = BufferPool()
     let front: LoopFront
-    /// Where exchanges are noted, and how many answers from memory still may be.
+    /// Records exchanges, and a limited number of hits in memory.
     let requests: RequestLog
     var noteBudget = NoteBudget()
-    /// Where services are counted, by their numbers.
+    /// The counters of services, by their numbers.
     private var serviceCounters: [UInt32: ServiceCounters] = [:]
-    /// Where input is read to that is answered at once.
+    /// The receive buffer for requests that are answered at once.
     let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: BufferPool.size, alignment: 16)
     private var clientKinds: [Router.Client: ClientKind] = [:]
     private var lastClient:
@@ -39,16 +39,16 @@ final class LoopContext {
     private var resting = RestList()
     private var looksForIdle = false
     private var listeners: [Listener] = []
-    /// Ports of lanes, by the lane's id.
+    /// Listeners of lanes, by the lane's id.
     private var doors: [String: Listener] = [:]
-    /// Connections that are not agreed on TLS yet, or of whom it is not known whose they are.
+    /// Connections during their TLS handshake, or before their user is known.
     private var handshakes: [Int: ByteStream] = [:]
     private var nextHandshake = 0
-    /// Connections that are being told why they are not served.
+    /// Connections that are being sent a refusal.
     private var turnedAway = 0
     private static let turnedAwayLimit = 64
     private var date: (second: Int64, text: String) = (.min, "")
-    /// What `Via` said last, and to which origin.
+    /// The last value of `Via`, and its origin.
     private var lastVia: (uri: TargetURI, value: String)?
 
     init(loop: EventLoop, proxy: Proxy, configuration: ProxyConfiguration, counters: LoopCounters) {
@@ -68,7 +68,7 @@ final class LoopContext {
         loop.onFaultHere { [unowned self] in _ = fault($0) }
     }
 
-    /// Logs a fault of Larder's own, which costs one connection, and answers it to be thrown.
+    /// Logs an internal fault, which costs one connection, and returns the error to throw.
     func fault(_ error: IOError) -> IOError {
         proxy.logger.error("internal fault", metadata: ["error": "\(error)"])
         return error
@@ -87,8 +87,8 @@ final class LoopContext {
 
     func now() -> Timestamp { Timestamp(nanoseconds: loop.wallClockHere()) }
 
-    /// What requests over `stream` are judged by, and the kind of answers the front has for them; nil where it has none.
-    /// Most clients come the same way as the one before.
+    /// The client's properties for requests over `stream`, and its kind for cached replies; nil where there are none.
+    /// Most clients have those of the previous one.
     private func client(on stream: ByteStream, isAdminOnly: Bool) -> (Router.Client, ClientKind?) {
         let local = stream.localAddress
         let (isLoopback, isUnix) = (stream.peerAddress.isLoopback, stream.peerAddress.isUnix)
@@ -104,7 +104,7 @@ final class LoopContext {
         return (client, kind)
     }
 
-    /// The kind that clients like `client` have in common; nil when there are too many kinds to know them all.
+    /// The kind shared by clients like `client`; nil when there are too many kinds.
     func kind(of client: Router.Client) -> ClientKind? {
         if let known = clientKinds[client] { return known }
         guard clientKinds.count < 256 else { return nil }
@@ -113,14 +113,14 @@ final class LoopContext {
         return kind
     }
 
-    /// The present second as a `Date` field says it, made once a second.
+    /// The current second as a `Date` field value, formatted once a second.
     func dateText() -> String {
         let now = now()
         if date.second != now.seconds { date = (now.seconds, HTTPDate.string(now)) }
         return date.text
     }
 
-    /// `Via` in a request to the origin of `uri`: mostly that of the request before.
+    /// `Via` in a request to the origin of `uri`: usually that of the previous request.
     func via(to uri: TargetURI) -> String {
         if let lastVia, lastVia.uri.hasSameOrigin(as: uri) { return lastVia.value }
         let value = configuration.via(to: uri)
@@ -153,8 +153,8 @@ final class LoopContext {
 
     /// Serves an accepted connection, unless there are too many.
     ///
-    /// What it asked first has often come already. A client that gets its answer from the front needs no task, and one
-    /// that wants no other after it no connection's memory either.
+    /// Its first request has often arrived already. A client with a cached reply needs no task, and one that sends no
+    /// other request needs no connection object either.
     func accept(_ stream: ByteStream, isAdminOnly: Bool) {
         guard configuration.allows(stream.peerAddress) else { return turnAway(stream, .clientNotAllowed) }
         let peer = stream.peerAddress
@@ -181,8 +181,8 @@ final class LoopContext {
         if !connection.take(reception) || connection.isForOwnPages || !rest(connection) { serve(connection) }
     }
 
-    /// Serves an accepted connection over TLS. The handshake has the time of a request head; a client that is not served
-    /// is not told why, as it would not understand.
+    /// Serves an accepted connection over TLS. The handshake has the deadline of a request head; a refused client gets
+    /// no message, as it could not read it.
     private func acceptOverTLS(_ stream: ByteStream) {
         let peer = stream.peerAddress
         guard let tls = configuration.tls, configuration.allows(peer),
@@ -212,7 +212,7 @@ final class LoopContext {
         }
     }
 
-    /// Opens a port on loopback whose clients are all in `lane`, and of one user. It closes with the lane.
+    /// Opens a port on loopback whose clients all belong to `lane`, and to one user. It closes with the lane.
     func openDoor(of lane: Lane, for user: UInt32) throws -> SocketAddress {
         let socket = try ListeningSocket.tcp(.loopback(port: 0), count: 1)[0]
         for (id, door) in doors where proxy.lanes.lane(id) == nil {
@@ -226,7 +226,7 @@ final class LoopContext {
 
     func closeDoor(of lane: Lane) { doors.removeValue(forKey: lane.id)?.close() }
 
-    /// Others on this machine can connect to the port, and are let go at once.
+    /// Other users of this machine can connect to the port, and are closed at once.
     private func acceptAtDoor(_ stream: ByteStream, _ lane: Lane, _ user: UInt32) {
         guard proxy.lanes.lane(lane.id) != nil,
             case .admitted(let place) = proxy.admission.admit(
@@ -272,7 +272,7 @@ final class LoopContext {
         }
     }
 
-    /// Lets a connection wait for its next request without a task. False when that is there already.
+    /// Lets a connection wait for its next request without a task. False when the request is there already.
     private func rest(_ connection: DownstreamConnection) -> Bool {
         // Holds: the connections are its own.
         connection.rest { [unowned self] hasInput in
@@ -282,13 +282,13 @@ final class LoopContext {
         }
     }
 
-    /// Has a connection that waits for requests looked at for having nothing to do.
+    /// Has a waiting connection checked for idleness.
     func list(_ connection: DownstreamConnection) {
         resting.append(connection)
         lookForIdle()
     }
 
-    /// A connection rests when nothing came between two of these.
+    /// A connection rests when nothing was received between two of these.
     private static let restInterval = Duration.milliseconds(40)
 
     private func lookForIdle() {
@@ -302,7 +302,7 @@ final class LoopContext {
         }
     }
 
-    /// Says why a connection is not served, unless too many are being told already, and closes it.
+    /// Sends the reason for a refusal, unless too many connections are being refused already, and closes it.
     private func turnAway(_ stream: ByteStream, _ problem: Problem) {
         counters.add(.connectionsRefused)
         guard turnedAway < LoopContext.turnedAwayLimit else { return stream.close() }
@@ -352,7 +352,7 @@ final class LoopContext {
         upstream.drain()
     }
 
-    /// Ends what is left: connections, and the loads that may go on in the tasks of some that have left.
+    /// Ends the remaining connections, and the loads that may still run in the tasks of those that have left.
     func closeAll() {
         connections.all.forEach { $0.abort() }
         ticker.cancelAll()

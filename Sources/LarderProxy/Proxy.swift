@@ -9,43 +9,43 @@ package import LarderUpstream
 package import Logging
 import Synchronization
 
-/// The proxy: loops with their listeners, what they share, and its life from start to drain.
+/// The proxy: its loops with their listeners, their shared state, and its life from start to drain.
 package final class Proxy: Sendable {
     package let registry: Registry
-    /// nil when nothing is kept on disk.
+    /// nil when nothing is stored on disk.
     package let storing: Storing?
     package let counters: [LoopCounters]
     package let logger: Logger
     package let startedAt: Timestamp
-    /// What answers requests addressed to Larder itself.
+    /// Answers requests addressed to Larder itself.
     package let pages: any OwnPages
-    /// Who is told of what happens to resources.
+    /// Reports the changes of resources to observers.
     package let events: EventHub
-    /// Where responses are transformed.
+    /// Transforms responses.
     let transforming: TransformingRoom
     package let accessLog: AccessLog
-    /// What clients asked for last.
+    /// The last requests of clients.
     package let requests = RequestLog()
-    /// How the configuration came to be in force.
+    /// The state of the configuration.
     package let reloading = Reloading()
-    /// What every loop knows about origins in trouble.
+    /// The shared state of origins in trouble.
     package let origins: OriginWatch
-    /// What was chosen about going offline since the start.
+    /// The operators' choices of offline mode since the start.
     package let offline = OfflineSwitch()
     let overrides = Overrides()
-    /// What is left of origins' quotas.
+    /// The remaining quotas of origins.
     package let quotas = QuotaTable()
-    /// What language models were not asked for.
+    /// The tokens of language models that were saved.
     package let savings = SavingsTable()
-    /// What is shared to open https.
+    /// The shared state of interception.
     package let interception: Interception
-    /// The commands that are told apart from everybody else.
+    /// The lanes of commands.
     package let lanes = LaneTable()
-    /// What commands had recorded.
+    /// The recordings of commands.
     package let recordings: RecordingTable
     private let nearestSearchers = Lock<WorkerPool?>(nil)
     private let contentReaders = Lock<WorkerPool?>(nil)
-    /// For walks through all of memory.
+    /// For operations on all of memory.
     let walkers = WorkerPool(name: "larder-walk", threads: 1, queueLimit: 256)
     let time: any TimeSource
 
@@ -53,7 +53,7 @@ package final class Proxy: Sendable {
     private let state: Lock<State>
     /// The address of the configuration in `state`.
     private let latest: Atomic<UInt>
-    /// Who may connect.
+    /// Limits client connections.
     let admission = Admission()
     private let tunnels = Atomic<Int>(0)
 
@@ -62,15 +62,15 @@ package final class Proxy: Sendable {
         /// Each is used on its own loop only.
         var contexts: [LoopBound<LoopContext>] = []
         var phase = Phase.new
-        /// Who waits for the last connection to close.
+        /// Waits for the last connection to close.
         var drained: UnsafeContinuation<Void, Never>?
-        /// Where clients are accepted, without the admin surface's own listeners.
+        /// The addresses of client listeners, without those of the admin surface alone.
         var addresses: [SocketAddress] = []
         var adminAddresses: [SocketAddress] = []
         var tlsAddresses: [SocketAddress] = []
     }
 
-    /// Where a proxy is in its life; it goes through these in their order.
+    /// The phases of a proxy's life, in order.
     package enum Phase: Sendable {
         case new, serving, draining
     }
@@ -109,10 +109,10 @@ package final class Proxy: Sendable {
 
     package var configuration: ProxyConfiguration { state.withLock { $0.configuration } }
 
-    /// The configuration that was applied last, for a loop that has `known`: mostly the same, which takes no lock to
-    /// find out.
+    /// The configuration that was applied last, for a loop that has `known`: usually the same, which is found without a
+    /// lock.
     func configuration(orKnown known: ProxyConfiguration) -> ProxyConfiguration {
-        // Both live, so that those with one address are one.
+        // Both are alive, so equal addresses mean the same object.
         latest.load(ordering: .acquiring) == known.address ? known : configuration
     }
     package var now: Timestamp { Timestamp(nanoseconds: time.now()) }
@@ -128,7 +128,7 @@ package final class Proxy: Sendable {
     /// The TCP addresses on which only the admin surface is served.
     package var adminAddresses: [SocketAddress] { state.withLock { $0.adminAddresses } }
 
-    /// What the loops know about the upstreams, added up for each origin and in the order of their names.
+    /// The loops' statistics of upstreams, added up for each origin and in the order of their names.
     package func upstreamStatistics() async -> [UpstreamStatistics] {
         var sums: [String: UpstreamStatistics] = [:]
         for context in state.withLock({ $0.contexts }) {
@@ -141,12 +141,12 @@ package final class Proxy: Sendable {
     package func total(_ kind: LoopCounters.Kind) -> UInt64 { counters.reduce(0) { $0 + $1.value(kind) } }
     package func total(_ amount: LoopCounters.Amount) -> UInt64 { counters.reduce(0) { $0 + $1.value(amount) } }
 
-    /// The thread that looks for what is stored near a URL, made when it is first needed.
+    /// The thread that searches for stored URLs, created on demand.
     func searchers() -> WorkerPool {
         pool(in: nearestSearchers, WorkerPool(name: "larder-nearest", threads: 1, queueLimit: 4))
     }
 
-    /// The threads that find the keys of long request content, made when they are first needed.
+    /// The threads that parse long request content for its key, created on demand.
     func readers() -> WorkerPool {
         pool(in: contentReaders, WorkerPool(name: "larder-content", threads: 2, queueLimit: 256))
     }
@@ -160,7 +160,7 @@ package final class Proxy: Sendable {
         }
     }
 
-    /// One of the loops, another each time.
+    /// One of the loops, in turn.
     func anyContext() throws -> LoopBound<LoopContext> {
         let contexts = state.withLock { $0.contexts }
         guard let context = contexts.randomElement() else {
@@ -169,7 +169,8 @@ package final class Proxy: Sendable {
         return context
     }
 
-    /// Opens a port whose clients are all in `lane`, for programs that cannot say so: those of `user` alone.
+    /// Opens a port whose clients all belong to `lane`, for programs that cannot authenticate to a proxy: those of
+    /// `user` alone.
     package func openDoor(of lane: Lane, for user: UInt32) async throws -> SocketAddress {
         try await anyContext().perform { try $0.openDoor(of: lane, for: user) }
     }
@@ -178,18 +179,18 @@ package final class Proxy: Sendable {
         for context in state.withLock({ $0.contexts }) { context.execute { $0.closeDoor(of: lane) } }
     }
 
-    /// Has every loop tell how far its loads have come: somebody has begun to listen.
+    /// Has every loop report the progress of its loads: the first listener has been added.
     func tellProgress() {
         for context in state.withLock({ $0.contexts }) { context.execute { $0.ticker.wake() } }
     }
 
     // MARK: Life
 
-    /// Starts the loops and listens. Returns the addresses on which clients are accepted, in the order of the
-    /// configuration. When it throws, everything it began has ended.
+    /// Starts the loops and listens. Returns the addresses of the client listeners, in the order of the configuration.
+    /// When it throws, everything it started has ended.
     ///
-    /// - Parameter inherited: sockets that the service manager opened. Those of TCP stand in for the configured
-    ///   addresses; those of Unix serve the admin surface.
+    /// - Parameter inherited: sockets opened by the service manager. TCP sockets replace the configured addresses; Unix
+    ///   sockets serve the admin surface.
     package func start(inherited: [Int32] = []) async throws -> [SocketAddress] {
         do {
             try await startLoops()
@@ -253,12 +254,12 @@ package final class Proxy: Sendable {
         return addresses
     }
 
-    /// Whether `address` is the IPv6 half of `localhost`, of which the IPv4 half is listened on as well.
+    /// Whether `address` is the IPv6 half of `localhost`, whose IPv4 half has a listener as well.
     private func isSpare(_ address: ListenAddress, in all: [ListenAddress]) -> Bool {
         address == .loopback6(address.port) && all.contains(.loopback4(address.port))
     }
 
-    /// Serves by `configuration` from now on; running exchanges end by the old one.
+    /// Uses `configuration` from now on; running exchanges keep the old one.
     package func apply(_ configuration: ProxyConfiguration) {
         registry.limit = configuration.settings.cache.memory.bytes
         transforming.limit = configuration.settings.limits.transforming.bytes
@@ -270,12 +271,12 @@ package final class Proxy: Sendable {
         for context in contexts { context.execute { $0.apply(configuration) } }
     }
 
-    /// Waits until every loop works by the configuration that was applied last.
+    /// Waits until every loop uses the configuration that was applied last.
     package func settle() async {
         for context in state.withLock({ $0.contexts }) { await context.turn() }
     }
 
-    /// Stops accepting, lets running exchanges end for as long as `timeouts.drain` says, then ends the loops.
+    /// Stops accepting, lets running exchanges end within `timeouts.drain`, then ends the loops.
     package func drain() async {
         let contexts = state.withLock { state in
             state.phase = .draining
@@ -313,7 +314,7 @@ package final class Proxy: Sendable {
 
     // MARK: Listening
 
-    /// Every loop gets a socket of its own on the address; the kernel spreads connections over them.
+    /// Every loop gets a socket of its own on the address; the kernel distributes connections among them.
     private func listen(
         on address: SocketAddress, isAdminOnly: Bool = false, overTLS: Bool = false
     ) async throws -> SocketAddress {
@@ -345,7 +346,8 @@ package final class Proxy: Sendable {
         return socket.address
     }
 
-    /// Serves a connection that was accepted elsewhere, of a client at `peer`: so tests have clients in other networks.
+    /// Serves a connection that was accepted elsewhere, of a client at `peer`, so that tests can have clients in other
+    /// networks.
     package func serve(_ descriptor: Int32, from peer: SocketAddress) async throws {
         try await anyContext().perform { try $0.adopt(descriptor, from: peer) }
     }
@@ -354,7 +356,7 @@ package final class Proxy: Sendable {
 
     // MARK: Limits
 
-    /// Gives back the place of a client connection.
+    /// Releases the place of a client connection.
     func releaseConnection(_ place: Admission.Place) {
         if admission.release(place) == 0 { endDrain() }
     }
@@ -369,8 +371,8 @@ package final class Proxy: Sendable {
 
     // MARK: Content
 
-    /// How much content is held for one client at a time: a quarter of the memory tier for all of them together, as far
-    /// as that leaves sensible pieces.
+    /// How much content is buffered for one client at a time: a quarter of the memory tier for all of them together,
+    /// within sensible bounds.
     var pieceSize: Int { max(16 << 10, min(256 << 10, registry.limit / 4 / max(1, openConnections))) }
 
     /// Empties a Resource's memory.

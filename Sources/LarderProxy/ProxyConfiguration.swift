@@ -4,27 +4,27 @@ import LarderHTTP
 package import LarderIO
 package import LarderUpstream
 
-/// What the proxy works by until the next reload: the settings and everything derived from them once.
+/// The proxy's configuration until the next reload: the settings and everything derived from them once.
 package final class ProxyConfiguration: Sendable {
     package let settings: Settings
     package let router: Router
-    /// How this Larder calls itself in requests.
+    /// The name of this Larder in requests.
     package let pseudonym: Pseudonym
-    /// The variables that services are made with; nil where there are none.
+    /// The variables used by services; nil where there are none.
     package let variables: VariableStore?
     /// `Via` in responses: the same for every Larder, as pages can read it.
     package static let via = "1.1 larder"
     let parseLimits: ParseLimits
-    /// A field of responses that clients do not see.
+    /// A response field that is removed for clients.
     let hiddenField: FieldName?
     let upstreamSettings: UpstreamSettings
-    /// The largest content the memory tier takes: a sixteenth of it, and never more than 4 MiB or `cache.maxObject`.
+    /// The largest content in the memory tier: a sixteenth of it, and never more than 4 MiB or `cache.maxObject`.
     let memoryObjectLimit: Int
     /// The largest content that is collected for the pipeline.
     let transformedContentLimit: Int
-    /// How clients of `tls.listen` are spoken to.
+    /// The TLS configuration of `tls.listen`.
     let tls: TLSServerContext?
-    /// Whose https is opened.
+    /// The https hosts that are intercepted.
     package let interception: InterceptionRules
 
     package init(
@@ -47,12 +47,12 @@ package final class ProxyConfiguration: Sendable {
             fieldLines: settings.limits.fieldLines)
     }
 
-    /// Tells it from every other one that is there.
+    /// Distinguishes it from every other existing configuration.
     var address: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
     /// `Via` in a request to the origin of `uri`.
     func via(to uri: TargetURI) -> String { "1.1 \(pseudonym.name(for: uri.origin))" }
 
-    /// Whether a client at `address` is served: on this machine always, elsewhere when the access list has it.
+    /// Whether a client at `address` is served: on this machine always, elsewhere if the access list contains it.
     func allows(_ address: SocketAddress) -> Bool {
         if address.isLoopback || address.isUnix { return true }
         guard let client = IPAddress(address.host) else { return false }

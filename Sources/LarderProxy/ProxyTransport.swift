@@ -6,8 +6,8 @@ import LarderIO
 import LarderRules
 import LarderUpstream
 
-/// Carries the model's own requests over the proxy's loops and connections: what a decorator, an `afterWrite` or a
-/// service written in Swift asks for.
+/// Sends the model's own requests over the proxy's loops and connections: those of decorators, of `afterWrite`, and of
+/// services written in Swift.
 package final class ProxyTransport: UpstreamTransport {
     private let proxy = Lock<Weak>(Weak())
 
@@ -17,7 +17,7 @@ package final class ProxyTransport: UpstreamTransport {
 
     package init() {}
 
-    /// Services are made before the proxy that serves them; until then requests fail.
+    /// Services are created before the proxy that serves them; until then requests fail.
     package func attach(_ proxy: Proxy) { self.proxy.withLock { $0.proxy = proxy } }
 
     package func send(_ request: OutgoingRequest, progress: TransferProgress) async throws -> IncomingResponse {
@@ -29,7 +29,7 @@ package final class ProxyTransport: UpstreamTransport {
 }
 
 extension Proxy {
-    /// Sends a request of the model and reads the whole response, bounded by what memory takes of one resource.
+    /// Sends a request of the model and reads the whole response, up to the memory limit for one resource.
     func send(_ request: OutgoingRequest) async throws -> IncomingResponse {
         let table = configuration.router.table
         let service = table.claiming(request.url) ?? table.unclaimed

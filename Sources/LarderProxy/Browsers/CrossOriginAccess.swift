@@ -2,24 +2,24 @@
 
 import LarderHTTP
 
-/// The fields that let a page of another origin have a response (Fetch §3.3).
+/// The fields that allow a page of another origin to read a response (Fetch §3.3).
 ///
-/// An origin behind the gateway cannot know which pages are meant, so its own fields of the kind are replaced.
+/// An origin behind the gateway cannot know which pages are allowed, so its own CORS fields are replaced.
 struct CrossOriginAccess {
     let origin: WebOrigin
 
-    /// How long a browser remembers what it may send.
+    /// How long a browser caches a preflight response, in seconds.
     private static let preflightAge = "600"
     /// Fields that Larder adds behind those of a response.
     private static let ownNames = ["Age", "Cache-Status", "Proxy-Status", "Via"]
 
-    /// Gives the page a response with these fields, and all of them.
+    /// Allows the page to read a response with these fields, and all of them.
     func apply(to fields: inout Fields) {
         fields.removeAll { name, spelling, _ in
             name == .accessControlAllowOrigin
                 || name == nil && CrossOriginAccess.replaced.contains(FieldName(token: spelling))
         }
-        // With credentials an asterisk would not mean everything (Fetch §3.3.2).
+        // With credentials an asterisk would be taken literally (Fetch §3.3.2).
         var names = CrossOriginAccess.ownNames
         fields.forEachLine { name, spelling, _ in
             guard name != .setCookie else { return }
@@ -31,7 +31,7 @@ struct CrossOriginAccess {
         fields["Cross-Origin-Resource-Policy"] = "cross-origin"
     }
 
-    /// The answer to whether a request like this may be sent (Fetch §4.8): any may.
+    /// The response to a preflight request (Fetch §4.8): any request may be sent.
     func preflight(_ request: Fields) -> Fields {
         var fields = Fields()
         allow(in: &fields)
@@ -51,7 +51,7 @@ struct CrossOriginAccess {
         CrossOriginAccess.vary(&fields)
     }
 
-    /// Says that a response is another one for a page of another origin, so that a browser does not give it to that.
+    /// Makes a response vary by the page's origin, so that a browser does not reuse it for another.
     static func vary(_ fields: inout Fields) {
         let named = fields[all: .vary].joined(separator: ", ")
         let names = named.lowercased().split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }

@@ -2,16 +2,16 @@
 
 import LarderHTTP
 
-/// How a response to a request that a page caused differs from what a program gets.
+/// How a response to a request from a web page differs from a program's.
 enum PageAccess: Equatable {
     /// Not at all.
     case none
-    /// The page is the service's own; pages of other origins get the response in another form.
+    /// The page is same-origin; pages of other origins get different fields.
     case own
     /// The page is of an origin that the service lists.
     case listed(WebOrigin)
 
-    /// Adds the fields that the browser needs to those of a response.
+    /// Adds the fields required by the browser to those of a response.
     func apply(to fields: inout Fields) {
         switch self {
         case .none: break
@@ -22,7 +22,7 @@ enum PageAccess: Equatable {
 }
 
 extension Exchange {
-    /// Judges a gateway request by the page that caused it. True when the request was answered here.
+    /// Applies the rules for web pages to a gateway request. True when the request was answered here.
     func answerPage(_ service: RoutedService) async throws -> Bool {
         let allowed = service.settings.browsers.allow
         switch PageRequest(head, service: service.base == nil ? nil : service.name, allowed: allowed) {
@@ -30,12 +30,12 @@ extension Exchange {
         case .refused(let problem): throw problem
         case .own:
             if !allowed.isEmpty { page = .own }
-            // The page is one of the origin's, as far as that can know.
+            // To the origin the page is same-origin.
             if head.fields.contains(.origin) { head.fields[.origin] = uri.origin }
             return false
         case .listed(let origin):
             page = .listed(origin)
-            // Larder has judged; the origin knows nothing of such pages.
+            // Larder has decided; the origin does not know such pages.
             head.fields.removeAll { name, spelling, _ in
                 name == .origin || PageFields.isMetadata(name, spelled: spelling)
             }
@@ -52,7 +52,7 @@ extension Exchange {
     }
 }
 
-/// Fields by which browsers and servers speak about pages.
+/// Fields about web pages, of browsers and servers.
 enum PageFields {
     static let requestMethod: FieldName = "Access-Control-Request-Method"
     static let destination: FieldName = "Sec-Fetch-Dest"
@@ -60,8 +60,8 @@ enum PageFields {
         "Sec-Fetch-Mode", "Sec-Fetch-Dest", "Sec-Fetch-User", "Sec-Fetch-Storage-Access",
     ]
 
-    /// Has a browser give a document no origin (CSP Level 3 §6.3.2; HTML §7.1.5): its scripts run, and read nothing of the
-    /// others that have the same address, nor their cookies and storage.
+    /// Makes a browser give a document an opaque origin (CSP Level 3 §6.3.2; HTML §7.1.5): its scripts run, but cannot
+    /// read other documents of the same address, nor their cookies and storage.
     static func appendSandbox(to out: inout [UInt8]) {
         out.append(sandbox)
     }

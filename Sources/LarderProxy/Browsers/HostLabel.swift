@@ -2,14 +2,14 @@
 
 package import LarderHTTP
 
-/// The name that any host has as a host of the gateway, so that its pages have an origin of their own in a browser:
+/// The name of any host as a host of the gateway, so that its pages have an origin of their own in a browser:
 /// `https--api-example-com.localhost` stands for `https://api.example.com`.
 ///
 /// It is one label below `localhost`, so that two such names are two sites for a browser: the scheme, behind it `-` and
-/// the port unless that is the scheme's own, two hyphens, and the host with `.` written `-` and `-` written `--`.
-/// Each origin has one such name at most and each name stands for one origin: another spelling is no name,
-/// and a host that would be ambiguous (a label that begins or ends with a hyphen), that is an IPv6 address, or that takes
-/// more than the 63 octets of a label (RFC 1035 §2.3.4) has none.
+/// the port unless that is the scheme's default, two hyphens, and the host with `.` written `-` and `-` written `--`.
+/// Each origin has at most one such name and each name stands for one origin: other spellings are invalid, and
+/// ambiguous hosts (a label that begins or ends with a hyphen), IPv6 addresses, and hosts that exceed the 63 octets of
+/// a label (RFC 1035 §2.3.4) have none.
 package struct HostLabel: Equatable, Sendable {
     package let scheme: TargetURI.Scheme
     package let host: String
@@ -18,7 +18,7 @@ package struct HostLabel: Equatable, Sendable {
     static let suffix = ".localhost"
     private static let longest = 63
 
-    /// The label of a name below `localhost` that is meant as one of these, well-formed or not; nil for other hosts.
+    /// The label of a name below `localhost` that has this form, valid or not; nil for other hosts.
     package static func label(of host: String) -> Substring? {
         guard host.hasSuffix(suffix) else { return nil }
         let label = host.dropLast(suffix.utf8.count)
@@ -28,7 +28,7 @@ package struct HostLabel: Equatable, Sendable {
         return label
     }
 
-    /// Reads a label; nil when it stands for nothing.
+    /// Parses a label; nil when it is invalid.
     package init?(_ label: some StringProtocol) {
         let scheme: TargetURI.Scheme = label.hasPrefix("https-") ? .https : .http
         let rest = label.dropFirst(scheme.text.utf8.count + 1)
@@ -40,7 +40,7 @@ package struct HostLabel: Equatable, Sendable {
         self.scheme = scheme
         self.host = host
         self.port = port
-        // Anything but the one spelling, as `https-443--` or a port with zeros in front.
+        // Rejects other spellings of it, such as `https-443--` or a port with leading zeros.
         guard self.label.map({ $0 == label }) == true else { return nil }
     }
 
@@ -52,7 +52,7 @@ package struct HostLabel: Equatable, Sendable {
         guard label != nil else { return nil }
     }
 
-    /// Scheme, port and host as one label; nil where that would be none, or stand for another host too.
+    /// Scheme, port and host as one label; nil where that would be invalid or ambiguous.
     package var label: String? {
         let labels = host.split(separator: ".", omittingEmptySubsequences: false)
         guard !host.hasPrefix("["), labels.allSatisfy({ !$0.isEmpty && $0.first != "-" && $0.last != "-" }) else {
@@ -63,7 +63,7 @@ package struct HostLabel: Equatable, Sendable {
         return label.utf8.count <= HostLabel.longest ? label : nil
     }
 
-    /// Host and port, as a `Host` field says them.
+    /// Host and port, as in a `Host` field.
     package var authority: String { port == scheme.defaultPort ? host : "\(host):\(port)" }
 
     private static func host(of written: some StringProtocol) -> String? {

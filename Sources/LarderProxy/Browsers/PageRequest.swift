@@ -3,24 +3,24 @@
 package import LarderHTTP
 import LarderRules
 
-/// How a gateway request that a web page caused is treated, as a function of the fields that browsers add
-/// (Fetch Metadata Request Headers §2; RFC 6454 §7).
+/// The class of a gateway request from a web page, as a function of the fields that browsers add (Fetch Metadata
+/// Request Headers §2; RFC 6454 §7).
 ///
 /// The gateway adds credentials from the configuration, and browsers add cookies. A page may use them only if it is of the
 /// same host name of the gateway, or the service lists its origin. A request without any of these fields is a program's.
 package enum PageRequest: Equatable, Sendable {
-    /// No page had to do with it.
+    /// Not caused by a page.
     case none
-    /// A page of the same origin, or the person at the browser.
+    /// A page of the same origin, or the user at the browser.
     case own
     /// A page of an origin that the service lists.
     case listed(WebOrigin)
-    /// The browser asks on behalf of such a page whether a request may be sent (Fetch §4.8).
+    /// A preflight request for such a page (Fetch §4.8).
     case preflight(WebOrigin)
     case refused(Problem)
 
     /// - Parameters:
-    ///   - service: the service that lists origins; nil where nobody described one.
+    ///   - service: the service that lists origins; nil where none is configured.
     ///   - allowed: the origins that it lists.
     package init(_ head: RequestHead, service: String?, allowed: [WebOrigin]) {
         let (sites, origins) = (head.fields[all: .secFetchSite], head.fields[all: .origin])
@@ -56,8 +56,8 @@ package enum PageRequest: Equatable, Sendable {
         }
     }
 
-    /// A request of another site without `Origin`, as for an image, a script or a link. A page
-    /// cannot name another one's origin as the one that refers, so that of a listed one counts.
+    /// A cross-site request without `Origin`, as for an image, a script or a link. A page cannot forge another origin
+    /// as its referrer, so a listed referrer counts.
     private init(without head: RequestHead, _ service: String?, _ allowed: [WebOrigin]) {
         guard head.method.isSafe, !head.fields.contains(.upgrade), let referrer = PageRequest.referrer(head.fields),
             allowed.contains(referrer)
@@ -68,7 +68,7 @@ package enum PageRequest: Equatable, Sendable {
         self = .listed(referrer)
     }
 
-    /// Whether a page of `origin` is one of the very host that the request is addressed to.
+    /// Whether a page of `origin` has the host to which the request is addressed.
     private static func isAddressed(_ head: RequestHead, _ origin: WebOrigin) -> Bool {
         guard origin.scheme == "http" || origin.scheme == "https", head.fields.count(of: .host) == 1,
             let host = head.fields[first: .host]
@@ -91,7 +91,7 @@ extension Problem {
         detail: "A service worker would answer for everything at this address from now on, in Larder's place.",
         advice: "Use the page without one; what Larder stores is there offline too.")
 
-    /// - Parameter origin: as the browser wrote it; nil where it did not say.
+    /// - Parameter origin: as the browser wrote it; nil without one.
     static func foreignPage(_ origin: String?, service: String?) -> Problem {
         let page =
             switch origin {

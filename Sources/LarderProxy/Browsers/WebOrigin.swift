@@ -9,10 +9,10 @@ package struct WebOrigin: Hashable, Sendable {
     package let scheme: String
     /// In normal form, with brackets around an IPv6 address.
     package let host: String
-    /// The port, the scheme's own where none was named; nil where a scheme without one names none.
+    /// The port, by default the scheme's own; nil where the scheme has none and none is given.
     package let port: UInt16?
 
-    /// Reads an origin; nil for anything else, such as `null`, `*` and URLs with a path.
+    /// Parses an origin; nil for anything else, such as `null`, `*` and URLs with a path.
     package init?(_ text: some StringProtocol) {
         guard let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://") else { return nil }
         let scheme = text[..<colon].lowercased()
@@ -21,7 +21,7 @@ package struct WebOrigin: Hashable, Sendable {
         }
         let ownPort = WebOrigin.ports[scheme]
         let authority = Array(text[colon...].dropFirst(3).utf8)
-        // Without a port there is none to compare; 1 stands for that, as browsers name no such port.
+        // Schemes without a default port compare as 1, which browsers never write.
         guard let read = authority.withUnsafeBytes({ try? Authority($0, defaultPort: ownPort ?? 1) }) else {
             return nil
         }
@@ -30,7 +30,7 @@ package struct WebOrigin: Hashable, Sendable {
         port = ownPort == nil && read.port == 1 ? nil : read.port
     }
 
-    /// The origin that a request was addressed to, given the `Host` field and the scheme that a page there would have.
+    /// The origin to which a request was addressed, given the `Host` field and the scheme that a page there would have.
     package init?(host field: String, scheme: String) { self.init("\(scheme)://\(field)") }
 
     private static let ports: [String: UInt16] = ["http": 80, "https": 443]

@@ -8,13 +8,13 @@ import LarderRules
 import LarderStores
 import Logging
 
-/// Puts stored content into another coding, on the threads that transform: never on a loop.
+/// Converts stored content to another coding, on the transforming threads: never on a loop.
 ///
-/// What is worked on counts against `limits.transforming`; what comes out is no longer than memory keeps of one
-/// response, so content that is made to grow without bounds ends there.
+/// Content being converted counts against `limits.transforming`; the result is limited to the longest response kept in
+/// memory, which stops decompression bombs.
 struct ContentRecoder {
     private let proxy: Proxy
-    /// The longest that what comes out may be.
+    /// The longest result.
     private let limit: Int
 
     init(_ proxy: Proxy, limit: Int) { (self.proxy, self.limit) = (proxy, limit) }
@@ -49,7 +49,7 @@ struct ContentRecoder {
         return collected
     }
 
-    /// Nil when the result is not worth having: coding was to make it shorter, and has not.
+    /// Nil when encoding did not make the content shorter.
     static func recode(
         _ octets: [UInt8], from stored: ServedCoding, to coding: ServedCoding, limit: Int
     ) throws -> CodedForms.Product? {
@@ -63,7 +63,7 @@ struct ContentRecoder {
 }
 
 extension ServedCoding {
-    /// What does it; nil where nothing is to be done.
+    /// The coding to apply; nil where none is needed.
     fileprivate var coding: ContentCoding? {
         switch self {
         case .identity: nil

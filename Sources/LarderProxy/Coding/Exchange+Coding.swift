@@ -4,9 +4,9 @@ import Larder
 import LarderHTTP
 import LarderRules
 
-/// Stored content for clients that accept other codings than it came in.
+/// Stored content for clients that accept other codings than the stored one.
 extension Exchange {
-    /// Answers with a stored variant in the coding that suits the request.
+    /// Answers with a stored variant in the coding negotiated for the request.
     func serve(
         _ variant: Variant, in forms: CodedForms, _ use: StoredUse, _ retrieval: Retrieval
     ) async throws -> Bool {
@@ -36,24 +36,23 @@ extension Exchange {
         return form
     }
 
-    /// Whether the client can be given content in the coding it is in: the client accepts that, or it is what the
-    /// origin gave to a request like this one.
+    /// Whether the client can get content in its stored coding: the client accepts that, or the origin sent it in
+    /// response to a request like this one.
     private func accepts(_ coding: ServedCoding, _ stored: StoredResponse) -> Bool {
         AcceptedCodings(head.fields).weight(of: coding) > 0
             || stored.variance.spanningCodings(false).matches(head.fields)
     }
 
-    /// Whether the response that a flight brings suits this client as it comes.
+    /// Whether the response of a flight has a coding that this client accepts.
     func accepts(_ response: ResponseHead, _ stored: StoredResponse?, of flight: Flight) -> Bool {
         guard let coding = ServedCoding(of: response.fields) else { return true }
         if let stored { return !stored.variance.spansCodings || accepts(coding, stored) }
-        // What is validated is asked for as it was asked for first.
+        // A validation is sent with the `Accept-Encoding` of the first request.
         return flight.request.fields[.acceptEncoding] == head.fields[.acceptEncoding]
             || AcceptedCodings(head.fields).weight(of: coding) > 0
     }
 
-    /// Waits until a response that others can use is there as a whole, to be given in another coding then. False: the
-    /// caller decides anew.
+    /// Waits until a shareable response is complete, to be sent in another coding then. False: the caller decides anew.
     func passOver(_ content: ResponseContent, isKept: Bool, _ retrieval: inout Retrieval) async throws -> Bool {
         guard isKept else {
             retrieval.asksAlone = true
@@ -71,7 +70,7 @@ extension Exchange {
         return false
     }
 
-    /// Says on a response that passes through what its stored form will say.
+    /// Adds the fields that the stored form of a relayed response will have.
     func noteForms(in fields: inout Fields, of response: ResponseHead, _ policy: CachePolicy) {
         guard !policy.codings.isEmpty else { return }
         if response.status == 304 { CodedTag.translate(&fields, askedWith: head.fields) }
@@ -83,7 +82,7 @@ extension Exchange {
 }
 
 extension StoredResponse {
-    /// What the request said that got this, where the answer depends on it.
+    /// The `Accept-Encoding` of the request for this response, where the response varies by it.
     var acceptEncodingSentFor: Variance.Selector? {
         guard variance.spansCodings else { return nil }
         return variance.selectors.first { $0.name == .acceptEncoding }

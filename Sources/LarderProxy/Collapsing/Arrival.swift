@@ -5,29 +5,29 @@ import LarderHTTP
 import LarderRules
 import LarderUpstream
 
-/// A response that came for a load, and what is to become of it: decided once, from its head.
+/// The response to a load, and its disposition: decided once, from its head.
 final class Arrival {
-    /// When the request was sent and when the head of the response was there (RFC 9111 §4.2.3).
+    /// When the request was sent and when the head of the response was received (RFC 9111 §4.2.3).
     struct Times {
         var request: Timestamp
         var response: Timestamp
     }
 
-    /// The head without what ended at this hop; always with a `Date`.
+    /// The head without hop-by-hop fields; always with a `Date`.
     let head: ResponseHead
-    /// Octets of content, if they are known beforehand.
+    /// Octets of content, if known beforehand.
     let length: Int64?
     let times: Times
-    /// How long what is kept may stay; nil when nothing is kept.
+    /// How long the response may be stored; nil when it is not.
     let durability: StorabilityDecision.Durability?
-    /// Whether it is a part that may be kept: one that came with all the fields a whole response has. Those are left
-    /// out of what answers `If-Range` (RFC 9110 §15.3.7).
+    /// Whether it is a storable part: a 206 with all the fields of a whole response. Responses to `If-Range` lack some
+    /// of them (RFC 9110 §15.3.7).
     let isPart: Bool
     private let load: Load
-    /// How the conditions for keeping it came out, where it is not kept.
+    /// The conditions of storability that failed, where it is not stored.
     private let findings: Storability.Findings
 
-    /// Whether it may be kept where it was asked for, as far as that is not the response's to say.
+    /// Whether it may be stored for this Resource, apart from what the response itself says.
     private let belongsHere: Bool
 
     convenience init(_ response: UpstreamResponse, _ times: Times, for load: Load, belongsHere: Bool) {
@@ -69,14 +69,14 @@ final class Arrival {
             belongsHere: belongsHere)
     }
 
-    /// The response as it is kept.
+    /// The response in its stored form.
     func storedResponse() -> StoredResponse {
         StoredResponse(
             head, to: load.clientHead, requestTime: times.request, responseTime: times.response,
             contentLength: length, policy: load.policy)
     }
 
-    /// Why it is not kept, for who asks later.
+    /// Why it is not stored, for later explanations.
     var unstored: UnstoredResponse {
         UnstoredResponse(head, at: times.response, findings)
     }

@@ -4,14 +4,14 @@ import Larder
 import LarderHTTP
 import LarderRules
 
-/// Stored parts, and the request for what is missing of them.
+/// Stored parts, and the request for the missing octets.
 struct Completion {
     let variant: Variant
     let filling: Filling
-    /// As it goes upstream.
+    /// The request that is sent upstream.
     let request: RequestHead
 
-    /// Nil when nothing is gained by asking for less than the client does.
+    /// Nil when the request would be no smaller than the client's.
     ///
     /// - Parameter head: the client's request as it would go upstream.
     init?(of variant: Variant, for client: RequestHead, sentAs head: RequestHead) {
@@ -25,7 +25,7 @@ struct Completion {
         self.request = request
     }
 
-    /// Octets of the representation, as far as they are held.
+    /// The octets of the representation that are stored.
     struct Source {
         let cursor: ContentCursor
         let extent: StoredResponse.Extent
@@ -37,13 +37,13 @@ struct Completion {
             extent = variant.stored.extent
         }
 
-        /// Some of the octets of `range`, from its start on; nil when they cannot be had.
+        /// Some of the octets of `range`, from its start on; nil when they cannot be read.
         func read(_ range: Range<Int64>) async -> [ContentChunk]? {
             guard let offset = extent.offset(of: range.lowerBound) else { return nil }
-            // Up to the end of the run that is held: what follows in the content may be from elsewhere.
+            // Up to the end of the stored run: the octets behind it may belong to another part.
             guard case .parts(let parts, _) = extent, let part = parts.first(where: { $0.last >= range.lowerBound })
             else { return nil }
-            // A representation may be said to be as long as numbers go: nothing is added to a position in it.
+            // A representation may claim any length: nothing is added to a position in it.
             let run = min(range.upperBound, part.last + 1) - range.lowerBound
             return await cursor.read(at: offset, count: Int(min(run, 256 << 10)))
         }

@@ -4,12 +4,12 @@ import Larder
 import LarderHTTP
 import LarderStores
 
-/// Where the content of one response goes: to the readers of its flight, and to memory and store as long as it is not
-/// too long for them. Confined to the loop of its load.
+/// Distributes the content of one response: to the readers of its flight, and to memory and store within their limits.
+/// Confined to the loop of its load.
 final class ContentSink {
     private let flight: Flight
     private let context: LoopContext
-    /// What the store takes it with; nil when it does not.
+    /// Nil when the response is not written to the store.
     private(set) var writer: EntityWriter?
     private var retains: Bool
     /// Octets so far.
@@ -22,7 +22,7 @@ final class ContentSink {
         retains = keepsInMemory && flight.isRetaining
     }
 
-    /// Gives the readers content that came before there was this; the store has it already.
+    /// Passes content that was received earlier to the readers; the store has it already.
     func give(_ early: [ContentChunk]) async {
         for chunk in early {
             total += Int64(chunk.count)
@@ -33,13 +33,13 @@ final class ContentSink {
 
     enum Taking { case asBefore, tooLong }
 
-    /// Gives everyone a chunk, and returns when there is room for another; `.tooLong` once, when nothing keeps the
-    /// content any more.
+    /// Distributes a chunk, and returns when there is room for another; `.tooLong` once, when the content is no longer
+    /// kept anywhere.
     @discardableResult
     func take(_ chunk: ContentChunk) async -> Taking {
         var taking = Taking.asBefore
         total += Int64(chunk.count)
-        // Before content leaves memory for it.
+        // Before the content is dropped from memory in favour of the writer.
         leaveIfAbandoned()
         if retains, total > Int64(context.memoryObjectLimit) {
             retains = false
@@ -60,21 +60,21 @@ final class ContentSink {
         writer?.append(chunk)
         leaveIfAbandoned()
         flight.append(chunk)
-        // There may be no room for it beside other loads.
+        // Other loads may leave no room for it.
         retains = retains && flight.isRetaining
         await flight.room()
         return taking
     }
 
-    /// Does without a writer that has given up: nobody must rely on reading back from it.
+    /// Drops a writer that failed: readers must not rely on reading back from it.
     private func leaveIfAbandoned() {
         guard let writer, case .abandoned = writer.state else { return }
         flight.dropSpool()
         self.writer = nil
     }
 
-    /// Gives a store that fell behind a moment to catch up. When it does not, slow readers have to hold the load back
-    /// instead of reading what is on disk: going on, the store would run full, and with it goes their place.
+    /// Gives a slow store a moment to catch up. If it does not, slow readers throttle the load instead of reading from
+    /// disk: otherwise the store would run full, and they would lose their position.
     private func keepsPace(_ writer: EntityWriter) async -> Bool {
         guard let storing = context.storing else { return true }
         var patience = 50

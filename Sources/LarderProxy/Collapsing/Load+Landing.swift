@@ -4,7 +4,7 @@ import Larder
 import LarderHTTP
 import LarderRules
 
-/// What may have changed between the beginning of a load and its end.
+/// Changes between the start of a load and its end.
 extension Load {
     /// Whether the Resource was wiped, or a group of the response invalidated, since the load began (B-12).
     func isSuperseded(_ stored: StoredResponse) -> Bool {
@@ -12,14 +12,14 @@ extension Load {
         return memory.epoch != epoch || memory.isInvalid(stored, since: mark)
     }
 
-    /// Remembers, for who asks later, that the content turned out to be longer than what is kept.
+    /// Records that the content is longer than the storage limit, for later explanations.
     func noteTooLarge(_ head: ResponseHead) {
         resource.memory.unstored = UnstoredResponse(head, at: context.now(), .allPassed)
         context.counters.count(.unstored(.tooLarge))
     }
 
-    /// What the configuration says now: a reload may have come since the load began. Nil when it keeps the response
-    /// no more.
+    /// The policy of the current configuration: a reload may have happened since the load began. Nil when it no longer
+    /// stores the response.
     func policyAtLanding(of stored: StoredResponse) -> CachePolicy? {
         let policy: CachePolicy
         switch configurationNow {
@@ -36,13 +36,13 @@ extension Load {
         return policy
     }
 
-    /// Judges what has landed by a configuration that came in the moment of landing.
+    /// Applies a configuration that was loaded while the response was being stored.
     func judgeAgain(after policy: CachePolicy) {
         guard let now = configurationNow, now.policy != policy else { return }
         resource.memory.judge(by: now.policy)
     }
 
-    /// Nil when the service is there no more.
+    /// Nil when the service no longer exists.
     private var configurationNow: EffectiveConfiguration? {
         let configuration = context.proxy.configuration(orKnown: context.configuration)
         let current = configuration.router.table.numbered(service.number)

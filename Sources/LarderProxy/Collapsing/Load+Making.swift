@@ -6,7 +6,7 @@ import LarderIO
 import LarderRules
 
 extension Load {
-    /// The load that a client's request makes necessary.
+    /// The load for a client's request.
     convenience init(
         exchange: Exchange, _ retrieval: Retrieval, validating variant: Variant?, completing parts: Variant? = nil,
         isBackground: Bool
@@ -14,7 +14,7 @@ extension Load {
         let configuration = retrieval.configuration
         var client = exchange.head
         if isBackground, variant?.stored.isPartial == false {
-            // What is to be replaced is the whole, whatever this client wants of it.
+            // The whole representation is replaced, whatever range this client asks for.
             client.fields.remove(.range)
             client.fields.remove(.ifRange)
         }
@@ -28,12 +28,12 @@ extension Load {
             configuration: configuration, spelling: exchange.spelling, forwarded: exchange.forwardedElement
         ).write(client, to: &head)
         if configuration.mayTransform { Load.removeConditions(from: &head.fields) }
-        // All of the content is here.
+        // All of the content has been received.
         if retrieval.content != nil { head.fields.remove(.expect) }
         if let variant, head.method == .get {
             let ifRange = head.fields.contains(.range) ? head.fields[.ifRange] : nil
             Validation.makeConditional(&head.fields, for: variant.stored)
-            // If there is something new, the client may not want a part of it.
+            // If the representation has changed, the client may not want a part of it.
             head.fields[.ifRange] = ifRange
         }
         exchange.forwarded = head
@@ -41,7 +41,7 @@ extension Load {
             exchange.context, retrieval.service, retrieval.resource, exchange.uri, configuration,
             version: retrieval.version, clientHead: client, request: head, content: retrieval.content,
             validating: variant,
-            // Parts of what the origin sent are no parts of what a pipeline makes of it.
+            // Parts of the origin's content are not parts of the pipeline's output.
             completing: configuration.mayTransform ? nil : parts, isBackground: isBackground,
             isJoinable: exchange.isJoinable(retrieval), from: exchange.reach)
         bypassesBackoff =
@@ -49,7 +49,7 @@ extension Load {
             && CacheControl.Request(exchange.head.fields).bypassesBackoff
     }
 
-    /// The load that an operator asks for.
+    /// The load for an operator's request.
     convenience init(
         _ subject: ResourceSubject, resource: Resource, head: RequestHead, configuration: EffectiveConfiguration,
         version: UInt64, validating variant: Variant?, completing parts: Variant?, context: LoopContext, reach: Reach
@@ -69,7 +69,8 @@ extension Load {
             from: reach)
     }
 
-    /// Takes off what clients say about octets that may not be the origin's: it is evaluated against what they get.
+    /// Removes the client's conditions and ranges, which may not be about the origin's octets: they are evaluated
+    /// against the response it gets.
     static func removeConditions(from fields: inout Fields) {
         for name: FieldName in [.ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange] {
             fields.remove(name)

@@ -6,17 +6,17 @@ import LarderRules
 import LarderStores
 import LarderUpstream
 
-/// Loads of which parts are stored, or of which only a part came (RFC 9111 §3.3, §3.4).
+/// Loads with stored parts, and loads that received only a part (RFC 9111 §3.3, §3.4).
 extension Load {
     // MARK: Parts that come
 
-    /// Lets a 206 through and keeps it as a part, unless more is stored than a part.
+    /// Relays a 206 and stores it as a part, unless a complete response is stored.
     func keepPart(_ response: UpstreamResponse, _ arrival: Arrival) async throws {
         let part = Part(head: arrival.head, request: clientHead, times: arrival.times)
         let stored = part.stored(policy, length: arrival.length)
         let held = variant(like: stored)
         guard held?.stored.isPartial ?? true else { return try await pass(response, arrival) }
-        // What is combined is written when it is complete, in memory.
+        // Combined parts are written when they are complete, in memory.
         let writer = held == nil ? beginWriting(stored, length: arrival.length) : nil
         let keepsInMemory = context.keepsInMemory(arrival.length)
         flight.announce(
@@ -35,8 +35,8 @@ extension Load {
 
     // MARK: Parts that are completed
 
-    /// Answers with stored parts and what came of the rest. What is not exactly the rest is not used, and the request
-    /// is sent as the client made it.
+    /// Answers with stored parts and the missing octets. If the response is not exactly those, it is discarded and the
+    /// client's own request is sent.
     func complete(_ completion: Completion, by response: UpstreamResponse, _ arrival: Arrival) async throws {
         let filled = PartialContent.filled(
             completion.variant.stored, completion.filling, by: arrival.head, contentLength: arrival.length,
@@ -87,13 +87,13 @@ extension Load {
         finish(Fields())
     }
 
-    /// What came is about another representation, or no part: what is stored is of no use any more.
+    /// The response is about another representation, or not a part: the stored parts are useless.
     private func startOver(
         _ completion: Completion, _ response: UpstreamResponse, _ arrival: Arrival
     ) async throws {
         switch arrival.head.status {
         case 200 where completion.filling.isRange && !clientHead.fields.contains(.ifRange), 206, 304, 416:
-            // This is the answer to our question, not to the client's.
+            // This response answers our conditional request, not the client's.
             forget(completion.variant)
             response.abort()
             try await startAgain()
@@ -105,7 +105,7 @@ extension Load {
         }
     }
 
-    /// Whether what `arrival` brings may be stored, seen as the answer to the request that was sent.
+    /// Whether `arrival` is storable as the answer to the request that was sent.
     private func mayStore(_ arrival: Arrival, as filling: Filling) -> Bool {
         var request = clientHead
         request.fields[.range] = filling.range
@@ -133,7 +133,7 @@ extension Load {
         }
     }
 
-    /// Moves what comes until the sink has `end` octets: not one more, and not one less.
+    /// Moves content until the sink has exactly `end` octets.
     private func pour(
         _ response: UpstreamResponse, until end: Int64, of completion: Completion, into sink: ContentSink
     ) async throws {
@@ -149,10 +149,9 @@ extension Load {
         }
     }
 
-    // MARK: What broke off
+    // MARK: Interrupted responses
 
-    /// Keeps what came of a 200 that broke off, if the rest can be put behind it one day; the store commits it as
-    /// incomplete, and so never takes it for more.
+    /// Stores an interrupted 200 if the rest can be appended one day; the store commits it as incomplete.
     func keepCut(_ stored: StoredResponse, _ sink: ContentSink, after error: any Error) {
         let cut =
             (error as? UpstreamError)?.code == .protocolError
@@ -166,7 +165,7 @@ extension Load {
 
     /// The same for a part.
     private func land(_ part: Part, _ stored: StoredResponse, _ sink: ContentSink, after error: any Error) {
-        // Beside other parts a torn one is not worth combining.
+        // An interrupted part is not worth combining with others.
         guard variant(like: stored) == nil else {
             sink.writer?.abort()
             return
@@ -174,7 +173,7 @@ extension Load {
         keepCut(stored, sink, after: error)
     }
 
-    /// Keeps an incomplete response in place of one that has less.
+    /// Stores an incomplete response in place of a shorter one.
     private func keep(_ cut: StoredResponse, in sink: ContentSink, whereHeld held: Variant?) {
         let memory = resource.memory
         let isBetter =
@@ -194,13 +193,13 @@ extension Load {
         } else if isStored == true, !isSuperseded(cut) {
             memory.forgetStoreRead(variance: cut.variance, epoch: epoch)
         }
-        // Once more, as it may have happened before the store heard of the entity.
+        // Repeated, as it may have happened before the store knew the entity.
         if isSuperseded(cut) { removeFromStore(cut) }
     }
 
     // MARK: Landing
 
-    /// Makes a part that came whole a variant, together with those that are held of the same representation.
+    /// Makes a complete part a variant, combined with the stored parts of the same representation.
     private func landWhole(_ part: Part, _ stored: StoredResponse, _ sink: ContentSink) async {
         let memory = resource.memory
         let isWanted = policyAtLanding(of: stored) != nil && !isSuperseded(stored)
@@ -212,7 +211,7 @@ extension Load {
             if isStored, !isSuperseded(stored) { memory.forgetStoreRead(variance: stored.variance, epoch: epoch) }
             return
         }
-        // What is held may change while its content is read.
+        // The stored parts may change while their content is read.
         for _ in 0..<4 {
             let held = variant(like: stored)
             guard let landing = await part.landing(stored, content, beside: held, for: self) else { return }
@@ -230,7 +229,7 @@ extension Load {
         }
     }
 
-    /// A configuration that came during the load judges what has landed.
+    /// Applies a configuration that was loaded meanwhile to the stored response.
     private func landed() {
         judgeAgain(after: policy)
         context.registry.charge(resource, content: resource.memory.cost)
@@ -247,7 +246,7 @@ extension Load {
             storedAt: stored.responseTime, via: ProxyConfiguration.via)
     }
 
-    /// What is held for the requests that `stored` is for.
+    /// The stored variant for the requests that `stored` matches.
     private func variant(like stored: StoredResponse) -> Variant? {
         resource.memory.snapshot.variants.first { $0.stored.variance == stored.variance }
     }
@@ -259,7 +258,7 @@ extension Load {
 }
 
 extension UpstreamError {
-    /// More or less came than the head said.
+    /// The content is longer or shorter than the head announced.
     fileprivate static let wrongPart = UpstreamError(
         .protocolError, "The origin sent a part that is not as long as it said.")
 }

@@ -7,11 +7,11 @@ import LarderRules
 import LarderStores
 import LarderUpstream
 
-/// Responses that go on as they come, while memory and store take the same chunks.
+/// Responses that are relayed as they arrive, while memory and store receive the same chunks.
 extension Load {
-    /// Lets a response through that is not kept.
+    /// Relays a response that is not stored.
     ///
-    /// - Parameter early: content that has come already.
+    /// - Parameter early: content that was received already.
     func pass(_ response: UpstreamResponse, _ arrival: Arrival, after early: [ContentChunk] = []) async throws {
         note(arrival.unstored)
         flight.announce(.response(arrival.head, length: arrival.length, stored: nil))
@@ -21,20 +21,20 @@ extension Load {
         finish(response.trailers)
     }
 
-    /// Remembers why a response is not kept.
+    /// Records why a response is not stored.
     func note(_ unstored: UnstoredResponse) {
         resource.memory.unstored = unstored
         flight.remarks.unstored = unstored.reason
         context.counters.count(.unstored(unstored.reason))
     }
 
-    /// Lets a response through and keeps it.
+    /// Relays a response and stores it.
     func keep(_ response: UpstreamResponse, _ arrival: Arrival) async throws {
         let stored = arrival.storedResponse()
         try await keep(response, arrival, stored, beginWriting(stored, arrival))
     }
 
-    /// - Parameter early: content that has come already; `writer` has it.
+    /// - Parameter early: content that was received already; `writer` has it.
     func keep(
         _ response: UpstreamResponse, _ arrival: Arrival, _ stored: StoredResponse, _ writer: EntityWriter?,
         after early: [ContentChunk] = []
@@ -58,15 +58,15 @@ extension Load {
         complete(stored, sink.writer, trailers: response.trailers)
     }
 
-    /// Ends a load all of whose content is here, if it is to pass or to be kept in memory; `take` does what is more.
-    /// The answer, or nil when it is more.
+    /// Ends a load with complete content, if it is only relayed or kept in memory; `take` handles all others. Nil for
+    /// those.
     func takeAtOnce(
         _ response: UpstreamResponse, _ arrival: Arrival, _ treatment: Treatment
     ) throws -> Flight.Answer? {
         guard try response.isAllHere() else { return nil }
         let content = response.contentHere
         let count = content.reduce(0) { $0 + $1.count }
-        // Chunked content leaves as such where something follows it.
+        // Content is sent chunked if trailers follow it.
         let length = response.trailers.isEmpty ? Int64(count) : arrival.length
         let answer: Flight.Answer
         switch treatment {
@@ -94,7 +94,7 @@ extension Load {
         return answer
     }
 
-    /// Where the content goes on its way to the store; nil when it goes to memory alone.
+    /// The writer of the content; nil when it is kept in memory alone.
     func beginWriting(_ stored: StoredResponse, _ arrival: Arrival) -> EntityWriter? {
         arrival.durability == .memory ? nil : beginWriting(stored, length: arrival.length)
     }
@@ -105,7 +105,7 @@ extension Load {
             stored, of: resource, service: service, length: length, policy: policy)
     }
 
-    /// Moves content from the upstream to where it goes. Returns the end of a stream whose end has to be seen.
+    /// Moves content from the upstream to the sink. Returns the end of a stream whose end must be examined.
     @discardableResult
     func stream(_ response: UpstreamResponse, into sink: ContentSink) async throws -> [UInt8] {
         let watchesEnd = hasStreamEnd(response.head)
@@ -118,13 +118,13 @@ extension Load {
         return tail
     }
 
-    /// Makes the response a variant of its Resource, then lets the readers go.
+    /// Makes the response a variant of its Resource, then ends the readers' content.
     func complete(_ stored: StoredResponse, _ writer: EntityWriter?, trailers: Fields) {
         land(stored, writer, flight.retainedContent)
         flight.finish(trailers: trailers)
     }
 
-    /// Makes the response a variant of its Resource, whose next clients find it. Nobody joins the load any more.
+    /// Makes the response a variant of its Resource, where later requests find it. The load can no longer be joined.
     ///
     /// - Parameter whole: the content, unless it is too large for memory.
     private func land(_ stored: StoredResponse, _ writer: EntityWriter?, _ whole: [ContentChunk]?) {
@@ -134,11 +134,11 @@ extension Load {
         let chunks = whole.map { ContentChunk.coalesced($0) }
         let isStored = writer?.finish(sharing: chunks ?? []) ?? false
         guard let chunks else {
-            // Once more, as it may have happened before the store heard of the entity.
+            // Repeated, as it may have happened before the store knew the entity.
             if isSuperseded(stored) {
                 context.storing?.remove(stored.variance, of: resource, service: service)
             } else if isStored {
-                // Too large for memory: the next request finds it in the store.
+                // Too large for memory: the next request reads it from the store.
                 memory.forgetStoreRead(variance: stored.variance, epoch: epoch)
             }
             return memory.retire(flight)
@@ -161,14 +161,14 @@ extension Load {
         }
     }
 
-    /// Nobody joins any more: who comes now finds what has landed.
+    /// The load can no longer be joined: new requests find the stored response.
     func finish(_ trailers: Fields) {
         resource.memory.retire(flight)
         flight.finish(trailers: trailers)
     }
 }
 
-/// A writer as readers of a flight see it.
+/// A writer as the readers of a flight see it.
 struct Spool: ContentSpool {
     let writer: EntityWriter
 

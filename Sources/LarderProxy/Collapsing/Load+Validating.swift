@@ -5,10 +5,10 @@ import LarderHTTP
 import LarderRules
 import LarderUpstream
 
-/// Loads that ask whether what is stored is still good (RFC 9111 §4.3).
+/// Loads that validate a stored response (RFC 9111 §4.3).
 extension Load {
-    /// A 304 to our own conditional request freshens what it is about, which is then what the readers are told. Nil
-    /// when it is about nothing we have: the request is to be sent again without conditions (B-03).
+    /// A 304 to our own conditional request freshens the variant it selects, and the readers get that variant. Nil when
+    /// it selects none: the request must be sent again without conditions (B-03).
     func settle(
         _ variant: Variant, by response: UpstreamResponse, _ times: Arrival.Times
     ) async throws -> Variant? {
@@ -27,7 +27,7 @@ extension Load {
             }
         }
         guard let answer else { return nil }
-        // What is one client's alone is kept for nobody; whoever asked gets it all the same.
+        // A response for one client is not stored; that client gets it all the same.
         if !answer.stored.fields.contains(.setCookie) { cookies = response.head.fields[all: .setCookie] }
         memory.retire(flight, as: .notModified)
         flight.conclude(.settled(answer))

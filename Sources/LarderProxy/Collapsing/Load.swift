@@ -6,12 +6,13 @@ import LarderIO
 import LarderRules
 import LarderUpstream
 
-/// One load: everything it needs of the client that made it necessary, so that it can go on without that client, and
-/// what it does: it asks the upstream, tells those who wait, and puts what may be kept into memory and store. Confined
-/// to the loop it was begun on.
+/// One load, with everything it needs from the client that started it, so that it can outlive that client. It asks the
+/// upstream, informs the waiting exchanges, and stores the response in memory and store. Confined to the loop it was
+/// started on.
 ///
-/// What becomes of a response is decided by `Arrival`; the extensions do it. Mostly the task of the first client runs
-/// it until all is there (`Exchange+Leading`); what lasts longer, and what no client waits for, has a task of its own.
+/// `Arrival` decides the disposition of the response; the extensions carry it out. Usually the first client's task runs
+/// the load until all content is received (`Exchange+Leading`); longer loads and background loads have tasks of their
+/// own.
 final class Load {
     let context: LoopContext
     let service: RoutedService
@@ -20,48 +21,48 @@ final class Load {
     let configuration: EffectiveConfiguration
     /// The version of the service's configuration that `configuration` was made from.
     let version: UInt64
-    /// By what rules the response is kept.
+    /// The rules by which the response is stored.
     let policy: CachePolicy
-    /// What the client sent; `Vary` is judged by it.
+    /// The client's request; `Vary` is evaluated against it.
     let clientHead: RequestHead
-    /// The request as it goes upstream.
+    /// The request that is sent upstream.
     let request: RequestHead
-    /// The content that goes with it, where that is part of the Resource's key.
+    /// The request's content, where that is part of the Resource's key.
     let content: ContentChunk?
     /// The stored variant this load validates.
     let validating: Variant?
     /// Stored parts that this load completes.
     let completion: Completion?
     let isBackground: Bool
-    /// The stored variant that goes through the pipeline again; nobody is asked then.
+    /// The stored variant that is transformed again; the origin is not asked then.
     var remaking: Variant?
-    /// Whether others may read along: not when the request asks for what only its client can use.
+    /// Whether other requests may join: not when the response is useful to its client alone.
     let isJoinable: Bool
-    /// Whether whoever asks wants the origin asked even if that has failed lately.
+    /// Whether the origin is asked even during backoff.
     var bypassesBackoff = false
-    /// Where the client stands.
+    /// The network of the client.
     private let reach: Reach
     /// Which addresses the client may reach.
     let allowsAddress: (SocketAddress) -> Bool
 
-    /// What those who wait read: made when it is known that nobody else has begun the same.
+    /// The waiting exchanges read it; created once it is certain that no equal load is under way.
     private(set) lazy var flight = Flight(
         request: clientHead, at: context.now(), isValidation: validating != nil,
         isJoinable: isJoinable && remaking == nil, isRemaking: remaking != nil, window: context.proxy.pieceSize,
         expecting: 1, registry: context.registry)
-    /// The Resource's epoch when the load began: what began before a wipe does not land after it.
+    /// The Resource's epoch when the load began: a load that began before a wipe is not stored after it.
     private(set) var epoch: UInt64 = 0
-    /// The mark of its groups then.
+    /// The mark of its groups at the same time.
     private(set) var mark: UInt64 = 0
-    /// The first client, as long as its task runs this and it has not left.
+    /// The first client, while its task runs this load and it has not left.
     var leader: (exchange: Exchange, reader: Int)?
-    /// What a 304 set for the client that was asked for alone.
+    /// The `Set-Cookie` fields of a 304, for the first client alone.
     var cookies: [String] = []
     private let abort = UpstreamAbort()
-    /// Where it is among the loads of its loop; nil before it begins and after its end.
+    /// Its index among the loads of its loop; nil before it begins and after its end.
     var place: Int?
 
-    /// - Parameter clientHead: what the client sent, which asks for the whole where only that can be used.
+    /// - Parameter clientHead: the client's request, which asks for the whole where a part would be useless.
     init(
         _ context: LoopContext, _ service: RoutedService, _ resource: Resource, _ uri: TargetURI,
         _ configuration: EffectiveConfiguration, version: UInt64, clientHead: RequestHead, request: RequestHead,
@@ -86,14 +87,14 @@ final class Load {
         completion = if let parts { Completion(of: parts, for: clientHead, sentAs: request) } else { nil }
     }
 
-    /// What asking the origin came to.
+    /// The outcome of asking the origin.
     enum Outcome {
-        /// The stored variant was still good, or was replaced by one that is.
+        /// The stored variant is still valid, or was replaced by a valid one.
         case settled(Variant)
         case received(UpstreamResponse, Arrival, Treatment)
     }
 
-    /// What a response is to become.
+    /// The disposition of a response.
     enum Treatment {
         case completes(Completion)
         case isTransformed
@@ -102,7 +103,7 @@ final class Load {
         case passes
     }
 
-    /// Does all of it in a task of its own.
+    /// Runs the load in a task of its own.
     func start() {
         context.spawn {
             self.begin()
@@ -116,7 +117,7 @@ final class Load {
         }
     }
 
-    /// Does the rest in a task of its own, once the origin has answered.
+    /// Continues in a task of its own, once the origin has answered.
     func goOn(with outcome: Outcome) {
         context.spawn { await self.conclude { try await self.take(outcome) } }
     }
@@ -140,7 +141,7 @@ final class Load {
         }
     }
 
-    /// The load came to nothing, or its content broke off.
+    /// The load failed, or its content broke off.
     func fail(_ error: any Error) {
         if (error as? UpstreamError)?.hold == nil, !(error is PipelineFailure) {
             context.counters.add(.upstreamErrors)
@@ -153,8 +154,8 @@ final class Load {
         end()
     }
 
-    /// When all clients have left, the load gets its grace and is then cancelled (T-15); an operator can cancel one
-    /// that others wait for.
+    /// When all clients have left, the load is cancelled after a grace period (T-15); an operator can cancel one with
+    /// waiting clients.
     private func obey() {
         let grace = isBackground ? nil : configuration.frozen.configuration.onAbandon.delay
         let (loop, memory, abort) = (context.loop, resource.memory, Confined(abort))
@@ -201,7 +202,7 @@ final class Load {
         if let completion {
             guard isForAnotherPartition else { return .received(response, arrival, .completes(completion)) }
             if [206, 304, 416].contains(arrival.head.status) {
-                // What was to be completed is another partition's now.
+                // The variant to be completed belongs to another partition now.
                 response.abort()
                 return try await exchange(nil)
             }
@@ -227,7 +228,7 @@ final class Load {
         return inbound
     }
 
-    /// Asks once more, without regard to what is stored, and takes what comes.
+    /// Asks once more, without conditions or ranges of ours, and uses the response whatever it is.
     func startAgain() async throws {
         try await take(exchange(nil))
     }
@@ -256,7 +257,7 @@ final class Load {
 
     // MARK: The response
 
-    /// Does with the response what is to be done, to its end.
+    /// Handles the response, to its end.
     private func take(_ outcome: Outcome) async throws {
         switch outcome {
         case .settled: return
@@ -278,9 +279,8 @@ final class Load {
             LoadFailure(at: now, retryAt: now + policy.retryTime, error: error))
     }
 
-    /// Whether the same would come of trying again at once. An origin that answered badly once may answer well the
-    /// next time; who was held back has not asked, and the hold is remembered for all; the pipeline will make the same
-    /// of the same.
+    /// Whether an immediate retry would fail the same way. An origin that answered badly once may recover; a request
+    /// refused by backoff was not sent, and the backoff is remembered for all; the pipeline is deterministic.
     private func isLasting(_ error: any Error) -> Bool {
         switch error {
         case let error as UpstreamError: error.isUnreachable && error.hold == nil

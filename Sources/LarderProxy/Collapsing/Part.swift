@@ -4,22 +4,22 @@ import Larder
 import LarderHTTP
 import LarderRules
 
-/// A 206 response for a load, about to be kept.
+/// A 206 response for a load, about to be stored.
 struct Part {
     let head: ResponseHead
     /// The request it answers, with the client's `Range`.
     let request: RequestHead
     let times: Arrival.Times
 
-    /// What is kept: its content, and what is made of it.
+    /// The stored result: its content, and the response made of it.
     struct Landing {
         let stored: StoredResponse
         let content: [ContentChunk]
-        /// Whether enough is new for what the store holds to be written anew.
+        /// Whether enough is new to rewrite the store's copy.
         let isWorthWriting: Bool
     }
 
-    /// The response as it is kept by itself; one that has everything is a 200.
+    /// The response as stored by itself; a part with all octets becomes a 200.
     func stored(_ policy: CachePolicy, length: Int64?) -> StoredResponse {
         var kept = head
         if case .range(let range, let completeLength?) = ContentRange(head.fields), range.count == completeLength,
@@ -33,7 +33,7 @@ struct Part {
             policy: policy)
     }
 
-    /// What to keep of `content`, which is all of the part, and of `held`; nil to keep `held` as it is.
+    /// The part of `content`, which is the whole 206, and of `held` to store; nil to leave `held` as it is.
     func landing(
         _ stored: StoredResponse, _ content: [ContentChunk], beside held: Variant?, for load: Load
     ) async -> Landing? {
@@ -42,7 +42,7 @@ struct Part {
             stored: self.stored(load.policy, length: length), content: content, isWorthWriting: true)
         guard let held else { return alone }
         guard held.stored.isPartial else { return nil }
-        // A whole takes the place of any part.
+        // A whole replaces any part.
         guard alone.stored.isPartial else { return alone }
         let decision = PartialContent.combine(
             held.stored, with: head, to: request, contentLength: length, requestTime: times.request,
@@ -59,7 +59,7 @@ struct Part {
             isWorthWriting: !combined.isPartial || (octets - held.content.length) * 4 >= octets)
     }
 
-    /// The octets of `combined`: those of the new part, and around them those that were held.
+    /// The octets of `combined`: those of the new part, and around them the stored ones.
     private func splice(
         _ held: Variant, _ combined: StoredResponse, _ content: [ContentChunk], at range: ByteRange
     ) async -> [ContentChunk]? {

@@ -2,24 +2,24 @@
 
 package import LarderHTTP
 
-/// What a resource's configuration does around its requests.
+/// The configured changes around a resource's requests.
 ///
-/// `answer` is about requests to Larder and comes before anything is looked up. The others are about requests to the
-/// origin: who is answered from what is stored notices nothing of them.
+/// `answer` applies to requests to Larder, before any lookup. The others apply to requests to the origin: responses
+/// from the cache are unaffected.
 package struct Decorators: Sendable, Equatable {
-    /// Given to every request in place of anything else.
+    /// The answer to every request, instead of any other.
     package var answer: HardWiredAnswer?
-    /// How long a request to the origin is held back, for tests of what is slow.
+    /// How long a request to the origin is delayed, to simulate slowness.
     package var delay: Duration?
     package var retry: RetryRule?
     package var refresh: RefreshRule?
 
     package init() {}
 
-    /// Whether anything happens to requests to the origin.
+    /// Whether requests to the origin are affected.
     package var changesRequests: Bool { delay != nil || retry != nil || refresh != nil }
 
-    /// Lays what `block` says over what is here.
+    /// Overrides these settings with those of `block`.
     package mutating func apply(_ block: DecoratorSettings) {
         switch block.deny {
         case .set(let rule): answer = .refusal(rule)
@@ -37,7 +37,7 @@ package struct Decorators: Sendable, Equatable {
     }
 }
 
-/// What one block of a configuration says about decorators; nil says nothing.
+/// The decorators of one configuration block; nil leaves a setting as it is.
 package struct DecoratorSettings: Sendable {
     package var deny: Revocable<DenyRule>?
     package var respond: Revocable<RespondRule>?
@@ -52,7 +52,7 @@ package struct DecoratorSettings: Sendable {
     }
 }
 
-/// A value, or word that what was said earlier holds no longer.
+/// A value, or the withdrawal of an earlier one.
 package enum Revocable<Value: Sendable>: Sendable {
     case unset
     case set(Value)
@@ -62,13 +62,13 @@ package enum Revocable<Value: Sendable>: Sendable {
     }
 }
 
-/// An answer that is decided before anything is looked up.
+/// An answer that is decided before any lookup.
 package enum HardWiredAnswer: Sendable, Equatable {
     case refusal(DenyRule)
     case response(RespondRule)
 }
 
-/// Requests that are refused without the origin being asked.
+/// Requests that are refused without asking the origin.
 package struct DenyRule: Sendable, Equatable {
     package var status: Status = 403
     package var message = "The configuration denies this request."
@@ -76,7 +76,7 @@ package struct DenyRule: Sendable, Equatable {
     package init() {}
 }
 
-/// A response that was written down beforehand.
+/// A response written in the configuration.
 package struct RespondRule: Sendable, Equatable {
     package var status: Status = 200
     package var fields: [HeaderEdit] = []
@@ -85,11 +85,11 @@ package struct RespondRule: Sendable, Equatable {
     package init() {}
 }
 
-/// When a request to the origin is made again, and how long after.
+/// When a request to the origin is repeated, and how long after.
 package struct RetryRule: Sendable, Equatable {
-    /// How often a request is made, the first time included.
+    /// How many times a request is sent, the first included.
     package var attempts = 3
-    /// The wait before the second time; each further one is twice as long.
+    /// The wait before the second attempt; each further one is twice as long.
     package var backoff = Duration.milliseconds(200)
     package var maxBackoff = Duration.seconds(10)
     package var on: [RetryCause] = [.unreachable, .status(502), .status(503), .status(504)]
@@ -97,9 +97,9 @@ package struct RetryRule: Sendable, Equatable {
     package init() {}
 }
 
-/// What a request is repeated for.
+/// The failures after which a request is repeated.
 package enum RetryCause: Sendable, Equatable, Hashable {
-    /// No response came: there was no connection, or it ended before a response began.
+    /// No response: the connection failed, or ended before a response began.
     case unreachable
     case status(Status)
 }

@@ -6,12 +6,13 @@ import LarderIO
 import LarderRules
 import LarderUpstream
 
-/// Redirects that are followed for clients, so that what they lead to is kept for the URL that was asked for.
+/// Redirects that are followed for clients, so that the final response is stored for the requested URL.
 extension InboundSender {
     /// How many redirects are followed for one request.
     static let redirectLimit = 5
 
-    /// What the redirects lead to that `response` begins; `response` itself where that is none, or leads nowhere.
+    /// The final response of the redirects that start with `response`; `response` itself if it is none, or cannot be
+    /// followed.
     func follow(_ response: UpstreamResponse, of request: UpstreamRequest) async throws -> UpstreamResponse {
         guard request.head.method == .get || request.head.method == .head else { return response }
         let first = response
@@ -32,7 +33,7 @@ extension InboundSender {
             response = try await context.send(request)
             redirects += 1
         }
-        // A signature for GET does not always hold for HEAD. Then the client is told as much as the origin says.
+        // A signature for GET is not always valid for HEAD. Then the client gets the origin's own answer.
         if request.head.method == .head, response.head.status.isError { return first }
         added.forEachLine { _, spelling, value in
             let name = FieldName(token: spelling)
@@ -41,7 +42,7 @@ extension InboundSender {
         return response
     }
 
-    /// Where a response sends its client. Not from https to what anybody can read on the way.
+    /// The target of a redirect. Never from https to an unencrypted connection.
     private static func target(of head: ResponseHead, at place: TargetURI) -> TargetURI? {
         guard [301, 302, 303, 307, 308].contains(head.status), let location = head.fields[first: .location],
             let target = Invalidation.resolve(location, against: place)

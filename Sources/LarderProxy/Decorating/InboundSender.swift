@@ -7,30 +7,29 @@ import LarderRules
 import LarderUpstream
 import Logging
 
-/// Sends a request to its origin as the decorators of its resource say: held back, repeated, and with a new
-/// credential when the old one is refused.
+/// Sends a request to its origin with the decorators of its resource: delayed, repeated, and with a new credential when
+/// the old one is refused.
 ///
-/// A load is sent by one of these, so that everybody who waits for the load shares what becomes of it. Confined to
-/// its loop.
+/// A load is sent by one of these, so that all exchanges waiting for it share the outcome. Confined to its loop.
 final class InboundSender {
     let context: LoopContext
     let service: RoutedService
-    /// What the requests are about.
+    /// The target of the requests.
     let uri: TargetURI
     let configuration: EffectiveConfiguration
-    /// Where the client stands.
+    /// The network of the client.
     let reach: Reach
     private let decorators: Decorators?
-    /// What decorators are given; nil where that is found out when it is needed.
+    /// The decorators' resource; nil where it is looked up on demand.
     private let resource: Resource?
     /// How many redirects were followed.
     var redirects = 0
-    /// Whether the response was got with another credential than the request set out with.
+    /// Whether the response was obtained with another credential than the request started with.
     private(set) var hasRenewed = false
-    /// How often the request was made, without those for a new credential.
+    /// How many times the request was sent, not counting repetitions with a new credential.
     private var attempts = 1
 
-    /// What was done, in the words of `Cache-Status`; nil for nothing.
+    /// The decorators' effects, in the words of `Cache-Status`; nil for none.
     var remark: String? {
         guard redirects > 0 || decorators?.changesRequests == true else { return nil }
         var words: [String] = []
@@ -41,10 +40,11 @@ final class InboundSender {
         return words.isEmpty ? nil : words.joined(separator: ", ")
     }
 
-    /// Content up to this size is read before a response is given up for another, so that its connection is free.
+    /// Content up to this size is read before a response is discarded for another, so that its connection can be
+    /// reused.
     static let discardLimit = 64 << 10
 
-    /// Nil where requests are sent as they are: by the loop itself.
+    /// Nil where requests are sent unchanged, by the loop itself.
     init?(
         context: LoopContext, service: RoutedService, uri: TargetURI, configuration: EffectiveConfiguration,
         from reach: Reach, resource: Resource? = nil
@@ -62,10 +62,10 @@ final class InboundSender {
         decorators = configuration.decorators
     }
 
-    /// Whether what came belongs to another partition than the request did (T-03).
+    /// Whether the response belongs to another partition than the request (T-03).
     var isForAnotherPartition: Bool { hasRenewed && configuration.frozen.configuration.privacy == .partitioned }
 
-    /// - Parameter content: the request's content, if it has any and may have to be sent again.
+    /// - Parameter content: the request's content, if any, kept where it may be sent again.
     func send(
         _ request: UpstreamRequest, repeating content: RepeatableContent? = nil
     ) async throws -> UpstreamResponse {
@@ -117,7 +117,7 @@ final class InboundSender {
         }
     }
 
-    /// Sends it as the program says that brings the service along, if one does.
+    /// Sends it through the program that supplies the service, if there is one.
     private func sendOnce(_ request: UpstreamRequest, _ content: RepeatableContent?) async throws -> UpstreamResponse {
         let configuration = configuration.frozen.configuration
         guard ProgramSender.isNeeded(by: configuration) else { return try await context.send(request) }
@@ -129,7 +129,7 @@ final class InboundSender {
 
     // MARK: Trying again
 
-    /// How long to wait before the request is made again; nil when it is not.
+    /// The wait before the request is repeated; nil when it is not.
     private func pause(
         after outcome: Result<UpstreamResponse, any Error>, _ decorators: Decorators, _ attempt: Int,
         _ request: UpstreamRequest, _ isRepeatable: Bool
@@ -163,14 +163,13 @@ final class InboundSender {
 
     // MARK: A new credential
 
-    /// The request with a new credential, if `response` refuses the old one and there is a new one to be had. It is
-    /// made once.
+    /// The request with a new credential, if `response` refuses the old one and a new one is available. Done once.
     private func renewed(
         _ request: UpstreamRequest, after response: UpstreamResponse, _ decorators: Decorators, _ isRepeatable: Bool
     ) async throws -> UpstreamRequest? {
         guard let rule = decorators.refresh, rule.onStatus.contains(response.head.status), !hasRenewed, isRepeatable
         else { return nil }
-        // The refusal is read first: connections that hold one would keep the refresh from getting its own.
+        // The refusal is read first: connections still carrying one would leave none for the refresh.
         guard try await response.readAhead(upTo: InboundSender.discardLimit) else { return nil }
         let refresher = TokenRefresher(context: context, service: service, rule: rule)
         guard await refresher.renew(), let current = refresher.current else { return nil }
@@ -184,12 +183,12 @@ final class InboundSender {
 }
 
 extension UpstreamRequest.Content {
-    /// Whether the request can be sent again as it is: there is no content, or all of it is here.
+    /// Whether the request can be sent again unchanged: there is no content, or all of it was read.
     fileprivate var isAtHand: Bool { if case .stream = self { false } else { true } }
 }
 
 extension RetryCause {
-    /// nil for failures that are no origin's, and for origins that are left alone for now.
+    /// nil for failures that are not the origin's, and for origins in backoff.
     fileprivate init?(_ error: UpstreamError) {
         let ours: [UpstreamError.Code] = [
             .aborted, .internalError, .configurationError, .destinationProhibited, .requestDenied, .connectionLimit,

@@ -6,8 +6,8 @@ import LarderIO
 import LarderRules
 import LarderUpstream
 
-/// Sends a request to its origin as the program that brings the service along says in Swift: its mutators edit each
-/// attempt, and its decorators see a request of the library, whose attempts go out here.
+/// Sends a request to its origin as defined by the Swift program that supplies the service: its mutators edit each
+/// attempt, and its decorators see a request of the library, whose attempts are sent here.
 ///
 /// Confined to its loop.
 final class ProgramSender {
@@ -16,14 +16,14 @@ final class ProgramSender {
     private let resource: Resource
     private let uri: TargetURI
     private let decorators: [RequestDecorator]
-    /// What all attempts begin with.
+    /// The initial request of all attempts.
     private let request: UpstreamRequest
     /// The request's content, if it is at hand.
     private let body: [UInt8]?
-    /// What came so far, by the numbers that `ResponseInfo.source` has.
+    /// The responses so far, numbered as in `ResponseInfo.source`.
     private var responses: [UpstreamResponse] = []
 
-    /// Content up to this size is shown to decorators; longer content goes on as it comes.
+    /// Content up to this size is visible to decorators; longer content is streamed.
     static let shownLimit = 1 << 20
 
     init(
@@ -59,7 +59,7 @@ final class ProgramSender {
         return try answer(info)
     }
 
-    /// The response that `info` stands for; those it does not stand for are given up.
+    /// The response that `info` stands for; all others are discarded.
     private func answer(_ info: ResponseInfo) throws -> UpstreamResponse {
         let chosen = info.source.map { responses[$0] }
         for response in responses where response !== chosen { response.abort() }
@@ -91,7 +91,7 @@ final class ProgramSender {
     private func attempt() async throws -> UpstreamResponse {
         var fields = request.head.fields
         let configuration = resource.configuration(for: request.head.method)
-        // What the fields are made of may have changed since they were put there: a token, say.
+        // Values the fields are made of, such as a token, may have changed since.
         configuration.fields.apply(to: &fields)
         let original = OutgoingRequest(method: request.head.method, url: uri, fields: fields, body: body)
         var outgoing = original
@@ -103,7 +103,7 @@ final class ProgramSender {
         var head = request.head
         head.method = outgoing.method
         head.fields = outgoing.fields
-        // Framing is the connection's.
+        // The connection adds the framing.
         for name in [FieldName.contentLength, .transferEncoding] { head.fields.remove(name) }
         if outgoing.url != original.url {
             head.target = Array(outgoing.url.pathAndQuery.utf8)
@@ -127,7 +127,7 @@ final class ProgramSender {
         return inbound
     }
 
-    /// One request to the origin, and what it means to decorators: what a request of the library would have come to.
+    /// One request to the origin, and its outcome as the library would report it to decorators.
     fileprivate func attemptForDecorators() async -> ResponseInfo {
         let requestTime = context.now()
         do {
@@ -158,7 +158,7 @@ final class ProgramSender {
     fileprivate func cancel() { request.abort.abort() }
 }
 
-/// The library's side of an attempt: it is begun on the loop of its sender.
+/// The library's side of an attempt, started on the loop of its sender.
 private final class InboundDelegate: RequestDelegate {
     private let resource: Resource
     private let loop: EventLoop

@@ -3,16 +3,15 @@
 package import LarderHTTP
 import LarderIO
 
-/// Lets one refresh of a credential run at a time: whoever needs one meanwhile waits for it and shares its outcome
-/// (B-26).
+/// Runs one refresh of a credential at a time: others that need one meanwhile wait for it and share its outcome (B-26).
 package final class RefreshGate: Sendable {
-    /// What somebody whose credential was refused has to do.
+    /// The next step for a request whose credential was refused.
     package enum Turn: Sendable, Equatable {
-        /// Make the refresh, and call `finish`.
+        /// Perform the refresh, and call `finish`.
         case refresh
-        /// Somebody did while the caller waited; whether there is a new credential.
+        /// Another caller refreshed it meanwhile; whether there is a new credential.
         case done(Bool)
-        /// The last one failed a moment ago.
+        /// The last refresh failed a moment ago.
         case failedLately
     }
 
@@ -23,16 +22,16 @@ package final class RefreshGate: Sendable {
     }
 
     private let state = Lock(State())
-    /// How long a failure stands for another try.
+    /// How long a failure prevents another attempt.
     package static let pause = Duration.seconds(1)
 
     package init() {}
 
-    /// How many wait.
+    /// The number of waiting callers.
     package var waitingCount: Int { state.withLock { $0.waiting.count } }
 
-    /// - Parameter isCurrent: whether there is a newer credential than the refused one by now. Asked under the lock,
-    ///   so that nobody comes between a refresh and its outcome.
+    /// - Parameter isOutdated: whether a newer credential than the refused one exists by now. Called under the lock, so
+    ///   that nothing can happen between a refresh and its outcome.
     package func enter(now: Timestamp, isOutdated: () -> Bool) async -> Turn {
         let turn = state.withLock { state -> Turn? in
             if isOutdated() { return state.isRunning ? nil : .done(true) }

@@ -3,11 +3,11 @@
 import Larder
 package import LarderHTTP
 
-/// How a credential that origins refuse is replaced by a new one.
+/// How a credential that origins refuse is replaced.
 package struct RefreshRule: Sendable, Equatable {
     /// The statuses by which an origin refuses a credential.
     package var onStatus: [Status] = [401]
-    /// Where a new one is asked for: a path below the base URL, or an absolute URL.
+    /// Where a new one is requested: a path below the base URL, or an absolute URL.
     package var url = RefreshURL.placeholder
     package var method = Method.post
     package var headers: [HeaderEdit] = []
@@ -15,12 +15,12 @@ package struct RefreshRule: Sendable, Equatable {
     package var json: [RefreshParameter] = []
     /// Parameters of a form.
     package var form: [RefreshParameter] = []
-    /// The variables that get new values, and where in the response those are.
+    /// The variables that get new values, and where the response contains them.
     package var store: [RefreshTarget] = []
 
     package init() {}
 
-    /// What tells the refreshes of one service apart.
+    /// Identifies a refresh within its service.
     var name: String { store.map(\.variable).joined(separator: " ") + " from " + url.text }
 
     var variables: [String] { store.map(\.variable) }
@@ -32,7 +32,7 @@ package struct RefreshURL: Sendable, Equatable {
     /// nil for a path.
     private let absolute: TargetURI?
 
-    // Holds: a path that is one.
+    // Holds: the path is valid.
     static let placeholder = RefreshURL("/")!
 
     package init?(_ text: String) {
@@ -61,11 +61,11 @@ package struct RefreshURL: Sendable, Equatable {
     }
 }
 
-/// A name and a value that is sent.
+/// A name and a value to send.
 package struct RefreshParameter: Sendable, Equatable {
     package var name: String
     package var value: Secret
-    /// What stands in JSON without quotes: a number, `true`, `false`.
+    /// A JSON value without quotes: a number, `true`, `false`.
     package var isLiteral = false
 
     package init(name: String, value: Secret, isLiteral: Bool = false) {
@@ -75,7 +75,7 @@ package struct RefreshParameter: Sendable, Equatable {
     }
 }
 
-/// A variable, and where in a response its value is (RFC 6901).
+/// A variable, and the location of its value in a response (RFC 6901).
 package struct RefreshTarget: Sendable, Equatable {
     package var variable: String
     package var pointer: String
@@ -114,7 +114,7 @@ extension RefreshRule {
     }
 }
 
-/// Why there is no new credential. Never a secret.
+/// Why there is no new credential. Never contains a secret.
 enum RefreshFailure: Error, Equatable, CustomStringConvertible {
     case refused(Status)
     case tooLarge

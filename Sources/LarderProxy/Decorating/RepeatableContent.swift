@@ -3,23 +3,23 @@
 import LarderHTTP
 import LarderUpstream
 
-/// The content of a client's request, read ahead as far as a bound allows, so that it can be sent more than once.
+/// The content of a client's request, read ahead up to a limit, so that it can be sent more than once.
 ///
 /// Confined to the exchange's loop.
 final class RepeatableContent {
     private let content: RequestContent
     private var chunks: [ContentChunk] = []
-    /// Whether all of it is here.
+    /// Whether all of it was read.
     private(set) var isWhole = false
-    /// Octets that are kept.
+    /// Octets kept.
     private(set) var count = 0
 
-    /// More octets than this are passed through and not kept.
+    /// Content beyond this size is streamed and not kept.
     static let limit = 1 << 20
 
     init(_ content: RequestContent) { self.content = content }
 
-    /// Reads until the end or the bound.
+    /// Reads to the end or the limit.
     ///
     /// - Throws: as `RequestContent.next`.
     func readAhead() async throws {
@@ -34,7 +34,7 @@ final class RepeatableContent {
         }
     }
 
-    /// The content as it is sent inbound: what is kept, then what the client still sends.
+    /// The content as sent inbound: the kept part, then the rest from the client.
     var outgoing: UpstreamRequest.Content {
         var index = 0
         return .stream(
@@ -47,6 +47,6 @@ final class RepeatableContent {
             trailers: { [self] in content.trailers })
     }
 
-    /// All of it; nil when it is not all here.
+    /// All of it; nil when it is not completely kept.
     var octets: [ContentChunk]? { isWhole ? chunks : nil }
 }

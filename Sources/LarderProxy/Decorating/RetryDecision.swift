@@ -4,7 +4,7 @@ import Larder
 package import LarderHTTP
 import LarderIO
 
-/// Whether a request to the origin is repeated, as a function of what became of it.
+/// Whether a request to the origin is repeated, as a function of its outcome.
 package enum RetryDecision: Sendable, Equatable {
     case giveUp(Reason)
     case repeatAfter(Duration)
@@ -14,10 +14,10 @@ package enum RetryDecision: Sendable, Equatable {
     }
 
     /// - Parameters:
-    ///   - attempt: how often the request has been made.
-    ///   - isRepeatable: whether its content is there to be sent again.
-    ///   - retryAfter: how long the origin asked to be left alone.
-    ///   - chance: from 0 to 1; half of a wait is left to it.
+    ///   - attempt: how many times the request has been sent.
+    ///   - isRepeatable: whether its content can be sent again.
+    ///   - retryAfter: the origin's `Retry-After`.
+    ///   - chance: from 0 to 1; scales half of the wait.
     package static func decide(
         _ rule: RetryRule?, cause: RetryCause?, attempt: Int, method: Method, isRepeatable: Bool,
         retryAfter: Duration?, chance: Double, budget: () -> Bool
@@ -33,8 +33,8 @@ package enum RetryDecision: Sendable, Equatable {
     }
 }
 
-/// How many repetitions a service may make: a fifth of its requests, and ten at once. An origin in trouble is not
-/// asked several times as much as a healthy one.
+/// The limit on a service's repetitions: a fifth of its requests, and ten at once. An origin in trouble must not get
+/// several times the usual load.
 package final class RetryBudget: Sendable {
     private let tokens = Lock<Double>(RetryBudget.limit)
     static let limit = 10.0
@@ -42,10 +42,10 @@ package final class RetryBudget: Sendable {
 
     package init() {}
 
-    /// A request was made for the first time.
+    /// A request was sent for the first time.
     package func earn() { tokens.withLock { $0 = min($0 + RetryBudget.share, RetryBudget.limit) } }
 
-    /// Takes a repetition out of the budget; false when there is none left.
+    /// Takes a repetition from the budget; false when it is used up.
     package func spend() -> Bool {
         tokens.withLock { tokens in
             guard tokens >= 1 else { return false }

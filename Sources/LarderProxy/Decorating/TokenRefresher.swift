@@ -12,11 +12,11 @@ struct TokenRefresher {
     let service: RoutedService
     let rule: RefreshRule
 
-    /// Answers longer than this are not read.
+    /// Longer responses are not read.
     static let contentLimit = 1 << 20
 
-    /// Makes sure that there is a newer credential than the one `service` was made with: by asking for one, by
-    /// waiting for whoever asks already, or because there is one by now. False when there is none.
+    /// Makes sure that there is a newer credential than the one in `service`: by requesting one, by waiting for a
+    /// refresh under way, or because there is one by now. False when there is none.
     func renew() async -> Bool {
         guard let variables = context.configuration.variables else { return false }
         let gate = variables.gate("\(service.name) \(rule.name)")
@@ -45,7 +45,7 @@ struct TokenRefresher {
         }
     }
 
-    /// The service as it is configured by now; nil when it is gone.
+    /// The service in its current configuration; nil when it was removed.
     var current: RoutedService? { context.configuration.router.table.named(service.name) }
 
     private func request() async throws -> [(name: String, value: Secret)] {
@@ -57,7 +57,7 @@ struct TokenRefresher {
         fields[.host] = uri.authority
         fields[.accept] = "application/json"
         if service.covers(uri) {
-            // As any request there, but without the credential that was refused.
+            // Like any request to that URL, but without the refused credential.
             service.configuration(for: uri, method: rule.method).apply(to: &fields)
             for name in service.fieldsUsing(rule.variables) { fields.remove(name) }
         }

@@ -4,28 +4,28 @@ import Larder
 import LarderHTTP
 import LarderRules
 
-/// What a write does to what is stored, as a function of the request, its response and the configuration (T-04).
+/// The effect of a write on stored responses, as a function of the request, its response and the configuration (T-04).
 struct WriteEffect: Equatable {
-    /// What follows once what is stored is gone.
+    /// The step after stored responses were invalidated.
     enum Sequel: Equatable {
         case nothing
         /// The target is loaded again.
         case reload
-        /// What was sent becomes the target's content.
+        /// The request's content becomes the target's content.
         case override
-        /// What comes back becomes the target's content.
+        /// The response's content becomes the target's content.
         case promote
     }
 
-    /// Everything stored for these is unusable from now on.
+    /// All responses stored for these URLs are invalidated.
     var unusable: [TargetURI] = []
-    /// And for these groups of the target's origin, as the origin says itself (RFC 9875).
+    /// And for these groups of the target's origin, as named by the origin (RFC 9875).
     var groups: [String] = []
-    /// And for what these patterns match.
+    /// And for URLs that these patterns match.
     var patterns: [GlobPattern] = []
     var sequel = Sequel.nothing
 
-    /// - Parameter isContentKept: whether all of the request's content is at hand.
+    /// - Parameter isContentKept: whether all of the request's content was kept.
     static func decide(
         _ head: RequestHead, target: TargetURI, response: ResponseHead, configured: Configuration.AfterWrite,
         isContentKept: Bool
@@ -39,7 +39,7 @@ struct WriteEffect: Equatable {
         case .none: effect.unusable = []
         case .reload: effect.sequel = .reload
         case .override:
-            // Only a PUT sends the state itself, and only as a whole (RFC 9110 §9.3.4, §14.5).
+            // Only a PUT transfers the state itself, and only as a whole (RFC 9110 §9.3.4, §14.5).
             let isState = head.method == .put && response.status.isSuccess && !head.fields.contains(.contentRange)
             if isState, isContentKept { effect.sequel = .override }
         case .promote:

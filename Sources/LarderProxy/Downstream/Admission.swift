@@ -3,33 +3,32 @@
 import LarderIO
 import Synchronization
 
-/// Who may connect: so many clients in all, so many connections from one address, and always a few for those who look
-/// after the daemon.
+/// Limits the number of clients: of all, and of connections from one address, with a reserve for operators.
 ///
-/// Operators and supervisors find room when `limits.connections` is used up: over the Unix socket and on `admin.listen`,
-/// and from this machine, where a connection beyond what others may have is served Larder's own pages alone.
+/// Operators and supervisors are admitted when `limits.connections` is used up: over the Unix socket and on
+/// `admin.listen`, and from this machine, where a connection beyond the limit is served Larder's own pages alone.
 final class Admission: Sendable {
-    /// The place a connection has; to be given back when it closes.
+    /// The class of a connection's place; to be released when it closes.
     enum Place {
         case ordinary(ClientAddress)
-        /// One of those that are kept for operators.
+        /// One of those reserved for operators.
         case operators
-        /// One of those that are kept for supervisors on this machine: for Larder's own pages alone.
+        /// One of those reserved for supervisors on this machine: for Larder's own pages alone.
         case ownPages
     }
 
     enum Verdict {
         case admitted(Place)
-        /// There is no room for anybody.
+        /// All places are taken.
         case full
-        /// Its address has all the connections that one may have.
+        /// Its address has reached the limit for one client.
         case tooMany
     }
 
     private let open = Atomic<Int>(0)
     private let ownPages = Atomic<Int>(0)
     private let clients = ClientCounts()
-    /// Requests that wait for origins, and tunnels, of clients of the network.
+    /// Requests of network clients that wait for origins, and their tunnels.
     let originRequests = ClientCounts()
 
     /// Connections of all kinds.
@@ -46,7 +45,7 @@ final class Admission: Sendable {
         let isFull = total > limits.connections
         let client = ClientAddress(peer)
         if !isFull, clients.take(client, limit: limits.connectionsOfClient) { return .admitted(.ordinary(client)) }
-        // Half of what is reserved, so that whoever is on this machine leaves the other half to operators.
+        // Half of the reserve, so that clients on this machine leave the other half to operators.
         let kept = limits.reservedConnections / 2
         if peer.isLoopback, total <= limits.connections + limits.reservedConnections, take(ownPages, kept) {
             return .admitted(.ownPages)
@@ -55,7 +54,7 @@ final class Admission: Sendable {
         return isFull ? .full : .tooMany
     }
 
-    /// Gives a place back. Returns how many connections are left.
+    /// Releases a place. Returns how many connections are left.
     func release(_ place: Place) -> Int {
         switch place {
         case .ordinary(let client): clients.release(client)
@@ -72,8 +71,8 @@ final class Admission: Sendable {
     }
 }
 
-/// What counts as one client: an IPv4 address, the 64 bits of an IPv6 address that name a network (whoever has one has
-/// all addresses in it), or this machine.
+/// One client, for limits: an IPv4 address, the 64-bit network prefix of an IPv6 address (its owner has all addresses
+/// in it), or this machine.
 struct ClientAddress: Hashable {
     private let bits: UInt64
     private let isIPv6: Bool
@@ -85,12 +84,13 @@ struct ClientAddress: Hashable {
     }
 }
 
-/// How many connections, or requests, each client has. This machine, from which most come in most places, is counted without a lock.
+/// The number of connections, or requests, of each client. This machine, the source of most in most deployments, is
+/// counted without a lock.
 final class ClientCounts: Sendable {
     private let ofThisMachine = Atomic<Int>(0)
     private let others = (0..<16).map { _ in Lock<[ClientAddress: Int]>([:]) }
 
-    /// False if the client has so many already.
+    /// False if the client has reached the limit.
     func take(_ client: ClientAddress, limit: Int) -> Bool {
         guard !client.isThisMachine else {
             if ofThisMachine.add(1, ordering: .relaxed).newValue <= limit { return true }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The open connections of a loop, in no order. Each knows its place, so that leaving costs no search.
+/// The open connections of a loop, unordered. Each knows its index, so that removal needs no search.
 struct ConnectionList {
     private(set) var all: [DownstreamConnection] = []
 

@@ -2,11 +2,11 @@
 
 import LarderIO
 
-/// An idle connection as it has nothing to do: a socket that is watched, and what is known of the client.
+/// An idle connection at rest: a watched socket, and the client's identity.
 ///
-/// Its task, with the memory that the deepest call so far needed, and its exchange, with the room that the longest
-/// head so far needed, would be three quarters of what it takes. They are let go when nothing came for a moment; who
-/// asks often keeps them.
+/// Its task, with the memory that the deepest call so far needed, and its exchange, with the room that the longest head
+/// so far needed, would be three quarters of its memory. Idle connections release both after a moment; busy connections
+/// keep theirs.
 extension DownstreamConnection {
     /// Ends the waiting task; `serve` then returns false.
     func goToRest() {
@@ -15,8 +15,8 @@ extension DownstreamConnection {
         stream.interruptWaits()
     }
 
-    /// Lets go of what only a served connection needs, and has `wake` called when it is to be served again. False
-    /// when that is now.
+    /// Releases everything only a served connection needs, and calls `wake` when there is input. False when there is
+    /// input now.
     func rest(_ wake: @escaping (_ hasInput: Bool) -> Void) -> Bool {
         shallRest = false
         // Holds: the stream is the connection's own, and calls nobody when it is closed or gone.
@@ -29,11 +29,11 @@ extension DownstreamConnection {
     }
 }
 
-/// The connections of a loop of which some may soon have nothing to do.
+/// The connections of a loop that may soon be idle.
 struct RestList {
     private var connections: [DownstreamConnection] = []
 
-    /// How many go to rest at once: each is a task that runs to its end.
+    /// How many are put to rest at once: each is a task that runs to its end.
     private static let limit = 256
 
     var isEmpty: Bool { connections.isEmpty }
@@ -44,7 +44,7 @@ struct RestList {
         connections.append(connection)
     }
 
-    /// Takes out those that did nothing since the last call, up to a number, and those that are closed.
+    /// Removes the connections that were idle since the last call, up to a number, and the closed ones.
     mutating func takeIdle() -> [DownstreamConnection] {
         var idle: [DownstreamConnection] = []
         connections.removeAll { connection in

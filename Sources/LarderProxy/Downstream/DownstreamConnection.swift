@@ -5,41 +5,41 @@ import LarderIO
 
 /// One client's connection from accept to close: read a head, run its exchange, again.
 ///
-/// Confined to its loop. Between requests it holds no read buffer, and after a while neither exchange nor task
+/// Confined to its loop. Between requests it has no read buffer, and after a while neither exchange nor task
 /// (`+Resting`), so that an idle client costs little.
 final class DownstreamConnection {
     let context: LoopContext
     let stream: ByteStream
     private(set) var client: Router.Client
-    /// The place it has among the connections.
+    /// The class of its place among the connections.
     let admission: Admission.Place
-    /// Whether it is there for Larder's own pages alone, as there is no room for anything else.
+    /// Whether it is limited to Larder's own pages, because all other places are taken.
     let isForOwnPages: Bool
-    /// How long others wait for whoever has such a place.
+    /// How long such a connection may keep its place from others.
     private static let patience = Duration.seconds(1)
     /// Over the admin surface's Unix socket.
     let isOverSocket: Bool
     let buffer: ReadBuffer
     private var parser: RequestHeadParser
     private var ownExchange: Exchange?
-    /// What has to be the same for an answer of the loop's front to be this client's; nil when there is none for it.
+    /// Cached replies are shared by clients of the same kind; nil when there are none for this client.
     private(set) var kind: ClientKind?
-    /// Whether the connection waits for a request and nothing else.
+    /// Whether the connection only waits for a request.
     private(set) var isWaiting = false
-    /// Whether it received anything since it was last asked.
+    /// Whether it received anything since the last check.
     var wasActive = true
-    /// Whether its waiting task is to end without the connection.
+    /// Whether its waiting task is to end without closing the connection.
     var shallRest = false
-    /// Whether it is among those that are looked at for having nothing to do.
+    /// Whether it is checked for idleness.
     var isListed = false
-    /// Where it is in the list of all connections, or -1.
+    /// Its index in the list of all connections, or -1.
     var place = -1
-    /// What the kernel did not take of an answer given at once.
+    /// The unsent rest of a reply that was written at once.
     private var unsent: [UInt8] = []
-    /// Whether the answer given at once was the connection's last.
+    /// Whether the reply written at once was the connection's last.
     private var isAnswered = false
 
-    /// Whether the connection is between two requests, and may be closed without anybody losing an answer.
+    /// Whether the connection is between two requests, and may be closed without losing a response.
     private(set) var isIdle = true
 
     init(
@@ -63,7 +63,7 @@ final class DownstreamConnection {
         stream.onInputWhileWaiting = { [unowned self] in isWaiting && answerAtOnce() }
     }
 
-    /// Serves until the connection is closed, or has nothing to do for a while. False if it only rests.
+    /// Serves until the connection is closed, or has been idle for a while. False if it only rests.
     func serve() async -> Bool {
         do {
             while try await readHead() {
@@ -73,7 +73,7 @@ final class DownstreamConnection {
                 guard goesOn, !context.isDraining || !buffer.isEmpty else { break }
             }
         } catch {
-            // The client is gone or its time is up: there is nobody left to tell.
+            // The client is gone or has timed out: no response can be sent.
         }
         if shallRest { return false }
         await linger()
@@ -81,20 +81,20 @@ final class DownstreamConnection {
         return true
     }
 
-    /// Who the client is, as far as its connection says: the subject of its certificate, else its address.
+    /// The client's identity according to its connection: the subject of its certificate, else its address.
     private(set) lazy var identity = stream.provenSubject ?? stream.peerAddress.host
 
     /// The lane of all requests, once the connection carries those for one https origin.
     private(set) var lane: Lane?
 
-    /// All requests of the connection are the lane's.
+    /// Assigns all requests of the connection to the lane.
     func join(_ lane: Lane) { self.lane = lane }
 
     /// From here on the connection carries requests for one https origin.
     func enter(_ authority: Authority, lane: Lane?) {
         client.inside = authority
         self.lane = lane
-        // Who is in a lane is counted one by one.
+        // Clients in a lane are counted individually.
         kind = lane == nil ? context.kind(of: client) : nil
         useFront()
     }
@@ -104,17 +104,17 @@ final class DownstreamConnection {
         if isIdle { stream.interruptWaits() }
     }
 
-    /// Ends the connection at once, and whatever its exchange waits for.
+    /// Ends the connection at once, and with it any wait of its exchange.
     ///
-    /// An orderly end would say that an answer without a length is whole, over TLS with its own word for it.
+    /// An orderly close would mark a response without a length as complete, over TLS by a close_notify.
     func abort() {
         let leave = stream.onPeerClosed
         if isIdle { stream.close() } else { stream.reset() }
         leave?()
     }
 
-    /// Reads one head into the exchange. False when the client has nothing more to ask, or asked what cannot be
-    /// understood and was told so.
+    /// Reads one head into the exchange. False when the client sent no further request, or was refused for a malformed
+    /// one.
     private func readHead() async throws(IOError) -> Bool {
         let timeouts = context.configuration.settings.timeouts
         var isBegun = !buffer.isEmpty
@@ -173,12 +173,12 @@ final class DownstreamConnection {
             wasActive = true
             return true
         } catch {
-            // Idle for too long, or told to end while idle: an ordinary end.
+            // Idle for too long, or drained while idle: an ordinary end.
             return false
         }
     }
 
-    /// Made when it is needed first, and again after a rest.
+    /// Created on demand, and again after a rest.
     private var exchange: Exchange {
         if let ownExchange { return ownExchange }
         let made = Exchange(connection: self)
@@ -195,19 +195,19 @@ final class DownstreamConnection {
 
     // MARK: Answering at once
 
-    /// Answers a request that the loop's front knows, without the connection's task. False when the task has to go
-    /// on: with what was read, or with the rest of an answer.
+    /// Answers a request from the loop's cached replies, without the connection's task. False when the task has to
+    /// continue: with the input, or with the rest of a reply.
     private func answerAtOnce() -> Bool {
         while stream.isWritable, !context.isDraining {
             let reception = context.receive(on: stream, from: kind)
             guard take(reception) else { return false }
-            // Over TLS more may be here already, of which the kernel says nothing.
+            // Over TLS more input may be decrypted already, which the kernel does not report.
             guard stream.isSecure, case .answered(isLast: false, _) = reception else { return true }
         }
         return false
     }
 
-    /// Takes note of what became of what was received. False when there is something to do for a task.
+    /// Records the outcome of a receive. False when the task has to continue.
     func take(_ reception: Reception) -> Bool {
         switch reception {
         case .nothing:
@@ -215,7 +215,7 @@ final class DownstreamConnection {
             return true
         case .ended: return false
         case .octets(let octets):
-            // Without memory the connection ends; the task that goes on finds that.
+            // Without memory the connection ends; the task finds it closed.
             do throws(IOError) { try buffer.append(octets) } catch { stream.reset() }
             return false
         case .answered(let isLast, let rest):
@@ -240,7 +240,7 @@ final class DownstreamConnection {
         startIdling()
     }
 
-    /// Has the exchange know the octets of its head where its answer may be worth keeping.
+    /// Keeps the octets of the head in the exchange where the reply may be worth caching.
     private func noteReceived() -> Bool {
         exchange.received.removeAll(keepingCapacity: true)
         guard kind != nil, context.front.isWorthKeeping(buffer.readable) else { return false }
@@ -248,8 +248,8 @@ final class DownstreamConnection {
         return true
     }
 
-    /// Lets the client read the last answer before the connection goes: what it still sends is read and dropped
-    /// for a moment, as a reset would take the answer with it (RFC 9112 §9.6).
+    /// Lets the client read the last response before the connection closes: further input is read and dropped for a
+    /// moment, as a reset would discard the response (RFC 9112 §9.6).
     private func linger() async {
         guard ownExchange?.mustLinger == true, !stream.isPeerClosed else { return }
         stream.shutdownWrite()

@@ -5,51 +5,51 @@ import Larder
 import LarderHTTP
 import LarderRules
 
-/// What of a client decides about its answers, beside what it sends; equal for those that get the same.
+/// Everything about a client that affects its replies, apart from its request; equal for clients that get the same.
 typealias ClientKind = Int
 
-/// One answer of the loop's front, ready to be sent again.
+/// A cached reply of the loop, ready to be sent again.
 final class FrontAnswer {
     let client: ClientKind
     /// Octets of content, as the counters count them.
     let contentLength: Int
-    /// What this keeps in memory.
+    /// Octets of memory it uses.
     let cost: Int
-    /// Whether the client was told that nothing follows on its connection.
+    /// Whether the reply announces that the connection closes.
     let closes: Bool
-    /// What is sent behind `response` from its own memory.
+    /// Content that is sent behind `response` from its own memory.
     let chunks: [ContentChunk]
 
-    /// The request, and behind it the response: in one piece of memory, as to go and look at another costs more than to
-    /// compare what is there.
+    /// The request, and behind it the response: in one allocation, as another cache miss costs more than the
+    /// comparison.
     private var octets: [UInt8]
     private let requestCount: Int
-    /// Where in `octets` begins what depends on the moment.
+    /// Where in `octets` the time-dependent fields begin.
     private let momentStart: Int
-    /// When `octets` say the truth about age and lifetime.
+    /// From when on age and lifetime in `octets` are correct.
     private var validFrom = Timestamp(nanoseconds: .max)
     private var validUntil = Timestamp(nanoseconds: .min)
     private var wasUsed = false
-    /// The mark of the last invalidation that is known not to have meant this.
+    /// The mark of the last invalidation that is known not to apply to this.
     private var mark: UInt64 = 0
 
     private let variant: Variant
     private let snapshot: ResourceMemory.Snapshot
     private let memory: ResourceMemory
-    /// Where its uses count.
+    /// The counters of its service.
     let counters: ServiceCounters
-    /// Uses that the Resource has not been told of.
+    /// Uses that were not yet reported to the Resource.
     private var uses: UInt64 = 0
     private let service: Service
     private let version: UInt64
     private let inlined: [ContentChunk]
 
-    /// One copy of a short content costs less than another part of a gathered write.
+    /// Copying short content costs less than another part of a gathered write.
     private static let inlineLimit = 2 << 10
-    /// Octets that usually suffice for what depends on the moment.
+    /// Octets that usually suffice for the time-dependent fields.
     private static let momentEstimate = 96
 
-    /// - Parameter head: the octets of the response head up to what depends on the moment.
+    /// - Parameter head: the octets of the response head up to the time-dependent fields.
     init(
         to request: [UInt8], from client: ClientKind, with variant: Variant, head: ArraySlice<UInt8>,
         content: [ContentChunk], of retrieval: Retrieval, snapshot: ResourceMemory.Snapshot, version: UInt64,
@@ -74,17 +74,17 @@ final class FrontAnswer {
         octets.reserveCapacity(size)
         octets.append(contentsOf: request)
         octets.append(contentsOf: head)
-        // The content is the Resource's and charged to it; here it counts in part, as it stays until the front lets it
-        // go as well.
+        // The content is the Resource's and charged to it; here it counts in part, as it stays in memory until this
+        // reply is dropped as well.
         cost = size + contentLength / 2 + 512
     }
 
-    /// Whether the Resource and the configuration are as they were.
+    /// Whether the Resource and the configuration are unchanged.
     var isCurrent: Bool {
         guard snapshot.isCurrent, service.configurationVersion == version else { return false }
         let latest = memory.mark
         if latest == mark { return true }
-        // Something was invalidated: the Resource finds out whether it was meant.
+        // Something was invalidated: the Resource determines whether this is affected.
         guard memory.snapshot === snapshot else { return false }
         mark = latest
         return true
@@ -95,13 +95,13 @@ final class FrontAnswer {
         return octets.withUnsafeBytes { own in own.baseAddress.map { memcmp($0, wanted, requestCount) } == 0 }
     }
 
-    /// Whether another answer may take the place of this one: it is out of date, or was not used since the last call.
+    /// Whether another reply may replace this one: it is out of date, or was not used since the last call.
     var mayGo: Bool {
         defer { wasUsed = false }
         return !wasUsed || !isCurrent
     }
 
-    /// Whether the answer can be given at `now`; then `withResponse` gives what is right for it.
+    /// Whether the reply is valid at `now`; then `withResponse` returns the right octets.
     func isGood(at now: Timestamp) -> Bool {
         guard isCurrent else { return false }
         if now >= validUntil || now < validFrom {
@@ -114,7 +114,7 @@ final class FrontAnswer {
         return true
     }
 
-    /// Tells the Resource how often it was used: now and then, as every loop does.
+    /// Reports its uses to the Resource: now and then, as every loop does.
     func tellUses() {
         guard uses > 0 else { return }
         memory.count(hits: uses)
@@ -138,13 +138,14 @@ final class FrontAnswer {
         PreparedHead.appendLineEnd(to: &octets)
         for chunk in inlined { octets.append(contentsOf: chunk.bytes) }
         validFrom = now
-        // The whole seconds of age change when its fraction is full, those of the lifetime when its fraction is used up.
+        // The whole seconds of age change when its fraction is full, those of the lifetime when its fraction is used
+        // up.
         let untilOlder = Duration.seconds(1) - age.fraction
         validUntil = min(now + untilOlder, now + ttl.fraction + .nanoseconds(1), variant.stored.facts.freshUntil)
     }
 }
 
 extension Duration {
-    /// What exceeds the whole seconds.
+    /// The part below whole seconds.
     fileprivate var fraction: Duration { Duration(secondsComponent: 0, attosecondsComponent: components.attoseconds) }
 }

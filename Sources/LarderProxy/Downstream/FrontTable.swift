@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Answers found by a hash: four neighbouring places for each, in a table that grows with what it holds.
+/// A hash table of replies: four neighbouring slots for each, in a table that grows with its contents.
 ///
-/// A place tells by the hash alone whether another answer is meant, so that only the right one's memory is looked at.
+/// A slot contains the hash, so that only the memory of matching replies is read.
 struct FrontTable<Answer: AnyObject> {
     private struct Place {
         var hash: UInt64 = 0
@@ -18,8 +18,8 @@ struct FrontTable<Answer: AnyObject> {
     private static var width: Int { 4 }
 
     /// - Parameters:
-    ///   - size: how many places there are at first; a power of two, as `largest` is.
-    ///   - largest: how many there may become.
+    ///   - size: the initial number of slots; a power of two, as `largest` is.
+    ///   - largest: the largest number of slots.
     init(size: Int = 1 << 10, largest: Int = 1 << 18) {
         self.largest = largest
         places = Array(repeating: Place(), count: size)
@@ -29,14 +29,14 @@ struct FrontTable<Answer: AnyObject> {
 
     subscript(place: Int) -> Answer? { places[place].answer }
 
-    /// The answer that was put here under `hash`.
+    /// The reply stored under `hash`.
     func find(_ hash: UInt64) -> Answer? {
         let first = first(of: hash)
         for place in first..<first + FrontTable.width where places[place].hash == hash { return places[place].answer }
         return nil
     }
 
-    /// Where an answer may be put, in place of one that may go; nil while all that could be there are in use.
+    /// A slot for a reply, possibly of one that may be replaced; nil while all candidates are in use.
     mutating func place(for hash: UInt64, where mayGo: (Answer) -> Bool) -> Int? {
         if count > places.count / 2, places.count < largest { grow() }
         let candidates = first(of: hash)..<first(of: hash) + FrontTable.width
@@ -45,7 +45,7 @@ struct FrontTable<Answer: AnyObject> {
             ?? candidates.first { places[$0].answer.map(mayGo) == true }
     }
 
-    /// Puts an answer into an empty place.
+    /// Puts a reply into an empty slot.
     mutating func put(_ answer: Answer, _ hash: UInt64, at place: Int) {
         places[place] = Place(hash: hash, answer: answer)
         count += 1
@@ -58,7 +58,7 @@ struct FrontTable<Answer: AnyObject> {
         return answer
     }
 
-    /// The next place to be looked at for room, and the next to be looked at for what is out of date.
+    /// The next slot to be searched for room, and the next to be swept.
     mutating func advanceHand() -> Int {
         hand = (hand + 1) % places.count
         return hand
@@ -73,8 +73,8 @@ struct FrontTable<Answer: AnyObject> {
         Int(truncatingIfNeeded: hash) & (places.count - 1) & ~(FrontTable.width - 1)
     }
 
-    /// Doubles the table. Places are moved, not copied: no answer's memory is touched. What was in four places is in
-    /// eight afterwards, so that all have room.
+    /// Doubles the table. Slots are moved, not copied, and no reply's memory is read. The replies of four slots get
+    /// eight, so that all have room.
     private mutating func grow() {
         var larger = FrontTable(size: 2 * places.count, largest: largest)
         for index in places.indices {

@@ -3,40 +3,40 @@
 import Larder
 import LarderHTTP
 
-/// The answers one loop gave to plain requests, found again by the octets of the request head.
+/// Cached replies of one loop to plain requests, keyed by the octets of the request head.
 ///
-/// The same head from the same kind of client leads to the same answer as long as nothing it was made from has
-/// changed: the snapshot of the Resource, the configuration, the freshness. So it needs no parsing, routing or
-/// looking up again. Whatever is not exactly as before takes the ordinary way, which is also what puts answers here.
+/// The same head from the same kind of client gets the same reply as long as its inputs are unchanged: the snapshot of
+/// the Resource, the configuration, the freshness. So it needs no parsing, routing or lookup. All other requests are
+/// handled by an exchange, which also adds the replies here.
 ///
-/// Confined to its loop. Bounded in answers and octets: an answer makes room for another one when it was not used since
-/// room was last looked for.
+/// Confined to its loop. Bounded in replies and octets: a reply may be replaced if it was not used since the last
+/// search for room.
 final class LoopFront {
     private var table = FrontTable<FrontAnswer>()
-    /// What was asked for once: only what is asked for again is worth a place.
+    /// Hashes of heads seen once: only repeated requests are worth caching.
     private var sightings: [UInt16] = Array(repeating: 0, count: 1 << 17)
     private var sweptAt = Int64.min
-    /// Octets that the answers keep in memory.
+    /// Octets of memory that the replies use.
     private(set) var bytes = 0
-    /// Counts how often everything was let go, so that what was decided before is not kept after.
+    /// Counts how often everything was dropped, so that replies prepared before are not added after.
     private(set) var generation = 0
     private let limit: Int
-    /// Differs in every process, so that nobody can choose heads that collide.
+    /// Random in every process, so that nobody can choose colliding heads.
     private let seed = UInt64.random(in: .min ... .max)
 
-    /// Longer heads and contents take the ordinary way: what could be saved is nothing to what they cost.
+    /// Longer heads and contents are handled by an exchange: the saving is small compared to their cost.
     static let headLimit = 2048
     static let contentLimit = 64 << 10
-    /// How often in a second a few places are swept, and how many at a time.
+    /// How often per second some slots are swept, and how many at a time.
     private static let sweeps: Int64 = 16
     private static let sweepSize = 1024
-    /// How many places are looked at for the room that one answer needs.
+    /// How many slots are searched for room for one reply.
     private static let searchLimit = 64
 
-    /// - Parameter limit: octets that the answers may keep.
+    /// - Parameter limit: octets that the replies may use.
     init(limit: Int) { self.limit = limit }
 
-    /// The answer to `request`, which holds one head and nothing else, if it may be given at `now`.
+    /// The reply to `request`, which contains one head and nothing else, if it is valid at `now`.
     func answer(to request: UnsafeRawBufferPointer, from client: ClientKind, at now: Timestamp) -> FrontAnswer? {
         guard LoopFront.isOneHead(request) else { return nil }
         let turn = now.nanoseconds / (1_000_000_000 / LoopFront.sweeps)
@@ -46,7 +46,7 @@ final class LoopFront {
         return answer
     }
 
-    /// Whether `request` looks like exactly one head that was asked for before: then the answer is worth keeping.
+    /// Whether `request` looks like exactly one head that was seen before: then the reply is worth caching.
     func isWorthKeeping(_ request: UnsafeRawBufferPointer) -> Bool {
         guard LoopFront.isOneHead(request) else { return false }
         let hash = hash(request, 0)
@@ -56,7 +56,7 @@ final class LoopFront {
         return sightings[sighting] == tag
     }
 
-    /// Keeps an answer to `request`, unless there is no room but that of answers in use.
+    /// Caches a reply to `request`, unless only replies in use could be replaced.
     func keep(_ answer: FrontAnswer, to request: [UInt8]) {
         guard answer.cost <= limit / 4, makeRoom(for: answer.cost) else { return }
         let hash = request.withUnsafeBytes { self.hash($0, answer.client) }
@@ -77,8 +77,8 @@ final class LoopFront {
         return true
     }
 
-    /// Lets go of answers that cannot be given any more, so that what the registry evicted does not stay here: within a
-    /// second, or some where there are many. It is done piece by piece: the loop has others to serve.
+    /// Drops replies that are no longer valid, so that memory evicted by the registry is freed: within a second, or
+    /// some where there are many. A few at a time: the loop serves others meanwhile.
     private func sweep(at turn: Int64) {
         sweptAt = turn
         for _ in 0..<LoopFront.sweepSize {
@@ -100,7 +100,7 @@ final class LoopFront {
         bytes -= answer.cost
     }
 
-    /// Ends with an empty line and is short. Whether there is another one before the end is told by the comparison
+    /// Whether it is short and ends with an empty line. Another empty line before the end is found by the comparison
     /// with a request that was one head.
     private static func isOneHead(_ request: UnsafeRawBufferPointer) -> Bool {
         guard request.count >= 16, request.count <= headLimit else { return false }

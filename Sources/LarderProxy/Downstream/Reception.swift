@@ -2,19 +2,19 @@
 
 import LarderIO
 
-/// What became of what a client sent, as far as no task is needed for it.
+/// The outcome of receiving from a client, as far as no task is needed for it.
 enum Reception {
-    /// It has sent nothing yet.
+    /// There is no input yet.
     case nothing
-    /// It has ended its side, or the connection broke.
+    /// The client has ended its side, or the connection broke.
     case ended
-    /// What it sent, which is not known here. In the loop's scratch memory: to be copied before anything else is read.
+    /// Input without a cached reply. In the loop's scratch memory: to be copied before anything else is read.
     case octets(UnsafeRawBufferPointer)
-    /// It got its answer, but for what the kernel did not take yet. After the last one the connection is to be closed;
-    /// our side of it has ended already if there is no rest.
+    /// A cached reply was sent, except for the octets the kernel did not accept yet. After the last reply the
+    /// connection is to be closed; if there is no rest, our side of it has ended already.
     case answered(isLast: Bool, rest: [UInt8])
 
-    /// Whether nothing is left to do but to close the connection.
+    /// Whether the connection only remains to be closed.
     var isAll: Bool {
         switch self {
         case .ended: true
@@ -25,14 +25,14 @@ enum Reception {
 }
 
 extension LoopContext {
-    /// Whether an answer from memory that begins now is told to those who watch, which takes an exchange.
+    /// Whether a hit that begins now is reported to observers, which needs an exchange.
     private func isHitNoted(at now: Int64) -> Bool {
         requests.isWatched(at: now) && noteBudget.hasRoom(at: now)
     }
 
-    /// Reads what a client has sent, and answers it at once if the loop's front knows the answer.
+    /// Receives from a client, and sends a cached reply at once if there is one.
     ///
-    /// - Parameter kind: nil where the front has no answers.
+    /// - Parameter kind: nil where there are no cached replies.
     func receive(on stream: ByteStream, from kind: ClientKind?) -> Reception {
         let began = loop.monotonicHere()
         let request: UnsafeRawBufferPointer

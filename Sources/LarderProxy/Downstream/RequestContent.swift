@@ -3,10 +3,10 @@
 import LarderHTTP
 import LarderIO
 
-/// The content of one request, read from the client as somebody asks for it.
+/// The content of one request, read from the client on demand.
 ///
-/// It has the client's input to itself. One task reads at a time: whoever sends the request inbound, up to `stop`, and
-/// after that the exchange, which discards what is left. Confined to its connection's loop.
+/// It owns the client's input. One task reads at a time: the sender of the request, up to `stop`, and after that the
+/// exchange, which discards the rest. Confined to its connection's loop.
 final class RequestContent {
     private let connection: DownstreamConnection
     private let interims: InterimSender
@@ -19,12 +19,12 @@ final class RequestContent {
     private(set) var hasFailed = false
     /// Whether a task is inside `next`.
     private var isReading = false
-    /// Whether the final response is about to begin: nobody reads the content any more but to drop it.
+    /// Whether the final response is about to begin: the content is only discarded from then on.
     private var isStopped = false
-    /// Who waits for `next` to return.
+    /// The task that waits for `next` to return.
     private var whenReturned: UnsafeContinuation<Void, Never>?
     private let timeout: Duration
-    /// What was read ahead.
+    /// Content that was read ahead.
     private var unread: [ContentChunk] = []
 
     init(
@@ -71,7 +71,7 @@ final class RequestContent {
             while true {
                 if let chunk = try decodeBuffered() { return chunk }
                 if isComplete { return nil }
-                // Looked at before each wait: one that was over when it was interrupted is not told of that.
+                // Checked before each wait: one that was over when it was interrupted does not report that.
                 guard isDropped == isStopped else { throw RequestContent.stopped }
                 try await fill()
             }
@@ -81,7 +81,7 @@ final class RequestContent {
         }
     }
 
-    /// Receives what is there, or waits for it.
+    /// Receives available content, or waits for it.
     private func fill() async throws(IOError) {
         guard let count = try connection.stream.tryRead(into: connection.buffer.writable(minimum: 4096)) else {
             return try await connection.stream.waitReadable()
@@ -90,7 +90,7 @@ final class RequestContent {
         connection.buffer.wrote(count)
     }
 
-    /// Reads all content, unless it is longer than `limit`: then nil. `next` gives everything once more.
+    /// Reads all content, unless it is longer than `limit`: then nil. `next` returns everything once more.
     ///
     /// - Throws: as `next`.
     func readAhead(upTo limit: Int) async throws -> [ContentChunk]? {
@@ -105,8 +105,8 @@ final class RequestContent {
         return count <= limit ? chunks : nil
     }
 
-    /// Ends the reading, because the final response begins or there is none, and returns once whoever reads has let go
-    /// of the client's input. There is no `100 Continue` any more.
+    /// Ends the reading, because the final response begins or there is none, and returns once the reader has released
+    /// the client's input. No `100 Continue` is sent any more.
     func stop() async {
         isStopped = true
         guard isReading else { return }
@@ -116,18 +116,18 @@ final class RequestContent {
         }
     }
 
-    /// The most octets that are read for nothing so that a connection can go on.
+    /// The most octets that are discarded so that a connection can be reused.
     private static let discardLimit = 64 << 10
 
-    /// Whether the connection may go on once what is left has been dropped.
+    /// Whether the connection can be reused once the rest has been discarded.
     var canBeDiscarded: Bool {
         if isComplete { return true }
-        // A client that still waits for 100 Continue will not send: nothing can be said about what comes next.
+        // A client that still waits for 100 Continue may or may not send content: the next octets are ambiguous.
         guard !isContinueExpected, !hasFailed else { return false }
         return (decoder.remainingLength ?? 0) <= UInt64(RequestContent.discardLimit)
     }
 
-    /// Reads and drops what is left, after `stop`; whether the connection can go on afterwards.
+    /// Reads and discards the rest, after `stop`; whether the connection can be reused afterwards.
     func discard() async -> Bool {
         guard !isComplete else { return true }
         guard canBeDiscarded else { return false }

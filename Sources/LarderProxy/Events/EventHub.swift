@@ -4,11 +4,11 @@ import Larder
 import LarderHTTP
 import LarderIO
 
-/// Brings the changes of Resources to the streams that tell of them.
+/// Distributes the changes of Resources to the event streams about them.
 ///
-/// A thread of its own takes changes from the feed, words each once, and puts it into the mailbox of every loop that has
-/// a stream about it; the loop passes it on to its streams. So a Resource's turn costs the same however many watch,
-/// and what waits anywhere is bounded: who falls behind gets a snapshot instead of what it missed.
+/// A thread of its own takes changes from the feed, formats each once, and puts it into the mailbox of every loop with
+/// a stream about it; the loop passes it on to its streams. So a change costs a Resource the same however many
+/// observers there are, and all queues are bounded: slow readers get a snapshot instead of the events they missed.
 package final class EventHub: Sendable {
     private struct State {
         var topics: [String: Topic] = [:]
@@ -17,18 +17,18 @@ package final class EventHub: Sendable {
         var lastTopic = 0
         var worker: WorkerPool?
         var isClosed = false
-        /// Exchanges that wait to be passed on.
+        /// Exchanges waiting to be reported.
         var notes: [RequestNote] = []
     }
 
-    /// What does not fit is not told: whoever wants all of it reads the log.
+    /// Exchanges beyond the limit are not reported: the log is complete.
     private static let noteLimit = 2_048
 
-    /// What streams with one subject are on.
+    /// The streams with one subject.
     final class Topic: Sendable {
         let number: Int
         let subject: EventSubject
-        /// The loops that have such streams.
+        /// The loops with such streams.
         let mailboxes = Lock<[EventMailbox]>([])
 
         init(number: Int, subject: EventSubject) {
@@ -46,10 +46,10 @@ package final class EventHub: Sendable {
         self.time = time
     }
 
-    /// How many different subjects are watched.
+    /// The number of different subjects.
     package var topicCount: Int { state.withLock { $0.topics.count } }
 
-    /// The single resources that are watched, in the order of their URLs.
+    /// The individually watched resources, in the order of their URLs.
     var watched: [ResourceSubject] {
         let topics = state.withLock { $0.exact.values.flatMap { $0 } }
         return topics.compactMap { topic -> ResourceSubject? in
@@ -59,7 +59,7 @@ package final class EventHub: Sendable {
 
     // MARK: Topics
 
-    /// The topic of `subject`, whose events `mailbox` gets from now on; nil when the hub has been closed.
+    /// The topic of `subject`, whose events are delivered to `mailbox` from now on; nil when the hub has been closed.
     func join(_ subject: EventSubject, _ mailbox: EventMailbox) -> Topic? {
         state.withLock { state in
             guard !state.isClosed else { return nil }
@@ -104,7 +104,7 @@ package final class EventHub: Sendable {
     // MARK: Passing on
 
     private func startWorker(_ state: inout State) {
-        // One batch is passed on while the next one may be waiting for its turn.
+        // One batch may be processed while the next one is queued.
         let worker = WorkerPool(name: "larder-events", threads: 1, queueLimit: 4)
         state.worker = worker
         feed.onChange { [weak self] in
@@ -139,7 +139,7 @@ package final class EventHub: Sendable {
         }
     }
 
-    /// Passes an exchange on to the streams that tell of such.
+    /// Reports an exchange to the streams about exchanges.
     func tell(_ note: RequestNote) {
         let worker = state.withLock { state -> WorkerPool? in
             guard state.notes.count < EventHub.noteLimit else { return nil }
@@ -157,14 +157,14 @@ package final class EventHub: Sendable {
         for note in notes {
             for topic in topics where topic.subject.requests?(note) == true {
                 let octets = ContentChunk(topic.subject.text.event(note))
-                // No snapshot contains it.
+                // Not contained in any snapshot.
                 let item = EventItem(number: .max, key: ResourceKey(), sequence: .max, octets: octets)
                 for mailbox in topic.mailboxes.withLock({ $0 }) { mailbox.put(item, for: topic.number) }
             }
         }
     }
 
-    /// Ends the thread; nobody is told of anything any more.
+    /// Ends the thread; nothing is reported any more.
     func close() {
         let worker = state.withLock { state in
             state.isClosed = true
@@ -178,7 +178,7 @@ package final class EventHub: Sendable {
 final class EventMailbox: Sendable {
     struct Content: Sendable {
         var items: [(topic: Int, item: EventItem)] = []
-        /// Whether something was dropped: every stream of the loop needs a snapshot.
+        /// Whether events were dropped: every stream of the loop needs a snapshot.
         var hasGap = false
     }
 
@@ -205,7 +205,7 @@ final class EventMailbox: Sendable {
 
     func putGap() { change { $0.hasGap = true } }
 
-    /// Takes out everything there is.
+    /// Removes and returns the content.
     func content() -> Content {
         state.withLock { state in
             defer { state = State() }

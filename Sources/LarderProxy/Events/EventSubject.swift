@@ -3,22 +3,22 @@
 package import Larder
 package import LarderHTTP
 
-/// What a stream of events is about, and how it is worded.
+/// The subject of an event stream, and its format.
 package struct EventSubject: Sendable {
-    /// Streams with the same name are about the same and get the same octets.
+    /// Streams with the same name have the same subject and get the same octets.
     package let name: String
     package let scope: Scope
-    /// Whether small contents go along.
+    /// Whether small contents are included.
     package let hasContent: Bool
     package let text: any EventText
-    /// Which exchanges are told of as well; nil for none.
+    /// Which exchanges are reported as well; nil for none.
     package var requests: (@Sendable (RequestNote) -> Bool)?
 
     package enum Scope: Sendable {
-        /// One URL: its state as everyone shares it, and what happens to it in any partition. Who watches it is
-        /// interested in its loads (T-15).
+        /// One URL: its shared state, and its events in any partition. Observers of it are interested in its loads
+        /// (T-15).
         case resource(ResourceSubject)
-        /// All resources for which it is true.
+        /// All resources that satisfy it.
         case matching(@Sendable (ResourceChange) -> Bool)
     }
 
@@ -29,13 +29,13 @@ package struct EventSubject: Sendable {
         self.text = text
     }
 
-    /// Where changes of one URL are looked up; nil when every change has to be asked about.
+    /// The key under which changes of one URL are found; nil when every change must be tested.
     var exactKey: EventKey? {
         guard case .resource(let subject) = scope else { return nil }
         return EventKey(service: subject.service.number, url: subject.url)
     }
 
-    /// The one Resource that is watched, as everyone shares it; made if there is none, so that it stays while it is
+    /// The single watched Resource, in the shared partition; created if there is none, so that it stays while it is
     /// watched. nil for a pattern.
     func resource(in registry: Registry) -> Resource? {
         guard case .resource(let subject) = scope else { return nil }
@@ -51,32 +51,32 @@ struct EventKey: Hashable, Sendable {
     var url: String
 }
 
-/// Puts events into words: whole events of a stream (HTML, Server-sent events), as octets.
+/// Formats events: whole events of a stream (HTML, Server-sent events), as octets.
 package protocol EventText: Sendable {
     func event(_ change: ResourceChange, withContent: Bool, now: Timestamp) -> [UInt8]
 
-    /// An exchange that is over.
+    /// A finished exchange.
     func event(_ note: RequestNote) -> [UInt8]
 
-    /// What a new subscriber is told first, and one that has missed something.
+    /// The first event for new subscribers, and for those that have missed events.
     ///
-    /// - Parameter resource: the one that is watched; nil to have those found that match.
+    /// - Parameter resource: the watched one; nil to find those that match.
     func snapshot(of subject: EventSubject, _ resource: Resource?, in proxy: Proxy) async -> EventSnapshot
 
-    /// The last event of a stream that this side ends.
+    /// The last event of a stream that Larder ends.
     var farewell: [UInt8] { get }
 }
 
-/// The state of what a stream is about.
+/// The state of a stream's subject.
 package struct EventSnapshot: Sendable {
     package let octets: ContentChunk
-    /// The number of the last change before the snapshot was begun: it and all before are contained.
+    /// The number of the last change before the snapshot was begun: it and all earlier ones are contained.
     package let begun: UInt64
-    /// The number of the last change when it was complete: those behind it are not contained.
+    /// The number of the last change when it was complete: later ones are not contained.
     package let complete: UInt64
-    /// How far each Resource was, which decides about what happened between the two.
+    /// The sequence of each Resource, which decides about the changes between the two.
     package let sequences: [ResourceKey: UInt64]
-    /// When it was made.
+    /// When it was created.
     package let at: Timestamp
 
     package init(
@@ -95,16 +95,16 @@ package struct EventSnapshot: Sendable {
     }
 }
 
-/// One event as it goes out, shared by all streams that carry it.
+/// One formatted event, shared by all streams that carry it.
 struct EventItem: Sendable {
     let number: UInt64
     let key: ResourceKey
     let sequence: UInt64
     let octets: ContentChunk
-    /// The load whose progress this is: what it said before need not be sent any more.
+    /// The load whose progress this is: earlier reports of it need not be sent any more.
     var progressOf: ObjectIdentifier?
 
-    /// The same without anything to send, to keep its place.
+    /// The same event without octets, to keep its position.
     var silent: EventItem { EventItem(number: number, key: key, sequence: sequence, octets: ContentChunk([])) }
     var isSilent: Bool { octets.count == 0 }
 }

@@ -3,15 +3,15 @@
 import Larder
 import LarderIO
 
-/// Tells how far the loads of one loop have come, as long as anybody listens (model: PG-03). Confined to its loop.
+/// Reports the progress of one loop's loads while there are observers (model: PG-03). Confined to its loop.
 ///
-/// A load that ends before its first interval is over tells nothing; one that lasts tells what has changed, and at the
-/// end 1, which its Resource sees to. While nobody listens there is no timer and a load costs a place in a list.
+/// Loads shorter than one interval report nothing; longer ones report changes, and their Resource reports 1 at the end.
+/// Without observers there is no timer, and a load costs a list entry.
 final class LoadTicker {
     private struct Entry {
         let load: Load
         let beganAt: Int64
-        /// Made when it is looked at first.
+        /// Set at the first tick.
         var told: Told?
     }
 
@@ -31,15 +31,15 @@ final class LoadTicker {
 
     private let loop: EventLoop
     private let feed: ChangeFeed
-    /// In no order: a load knows its place.
+    /// Unordered: a load knows its index.
     private var entries: [Entry] = []
     private var timer: Timer?
 
-    /// How often it is looked, and so the shortest interval.
+    /// The interval of the timer, and so the shortest between reports.
     static let interval = Duration.milliseconds(500)
-    /// How many loads tell something each time; those that have waited longest come first.
+    /// How many loads report at each tick; those that have waited longest come first.
     static let limit = 64
-    /// A smaller change is not worth telling.
+    /// Smaller changes are not reported.
     private static let threshold = 0.005
 
     init(loop: EventLoop, feed: ChangeFeed) {
@@ -63,10 +63,10 @@ final class LoadTicker {
         last.load.place = place
     }
 
-    /// Has all loads cancelled that are under way.
+    /// Cancels all loads under way.
     func cancelAll() { entries.forEach { $0.load.flight.cancel() } }
 
-    /// Begins to look, if there is anything to look at and anybody to tell.
+    /// Starts the timer, if there are loads and observers.
     func wake() {
         guard timer == nil, !entries.isEmpty, feed.isHeard else { return }
         timer = loop.timerHere(after: LoadTicker.interval) { [weak self] in
@@ -86,7 +86,7 @@ final class LoadTicker {
             due.removeLast(due.count - LoadTicker.limit)
         }
         for (load, var told) in due {
-            // 1 is told when it is over.
+            // 1 is reported at the end.
             let fraction = min(told.estimate.update(load.flight.transferred, at: Double(now) / 1e9), 0.999)
             told.dueAt = now + told.interval
             if fraction - told.fraction >= LoadTicker.threshold {

@@ -4,26 +4,26 @@ import Larder
 import LarderHTTP
 import LarderIO
 
-/// The streams of events on one loop. Confined to it.
+/// The event streams of one loop. Confined to it.
 ///
-/// Streams with the same subject share a short list of events, in which each has its place; so a stream costs the same
-/// however far it is behind, and one whose place has left the list gets a snapshot.
+/// Streams with the same subject share a short list of events, in which each has its position; so a stream costs the
+/// same however far it is behind, and one whose position has left the list gets a snapshot.
 final class LoopEvents {
     private let loop: EventLoop
     // Holds: the proxy has the loops, and ends them before it goes.
     private unowned let proxy: Proxy
     private var topics: [String: LoopTopic] = [:]
     private var byNumber: [Int: LoopTopic] = [:]
-    /// Where events for this loop come in; there is one while there are streams.
+    /// Receives events for this loop; exists while there are streams.
     private var mailbox: EventMailbox?
     private var heartbeat: Timer?
     private var bytes = 0
 
-    /// How often a silent stream shows that it lives.
+    /// How often a silent stream sends a heartbeat.
     static let heartbeatInterval = Duration.seconds(15)
-    /// What the lists of all topics of a loop may hold together before each is cut to its newest event.
+    /// The size limit for the lists of all topics of a loop, beyond which each is cut to its newest event.
     private static let byteLimit = 8 << 20
-    /// How many streams are woken in one round of the loop's work. The kernel gets its turn after a few rounds, so others
+    /// How many streams are woken in one round of the loop's work. The kernel is polled after a few rounds, so others
     /// on the loop wait for some hundred writes at most.
     private static let slice = 16
 
@@ -73,7 +73,7 @@ final class LoopEvents {
         return topic
     }
 
-    /// The state of what `subscriber` is about, whose place is behind it from now on.
+    /// The state of the subject of `subscriber`, whose position is behind it from now on.
     func snapshot(for subscriber: EventSubscriber) async -> ContentChunk {
         let topic = subscriber.topic
         let place = topic.end
@@ -91,7 +91,7 @@ final class LoopEvents {
 
     // MARK: Events
 
-    /// Passes on what has come for this loop.
+    /// Passes on the events for this loop.
     func receive() {
         guard let content = mailbox?.content() else { return }
         var changed: [LoopTopic] = []
@@ -116,7 +116,7 @@ final class LoopEvents {
         }
     }
 
-    /// Wakes the streams that wait for what there is now, some in each turn, so that others on the loop get theirs.
+    /// Wakes the streams that wait for the current events, some in each turn, so that others on the loop are served.
     private func wake(_ topic: LoopTopic) {
         guard topic.toWake.isEmpty else { return }
         topic.toWake = Array(topic.waiting.values)
@@ -130,7 +130,7 @@ final class LoopEvents {
         }
         if topic.toWake.isEmpty {
             bytes -= topic.trim()
-            // What came meanwhile is for those who wait again.
+            // Later events are for streams that wait again.
             if topic.waiting.values.contains(where: \.hasSomething) { later(topic, wake) }
         } else {
             later(topic, wakeSome)
@@ -164,21 +164,21 @@ final class LoopEvents {
     }
 }
 
-/// The streams of one loop that have the same subject, and the events that some of them have not sent yet.
+/// The streams of one loop with the same subject, and the events that some of them have not sent yet.
 final class LoopTopic {
     let subject: EventSubject
     let hubTopic: EventHub.Topic
-    /// The one that is watched; nil for a pattern.
+    /// The watched one; nil for a pattern.
     let resource: Resource?
     private var items: [EventItem] = []
-    /// The place of `items[0]`.
+    /// The position of `items[0]`.
     private(set) var first = 0
     private(set) var bytes = 0
     var subscribers = 0
     var waiting: [ObjectIdentifier: EventSubscriber] = [:]
-    /// Those still to be woken for what is there.
+    /// Streams still to be woken for the current events.
     var toWake: [EventSubscriber] = []
-    /// How many heartbeats there were.
+    /// The number of heartbeats.
     var beats = 0
     var isEnding = false
     var isMarked = false
@@ -193,7 +193,7 @@ final class LoopTopic {
         self.resource = resource
     }
 
-    /// The place behind the last event.
+    /// The position behind the last event.
     var end: Int { first + items.count }
 
     /// Adds an event; returns by how many octets the list has grown.
@@ -214,14 +214,14 @@ final class LoopTopic {
         return bytes - before
     }
 
-    /// Has nothing sent of what a load said of its progress before, by streams that have not sent it yet.
+    /// Removes earlier progress reports of a load, for streams that have not sent them yet.
     private func supersede(by item: EventItem) {
         guard let load = item.progressOf, let index = items.lastIndex(where: { $0.progressOf == load }) else { return }
         bytes -= items[index].octets.count
         items[index] = items[index].silent
     }
 
-    /// Forgets events that every stream has sent; returns how many octets they were.
+    /// Drops events that every stream has sent; returns their octets.
     func trim() -> Int {
         guard waiting.count == subscribers, !waiting.values.contains(where: \.hasSomething) else { return 0 }
         defer { bytes = 0 }
@@ -230,16 +230,16 @@ final class LoopTopic {
         return bytes
     }
 
-    /// Events were lost: every stream has to begin anew. Returns how many octets were dropped with them.
+    /// Events were lost: every stream needs a snapshot. Returns how many octets were dropped with them.
     func drop() -> Int {
         defer { bytes = 0 }
-        // A place that no stream has been at.
+        // A position that no stream has reached.
         first = end + 1
         items.removeAll()
         return bytes
     }
 
-    /// Up to `limit` events from a place on, without those that `start` contains.
+    /// Up to `limit` events from a position on, without those that `start` contains.
     func events(from place: Int, after start: EventSnapshot?, limit: Int) -> (chunks: [ContentChunk], next: Int) {
         var chunks: [ContentChunk] = []
         var place = place
@@ -251,8 +251,8 @@ final class LoopTopic {
         return (chunks, place)
     }
 
-    /// The latest snapshot if it may be used again: when nothing has changed since and no second has passed. For a
-    /// stream that is late it is enough that the events since are still to come to it.
+    /// The latest snapshot if it can be reused: when nothing has changed since and it is less than a second old. For a
+    /// late stream it is enough that the later events are still in the list.
     func known(for proxy: Proxy, isEnough: Bool) -> EventSnapshot? {
         guard let latest, latest.snapshot.at.seconds == proxy.now.seconds, latest.place == end else { return nil }
         return isEnough || latest.snapshot.complete == proxy.registry.feed.last ? latest.snapshot : nil
@@ -261,10 +261,10 @@ final class LoopTopic {
     func remember(_ snapshot: EventSnapshot, at place: Int) { latest = (snapshot, place) }
 }
 
-/// One stream of events: its place among the events of its subject.
+/// One event stream: its position among the events of its subject.
 final class EventSubscriber {
     enum Word {
-        /// The state is to be sent, first of all or in place of what was missed.
+        /// The state is to be sent, at first or in place of missed events.
         case snapshot
         case events([ContentChunk])
         case heartbeat
@@ -275,9 +275,9 @@ final class EventSubscriber {
 
     let topic: LoopTopic
     var position: Int
-    /// What was sent last of all the state; what it contains is not sent again.
+    /// The last snapshot sent; events contained in it are not sent again.
     var start: EventSnapshot?
-    /// Whether the snapshot it needs is for what it missed.
+    /// Whether it needs the snapshot because it missed events.
     var isLate = false
     private var needsSnapshot = true
     private var beats: Int
@@ -298,7 +298,7 @@ final class EventSubscriber {
         needsSnapshot || isGone || topic.isEnding || position != topic.end || beats != topic.beats
     }
 
-    /// What to send next.
+    /// The next item to send.
     func next() async -> Word {
         while true {
             if isGone { return .gone }
@@ -319,7 +319,7 @@ final class EventSubscriber {
             await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
                 self.continuation = continuation
                 topic.waiting[ObjectIdentifier(self)] = self
-                // Something may have come between the look and the wait.
+                // An event may have arrived between the check and the wait.
                 if hasSomething { resume() }
             }
         }

@@ -4,9 +4,9 @@ import LarderHTTP
 import LarderIO
 
 extension ByteStream {
-    /// Writes an answer of the front as far as the kernel takes it now. What it did not take is returned.
+    /// Writes a cached reply as far as the kernel accepts it now. The rest is returned.
     ///
-    /// Where the client was told that nothing follows, `shutdownWrite` comes next if that was all.
+    /// If the reply announces that the connection closes, `shutdownWrite` follows unless there is a rest.
     func writeAtOnce(_ answer: FrontAnswer) throws(IOError) -> [UInt8] {
         let outcome: Result<[UInt8], IOError> = answer.withResponse { bytes in
             Result { () throws(IOError) in
@@ -16,7 +16,7 @@ extension ByteStream {
         return try outcome.get()
     }
 
-    /// Writes octets as far as the kernel takes them now. What it did not take is returned.
+    /// Writes octets as far as the kernel accepts them now. The rest is returned.
     func writeAtOnce(_ octets: [UInt8]) throws(IOError) -> [UInt8] {
         let outcome: Result<[UInt8], IOError> = octets.withUnsafeBytes { bytes in
             Result { () throws(IOError) in try writeAtOnce(bytes, [], endFollows: false) }
@@ -33,7 +33,7 @@ extension ByteStream {
         return try tryWrite(&parts, endFollows: endFollows) ? [] : parts.copied()
     }
 
-    /// Writes a head, shared chunks and a tail, in one system call if the kernel takes them all.
+    /// Writes a head, shared chunks and a tail, in one system call if the kernel accepts them all.
     func write(_ head: [UInt8], _ chunks: [ContentChunk], tail: StaticString = "") async throws(IOError) {
         var parts = GatherList()
         var total = head.count + tail.utf8CodeUnitCount

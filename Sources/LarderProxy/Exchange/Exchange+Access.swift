@@ -5,7 +5,7 @@ import LarderHTTP
 import LarderIO
 
 extension Exchange {
-    /// For whom the request is, as RFC 7239 §4 writes it; nil when origins are not told.
+    /// The client, as RFC 7239 §4 writes it; nil when origins are not told.
     var forwardedElement: String? {
         guard context.configuration.settings.forwarded == .add else { return nil }
         let peer = stream.peerAddress
@@ -14,10 +14,10 @@ extension Exchange {
         return "for=\(client);proto=\(stream.isSecure ? "https" : "http")\(host)"
     }
 
-    /// Where this client stands.
+    /// The network of this client.
     var reach: Reach { Reach(isLoopback: connection.client.isLoopback) }
 
-    /// Whose Resource the request is about.
+    /// The partition of the request's Resource.
     func partition(in service: RoutedService) -> Larder.Partition {
         service.partition(
             of: head.fields, for: uri, from: reach, client: service.isKeyedByHead ? nil : connection.identity)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Exchange {
-    /// Takes one of the places that a client of the network has for requests to origins, until the exchange ends. A request
-    /// that is answered from the cache takes none.
+    /// Acquires one of the places that a network client has for requests to origins, until the exchange ends. Requests
+    /// answered from the cache need none.
     ///
-    /// Without it one client that asks for what takes long would use up an origin's connections, and all that wait for
-    /// one. This machine's programs count as one client, and are not limited.
+    /// Otherwise one client with slow requests would use up an origin's connections, and all places in the queue for
+    /// them. The programs on this machine count as one client, and are not limited.
     ///
-    /// - Throws: a problem where all of them are taken.
+    /// - Throws: a problem where all of them are in use.
     func takeOriginPlace() throws(Problem) {
         guard !connection.client.isLoopback, case .ordinary(let client) = connection.admission, !client.isThisMachine,
             !hasOriginPlace
@@ -22,7 +22,7 @@ extension Exchange {
         hasOriginPlace = true
     }
 
-    /// Gives the place back.
+    /// Releases the place.
     func releaseOriginPlace() {
         guard hasOriginPlace, case .ordinary(let client) = connection.admission else { return }
         hasOriginPlace = false

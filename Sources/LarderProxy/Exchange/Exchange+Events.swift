@@ -5,10 +5,10 @@ import LarderHTTP
 import LarderIO
 
 extension Exchange {
-    /// A line that says nothing but that the stream lives.
+    /// A line without an event, to show that the stream is alive.
     private static let heartbeat = ContentChunk(": \n\n".utf8)
 
-    /// Answers with a stream of events, up to the moment when the client leaves or Larder stops.
+    /// Answers with an event stream, until the client leaves or Larder stops.
     func send(_ events: OwnEvents) async throws {
         finishHead(length: nil)
         guard delivery != .none else { return try await sendHead() }

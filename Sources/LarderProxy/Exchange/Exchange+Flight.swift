@@ -7,26 +7,26 @@ import LarderRules
 import LarderUpstream
 
 extension Exchange {
-    /// Asks the upstream, together with everybody who wants the same at the moment, and answers with what comes.
-    /// False when what came is not about this request: the caller decides anew.
+    /// Asks the upstream, collapsed with equal requests under way, and relays the response. False when the response
+    /// does not match this request: the caller decides anew.
     ///
     /// - Parameters:
     ///   - variant: the stored variant to validate.
-    ///   - fallback: one that may answer if the upstream fails.
-    ///   - parts: one that has some of what is asked for.
+    ///   - fallback: one that may be served if the upstream fails.
+    ///   - parts: one with some of the requested octets.
     func fetch(
         _ retrieval: inout Retrieval, reason: ForwardReason, validating variant: Variant?, fallback: Variant? = nil,
         completing parts: Variant? = nil
     ) async throws -> Bool {
-        // Credentials that changed while the store was read: what they get is for another partition, or wiped.
+        // Credentials that changed while the store was read: responses to them are for another partition, or wiped.
         if let successor = retrieval.service.successor(in: context.configuration.router.table) {
             try await retrieve(successor, retrieval.way)
             return true
         }
         let memory = retrieval.resource.memory
         let status = CacheStatus(.forward(reason))
-        // What only this client can use passes through: HEAD has no content to share. What a pipeline may change does
-        // not.
+        // Responses useful to this client alone are relayed without a load: HEAD has no content to share. Not where a
+        // pipeline may change the content.
         if traits.method == .head || (retrieval.asksAlone && !retrieval.configuration.mayTransform) {
             do {
                 try await forward(retrieval.service, retrieval.way, reason: reason, retrieval: retrieval)
@@ -49,7 +49,7 @@ extension Exchange {
         }
     }
 
-    /// Reads along a load that another client started.
+    /// Joins a load that another client started.
     private func follow(
         _ flight: Flight, _ status: CacheStatus, _ fallback: Variant?, _ retrieval: inout Retrieval
     ) async throws -> Bool {
@@ -64,7 +64,8 @@ extension Exchange {
             answer, ResponseContent(of: flight, for: reader), isLeader: false, status, fallback, &retrieval)
     }
 
-    /// Gives the client what a load came to. False when that is not about its request: the caller decides anew.
+    /// Answers the client with the outcome of a load. False when that does not match its request: the caller decides
+    /// anew.
     func give(
         _ answer: Flight.Answer, _ content: ResponseContent, isLeader: Bool, _ status: CacheStatus,
         _ fallback: Variant?, _ retrieval: inout Retrieval
@@ -91,7 +92,7 @@ extension Exchange {
             return try await serve(variant, StoredUse(age: age, status: status), retrieval)
         case .response(let response, let length, let stored):
             guard isLeader || stored != nil else {
-                // The response is for its own client; so this one asks for itself (T-16).
+                // The response is for the first client alone; so this one asks for itself (T-16).
                 retrieval.asksAlone = true
                 return false
             }
@@ -119,7 +120,7 @@ extension Exchange {
             if isLeader {
                 try await relay(response, length, content, status, retrieval)
             } else {
-                // What is told to others is what the next client will be told.
+                // Followers get what the next client will get.
                 let shared = ResponseHead(
                     status: response.status, fields: stored?.sharable(response.fields) ?? response.fields)
                 try await relay(shared, length, content, status, retrieval, isShared: true)
@@ -128,7 +129,7 @@ extension Exchange {
         }
     }
 
-    /// Whether what answers the client that a load was begun for also answers this one, which waited for it.
+    /// Whether the response to the load's first client also answers this one, which waited for it.
     private func isShared(_ stored: StoredResponse, with flight: Flight, _ retrieval: Retrieval) -> Bool {
         Reuse.mayShare(
             stored, askedFor: flight.request.fields, with: head.fields,
@@ -136,7 +137,7 @@ extension Exchange {
         )
     }
 
-    /// The flight's answer; interim responses on the way go to the client.
+    /// The flight's answer; interim responses meanwhile are relayed to the client.
     func answer(of flight: Flight, for reader: Int) async throws -> Flight.Answer {
         while true {
             switch await flight.word(for: reader) {
@@ -147,10 +148,10 @@ extension Exchange {
         }
     }
 
-    /// Sends the head and then the content as it comes.
+    /// Sends the head and then the content as it arrives.
     ///
-    /// - Parameter isShared: whether the response was made for another client: trailers, which nobody stores, are
-    ///   that one's alone.
+    /// - Parameter isShared: whether the response was made for another client: its trailers, which are not stored, are
+    ///   for that one alone.
     func relay(
         _ response: ResponseHead, _ length: Int64?, _ content: ResponseContent, _ status: CacheStatus,
         _ retrieval: Retrieval, isShared: Bool = false
@@ -173,7 +174,7 @@ extension Exchange {
         startHead(status: response.status, fields: fields)
         finishHead(length: length, cacheStatus: status, proxyStatus: ProxyStatus(receivedStatus: response.status))
         guard delivery != .none else { return try await sendHead() }
-        // With the content in one write if it is there; but a stream of events may not begin for long.
+        // With the content in one write if it has been received; but an event stream may not begin for long.
         var isHeadPending = content.isAtHand
         if !isHeadPending { try await sendHead() }
         while true {
@@ -210,11 +211,11 @@ extension Exchange {
 
     // MARK: Failures
 
-    /// Answers after a failed load: stale data if it may be served, else the error.
+    /// Answers after a failed load: with stale data if they may be served, else with the error.
     private func serveFailure(
         _ error: any Error, _ fallback: Variant?, _ status: CacheStatus, _ retrieval: Retrieval
     ) async throws -> Bool {
-        // The origin may be left alone only since it was decided to ask it.
+        // The origin may have entered backoff only since the decision to ask it.
         let hold = (error as? UpstreamError)?.hold
         let isRefused = error is PipelineFailure
         let failure: UpstreamFailure = hold?.failure ?? (isRefused ? .status(502) : .disconnected)

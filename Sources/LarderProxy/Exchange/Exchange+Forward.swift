@@ -7,7 +7,7 @@ import LarderRules
 import LarderUpstream
 
 extension Exchange {
-    /// Passes the request through to the upstream and the response back, both streamed, for its own client only.
+    /// Relays the request to the upstream and the response back, both streamed, for its own client only.
     ///
     /// - Parameter retrieval: set for a GET or HEAD of a Resource, whose stored variants a HEAD may freshen.
     func forward(
@@ -42,7 +42,7 @@ extension Exchange {
         }
         await stopContent()
         if response.head.status == 101 { return try await upgrade(response, service, way) }
-        // Before the client hears of it: who has seen a write succeed must not be answered from before it.
+        // Before the client gets the response: a client that has seen a write succeed must not get earlier state.
         let promotion =
             onlyReads ? nil : await settleWrite(response.head, configuration, repeatable, service)
         var received = response.head
@@ -95,19 +95,19 @@ extension Exchange {
                 content.framing, next: { try await content.next() }, trailers: { content.trailers })
         }
         request.onInterim = { [self] interim in
-            // Whoever sends the request would take the client's failure for the origin's.
+            // The sender of the request would mistake the client's failure for the origin's.
             do { try await relayInterim(interim) } catch { throw ClientGone() }
         }
         return request
     }
 
-    /// Interim responses go to HTTP/1.1 clients as they come; `100` is answered by reading content instead.
+    /// Interim responses are relayed to HTTP/1.1 clients as they arrive; `100` is answered by reading content instead.
     func relayInterim(_ interim: ResponseHead) async throws {
         if let message = interimMessage(interim) { try await interims.send(message) }
     }
 
-    /// The same for a client whose task has something else to wait for: what the kernel does not take goes out with
-    /// what is sent next.
+    /// The same for a client whose task is waiting for something else: octets the kernel does not accept are sent with
+    /// the next write.
     func relayInterimAtOnce(_ interim: ResponseHead) {
         if let message = interimMessage(interim) { interims.sendAtOnce(message) }
     }
@@ -128,7 +128,7 @@ extension Exchange {
         return message
     }
 
-    /// - Parameter early: what was read of the content already.
+    /// - Parameter early: content that was read already.
     private func relay(
         _ response: UpstreamResponse, _ received: ResponseHead, after early: [ContentChunk], _ service: RoutedService,
         _ way: Way, _ status: CacheStatus, _ retrieval: Retrieval?, _ promotion: Promotion?
@@ -153,7 +153,7 @@ extension Exchange {
             length: traits.method == .head ? nil : response.contentLength, cacheStatus: status,
             proxyStatus: ProxyStatus(receivedStatus: received.status))
         if traits.method != .head, !traits.isPersistent { isPersistent = false }
-        // With the content in one write if it is there; but a stream of events may not begin for long.
+        // With the content in one write if it has been received; but an event stream may not begin for long.
         var isHeadPending = response.isContentAtHand || !early.isEmpty
         if !isHeadPending { try await sendHead() }
         for chunk in early {
@@ -172,8 +172,8 @@ extension Exchange {
         try await endContent(trailers: response.trailers)
     }
 
-    /// A 200 to HEAD says what a GET would have got: stored variants that agree are freshened, others are stale
-    /// now (RFC 9111 §4.3.5).
+    /// A 200 to HEAD has the fields of the GET response: stored variants that agree are freshened, others become stale
+    /// (RFC 9111 §4.3.5).
     private func freshen(_ retrieval: Retrieval, with response: ResponseHead) {
         let now = context.now()
         let memory = retrieval.resource.memory
@@ -196,7 +196,7 @@ extension Exchange {
         }
     }
 
-    /// TRACE and OPTIONS end here when their last hop was ours (RFC 9110 §7.6.2); TRACE is not done at all.
+    /// TRACE and OPTIONS end here at `Max-Forwards: 0` (RFC 9110 §7.6.2); TRACE is not supported at all.
     private func answerLastHop() -> Problem? {
         if head.method == .trace { return .traceRefused }
         switch MaxForwards.decide(head.method, head.fields) {
@@ -211,7 +211,7 @@ extension Exchange {
 
     // MARK: Upgrades
 
-    /// After a 101 both sides speak something else: octets pass as they are until one side ends.
+    /// After a 101 both sides speak another protocol: octets are relayed unchanged until one side ends.
     private func upgrade(_ response: UpstreamResponse, _ service: RoutedService, _ way: Way) async throws {
         guard traits.wantsUpgrade, RequestTraits.hasWebSocket(response.head.fields) else {
             response.abort()

@@ -4,7 +4,7 @@ import Larder
 import LarderHTTP
 import LarderRules
 
-/// What an answer from memory depends on beside the octets of the request.
+/// The inputs of a reply from memory, beside the octets of the request.
 struct Repeatable {
     let snapshot: ResourceMemory.Snapshot
     let generation: Int
@@ -22,7 +22,7 @@ struct Repeatable {
 }
 
 extension Exchange {
-    /// Has the loop answer the same request at once the next time. To be called when `out` holds the whole head.
+    /// Caches the reply for the same request. To be called when `out` contains the whole head.
     func keepInFront(_ variant: Variant, _ content: [ContentChunk], _ retrieval: Retrieval) {
         guard let repeatable, isPersistent == traits.isPersistent, record.cacheStatus?.outcome == .hit,
             let counters = record.counters, repeatable.generation == context.front.generation,

@@ -4,7 +4,7 @@ import LarderHTTP
 import LarderRules
 
 extension Exchange {
-    /// Answers as the configuration says beforehand: nothing is looked up, nobody is asked.
+    /// Answers as configured, without a lookup or a request to the origin.
     func respond(_ answer: HardWiredAnswer, by service: RoutedService) async throws {
         record.kind = .own
         record.cacheStatus = CacheStatus(.unused, detail: "hard-wired")

@@ -5,9 +5,9 @@ import LarderHTTP
 import LarderRules
 import LarderUpstream
 
-/// Requests whose origin is left alone for now.
+/// Requests whose origin is in backoff.
 extension Exchange {
-    /// What is known of the origin that a Resource's content comes from.
+    /// The state of the origin of a Resource's content.
     func outlook(of retrieval: Retrieval) -> LiveOutlook {
         var outlook = outlook(retrieval.service, retrieval.way, retrieval.configuration)
         outlook.isReadByContent = retrieval.content != nil
@@ -31,12 +31,12 @@ extension Exchange {
         !retrieval.asksAlone && traits.mayJoin(retrieval.configuration)
     }
 
-    /// Answers with stored data where the plan has some, else with the error that has led to the wait. False when
-    /// there is nothing to wait for any more: the caller decides anew.
+    /// Answers with stored data if the plan has some, else with the error that caused the backoff. False when the
+    /// backoff has ended: the caller decides anew.
     func serveMeanwhile(
         _ wait: Plan.Wait, _ plan: Plan, _ snapshot: ResourceMemory.Snapshot, _ retrieval: Retrieval
     ) async throws -> Bool {
-        // Credentials that changed while the store was read: what failed, failed with the old ones.
+        // Credentials that changed while the store was read: the failure is of the old ones.
         if let successor = retrieval.service.successor(in: context.configuration.router.table) {
             try await retrieve(successor, retrieval.way)
             return true
@@ -57,11 +57,11 @@ extension Exchange {
         throw Problem(upstream: error, place: uri.authority)
     }
 
-    /// Throws why a request that goes by what is stored is not sent now, if it is not.
+    /// Throws the reason why a request that bypasses the cache is not sent now, if it is not.
     func checkPassing(
         _ reason: ForwardReason, _ service: RoutedService, _ way: Way, _ configuration: EffectiveConfiguration
     ) throws {
-        // Mostly nothing is known that could keep it.
+        // Usually nothing is known that would prevent it.
         guard
             context.proxy.origins.hasTrouble || service.settings.quotaReserve != nil
                 || offlineMode(service, configuration) == .on
@@ -75,7 +75,7 @@ extension Exchange {
         throw refusal
     }
 
-    /// Counts a failure of a request that was passed through, or says why it was not sent.
+    /// Counts the failure of a relayed request, or records why it was not sent.
     func noteFailure(_ error: UpstreamError, _ reason: ForwardReason) {
         guard let hold = error.hold else { return context.counters.add(.upstreamErrors) }
         record.cacheStatus = CacheStatus(.held, detail: hold.reason.rawValue)

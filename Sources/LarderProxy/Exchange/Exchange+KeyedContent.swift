@@ -6,7 +6,7 @@ import LarderIO
 import LarderRules
 import LarderStores
 
-/// Content that is part of what a request asks for.
+/// Request content that is part of the cache key.
 struct KeyedContent {
     /// As the client sent it.
     let content: ContentChunk
@@ -14,9 +14,9 @@ struct KeyedContent {
 }
 
 extension Exchange {
-    /// Reads the content of a POST or QUERY where the configuration says that it is part of the key. Nil for what
-    /// passes through: other requests, content that is too long or cannot be read, what may change something all the same,
-    /// and what asks for a part or under a condition, which other methods than GET do not know.
+    /// Reads the content of a POST or QUERY where the configuration makes it part of the key. Nil for requests that are
+    /// relayed: all others, content that is too long or cannot be parsed, requests that may change something all the
+    /// same, and ranges or conditions, which are defined for GET alone.
     func keyedContent(for service: RoutedService) async throws -> KeyedContent? {
         guard head.method == .post || head.method == .query, service.keysByContent, !traits.wantsUpgrade else {
             return nil
@@ -35,7 +35,7 @@ extension Exchange {
             octets, query: query, fields: head.fields, method: head.method,
             leavingOut: configuration.frozen.configuration.ignoredMembers)
         let short = octets.count <= 16 << 10
-        // Who finds the threads busy passes through.
+        // If all threads are busy, the request is relayed.
         let mark = short ? identity.mark : try? await context.proxy.readers().run { identity.mark }
         guard let mark else { return nil }
         onlyReads = true

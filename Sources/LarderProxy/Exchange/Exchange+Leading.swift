@@ -6,9 +6,9 @@ import LarderRules
 import LarderUpstream
 
 extension Exchange {
-    /// Runs a load in this client's task until all of it is here, which for most is when the origin answers. What lasts
-    /// longer goes on in a task of its own, and this client reads along like any other: its slowness, or that it leaves,
-    /// is no concern of theirs.
+    /// Runs a load in this client's task until all of it is received: for most, until the origin answers. A longer load
+    /// continues in a task of its own, and this client reads it like any other, so that a slow or leaving client does
+    /// not affect the others.
     func lead(
         _ load: Load, _ status: CacheStatus, _ fallback: Variant?, _ retrieval: inout Retrieval
     ) async throws -> Bool {

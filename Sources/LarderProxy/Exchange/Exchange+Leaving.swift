@@ -5,24 +5,24 @@ import LarderHTTP
 import LarderIO
 import LarderUpstream
 
-/// What an exchange waits for on behalf of its client, and what ends that when the client leaves.
+/// The response an exchange waits for on behalf of its client, and how to cancel it when the client leaves.
 enum Awaited {
     case nothing
     /// A response for this client alone.
     case origin(UpstreamAbort)
     /// A load that others started.
     case flight(Flight, reader: Int)
-    /// A load that this exchange's task runs.
+    /// A load run by this exchange's task.
     case led(Load, reader: Int)
 }
 
 extension Exchange {
-    /// Watches the client while its answer is awaited; `stopWatching` ends that.
+    /// Watches the client while its response is awaited; `stopWatching` ends that.
     ///
-    /// A client that has ended its own side of the connection is still interested (RFC 9112 §9.6), but looks like one
-    /// that has closed it. So it is told something: an interim response that means nothing to who is there (RFC 9110
-    /// §15.2.1), and is answered by a reset where nobody is. HTTP/1.0 has no interim responses; such a client, and one
-    /// that ends its side in the middle of its answer, counts as gone.
+    /// A client that has closed its own side of the connection is still interested (RFC 9112 §9.6), but looks like one
+    /// that has closed it entirely. So it is sent an interim response, which clients ignore (RFC 9110 §15.2.1), and
+    /// which is answered by a reset where there is no client. HTTP/1.0 has no interim responses; such a client, and one
+    /// that closes its side in the middle of a response, counts as gone.
     ///
     /// - Throws: `ClientGone` when it has left already.
     func watchClient(whileAwaiting awaited: Awaited) throws(ClientGone) {
@@ -64,7 +64,7 @@ extension Exchange {
         }
     }
 
-    /// Whether there may be somebody behind a connection whose other side has ended.
+    /// Whether the client may still be there though its side of the connection has ended.
     private func isClientThere() -> Bool {
         traits.version == .http11 && !hasResponded && interims.probe()
     }

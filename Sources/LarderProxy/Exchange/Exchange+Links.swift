@@ -5,15 +5,15 @@ import LarderHTTP
 import LarderIO
 import LarderRules
 
-/// Links in content that lead back to Larder, for clients of the gateway.
+/// Mapping of links in content to Larder's URLs, for clients of the gateway.
 extension Exchange {
-    /// Whether links in what the client gets are to be mapped, as far as the request tells.
+    /// Whether links in this client's response are mapped, as far as the request tells.
     func mapsLinks(_ retrieval: Retrieval) -> Bool {
         retrieval.way.isGateway && retrieval.configuration.mapsLinks
     }
 
-    /// Makes a request for content with mapped links one for the origin's, where octets are counted and tags are named
-    /// differently. What the client has with other links, or without any, it does not have.
+    /// Rewrites a request for content with mapped links for the origin, whose offsets and entity tags differ. Copies
+    /// the client has with other links, or without any, do not match.
     func prepareLinks(_ service: RoutedService, _ way: Way) {
         if traits.has(.range) {
             head.fields.remove(.range)
@@ -41,7 +41,7 @@ extension Exchange {
         if !conditions.contains(where: head.fields.contains) { traits.presence.remove(.conditional) }
     }
 
-    /// Has the links in the response's content mapped, where there may be some, and says so in its fields.
+    /// Starts mapping the links of the response's content, where there may be some, and adjusts its fields.
     func beginLinks(
         in fields: inout Fields, of status: Status, _ service: RoutedService, _ way: Way,
         _ configuration: EffectiveConfiguration
@@ -68,7 +68,7 @@ extension Exchange {
         }
         if let tag = fields.entityTag {
             fields.remove(.eTag)
-            // The date does not tell one map from another.
+            // The date does not distinguish two mappings.
             fields.remove(.lastModified)
             LinkTag.make(tag, digest: map.digest)?.octets.withUnsafeBytes { fields.append(.eTag, bytes: $0) }
         }
@@ -81,7 +81,7 @@ extension Exchange {
             authority: head.fields[first: .host] ?? connection.client.localHost, isSecure: stream.isSecure, at: uri)
     }
 
-    /// Whether content is of a type that has links: JSON and HTML, and what ends in `.json` and names no type of its own.
+    /// Whether content may have links, by its type: JSON and HTML, and URLs ending in `.json` without a type.
     private func mayHaveLinks(_ fields: Fields) -> Bool {
         guard let type = fields[.contentType].flatMap({ MediaType($0) }) else { return uri.path.hasSuffix(".json") }
         switch type.essence {

@@ -7,7 +7,7 @@ import LarderRules
 import LarderUpstream
 
 extension Exchange {
-    /// Why a request that nothing stored can answer is refused offline, with the nearest that is stored.
+    /// The problem of an offline request that no stored response can answer, with the nearest stored URLs.
     func offlineProblem(_ retrieval: Retrieval) async -> Problem {
         let (service, way) = (retrieval.service, retrieval.way)
         let stored = await context.proxy.nearestStored(
@@ -34,7 +34,7 @@ extension Problem {
                 : "Use one of these, or go online to have the origin asked: `larder offline off`.")
     }
 
-    /// For what nothing stored could answer: writes, tunnels.
+    /// For requests that stored responses never answer: writes, tunnels.
     static func offline(_ method: Method, to place: String) -> Problem {
         Problem(
             status: 504, title: "Offline", proxyError: .destinationUnavailable,

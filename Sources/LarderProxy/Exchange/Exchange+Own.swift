@@ -5,11 +5,11 @@ import LarderHTTP
 import LarderIO
 
 extension Exchange {
-    /// What a request to Larder itself may carry; for recordings, over the Unix socket, more.
+    /// The content limit of a request to Larder itself; higher for recordings, over the Unix socket.
     private static let contentLimit = 1 << 20
     private static let archiveLimit = 512 << 20
 
-    /// Answers as Larder itself.
+    /// Answers a request to Larder itself.
     func answerOwn() async throws {
         record.kind = .own
         let request = try await ownRequest()
@@ -28,7 +28,7 @@ extension Exchange {
         try await sendHead(with: [ContentChunk(response.content)])
     }
 
-    /// `OPTIONS *`: what Larder as a whole can do.
+    /// `OPTIONS *`: the capabilities of Larder as a whole.
     func answerCapabilities() async throws {
         record.kind = .own
         out.removeAll(keepingCapacity: true)

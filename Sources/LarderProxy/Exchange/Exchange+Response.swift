@@ -39,7 +39,7 @@ extension Exchange {
         length: Int64?, use: StoredUse? = nil, cacheStatus: CacheStatus? = nil, proxyStatus: ProxyStatus? = nil
     ) {
         let bodiless = record.status.hasNoContent || traits.method == .head
-        // How long it will be, nobody knows before all links are mapped.
+        // The length is unknown before all links are mapped.
         let length = links == nil ? length : nil
         if let length, !record.status.hasNoContent {
             PreparedHead.appendField("Content-Length", number: length, to: &out)

@@ -4,7 +4,8 @@ import Larder
 import LarderHTTP
 import LarderRules
 
-/// What a GET or HEAD, or a request whose content is part of its key, is about: its Resource, and what the configuration says of it.
+/// The lookup for a GET or HEAD, or for a request with its content in the key: its Resource, and the configuration of
+/// that.
 struct Retrieval {
     let service: RoutedService
     let way: Way
@@ -13,19 +14,18 @@ struct Retrieval {
     /// The version of the service's configuration that `configuration` was made from.
     let version: UInt64
     var policy: CachePolicy { configuration.policy }
-    /// What is sent upstream where the content is part of the key.
+    /// The content sent upstream where it is part of the key.
     let content: ContentChunk?
-    /// The flight whose answer turned out not to be for this request; it is not joined again.
+    /// The flight whose answer did not match this request; it is not joined again.
     var passedOver: Flight?
-    /// Whether collapsing was tried and what came was not for sharing.
+    /// Whether collapsing was tried and the response was not shareable.
     var asksAlone = false
-    /// What was in memory when it was decided what to do.
+    /// The memory's state at the time of the decision.
     var snapshot: ResourceMemory.Snapshot?
 }
 
 extension Exchange {
-    /// Answers a GET or HEAD, or what is keyed by its content, from what is stored, or from upstream, as the rules
-    /// decide.
+    /// Answers a GET or HEAD, or a request keyed by its content, from the cache or from upstream, as the rules decide.
     func retrieve(_ service: RoutedService, _ way: Way, keyed: KeyedContent? = nil) async throws {
         let partition = partition(in: service)
         key.set(
@@ -34,12 +34,13 @@ extension Exchange {
         let resource =
             registry.resource(for: key)
             ?? registry.resource(for: key) { key in
-                // Asked here, where no other Resource of this key can come to be.
+                // Checked here, where no other Resource of this key can be created meanwhile.
                 let mayBeStored = context.storing?.mayContain(key, partition, service) ?? true
                 return service.makeResource(
                     key: key, partition: partition, url: uri, isStoreRead: !mayBeStored)
             }
-        // The version first: of a configuration that changes meanwhile it is the old one, and so never taken for the new.
+        // The version first: if the configuration changes meanwhile, the version is the old one, so the result is never
+        // mistaken for the new.
         let version = service.configurationVersion
         var retrieval = Retrieval(
             service: service, way: way, resource: resource, configuration: service.configuration(for: resource),
@@ -48,14 +49,15 @@ extension Exchange {
         if mapsLinks(retrieval) { prepareLinks(service, way) }
         if traits.has(.cacheControl) { heedLess(retrieval.policy.ignoredRequest) }
         guard retrieval.configuration.caches else { return try await bypass(&retrieval, reason: .bypass) }
-        // A request is decided again when the load it waited for was not about it, which each load can be once.
+        // A request is decided again when the load it waited for did not match it, which can happen once for each load.
         for _ in 0..<8 {
             if try await step(&retrieval) { return }
         }
         try await bypass(&retrieval, reason: .miss)
     }
 
-    /// Takes off the request what the configuration says not to heed: neither the cache nor the origin hears of it.
+    /// Removes the fields and parameters that the configuration ignores from the request, for both the cache and the
+    /// origin.
     private func heedLess(_ ignored: IgnoredRequest) {
         guard !ignored.isEmpty, !ignored.remove(from: &head.fields).isEmpty else { return }
         if !head.fields.contains(.cacheControl), !head.fields.contains(.pragma) {
@@ -63,17 +65,17 @@ extension Exchange {
         }
     }
 
-    /// What the configuration says to every request, by the method it has.
+    /// The configured answer to every request, by method.
     private func hardWiredAnswer(_ retrieval: Retrieval) -> HardWiredAnswer? {
         guard traits.method == .head else { return retrieval.configuration.decorators?.answer }
         return retrieval.service.configuration(for: uri, method: .head).decorators?.answer
     }
 
-    /// One decision and what follows from it. False when the situation changed and must be decided anew.
+    /// Makes one decision and carries it out. False when the situation changed and must be decided anew.
     private func step(_ retrieval: inout Retrieval) async throws -> Bool {
         let memory = retrieval.resource.memory
         var snapshot = memory.snapshot
-        // What comes to memory for this request was not wanted twice yet.
+        // This request's response in memory was not yet requested twice.
         var isNew = false
         if !snapshot.isStoreRead, let storing = context.storing {
             await storing.load(retrieval.resource, service: retrieval.service, retrieval.configuration)

@@ -5,7 +5,7 @@ import LarderHTTP
 import LarderRules
 
 extension Exchange {
-    /// Counts what a model would have read and written for the answer that is there.
+    /// Counts the tokens that a model would have read and written for the stored response.
     func countSavings(_ variant: Variant, _ retrieval: Retrieval) {
         guard retrieval.content != nil, case .memory(let chunks, let length) = variant.content,
             length <= Exchange.savingsLimit, variant.served.status.isSuccess
@@ -15,6 +15,6 @@ extension Exchange {
         context.proxy.savings.add(usage, of: retrieval.service.name)
     }
 
-    /// Longer answers are not read for what they cost.
+    /// Longer responses are not read for their cost.
     private static let savingsLimit = 4 << 20
 }

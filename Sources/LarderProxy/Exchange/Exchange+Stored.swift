@@ -14,7 +14,7 @@ extension Exchange {
         return try await serveAsIs(variant, use, retrieval)
     }
 
-    /// Answers with a variant in the form it has.
+    /// Answers with a variant in its stored form.
     func serveAsIs(
         _ variant: Variant, _ use: StoredUse, _ retrieval: Retrieval, ignoringRange: Bool = false
     ) async throws -> Bool {
@@ -31,7 +31,7 @@ extension Exchange {
         return try await serveSelected(variant, use, retrieval, ignoringRange: ignoringRange)
     }
 
-    /// The ordinary hit: the prepared head, what is of this moment, and the content, in one write.
+    /// The ordinary hit: the prepared head, the time-dependent fields, and the content, in one write.
     private func serveWhole(
         _ variant: Variant, _ chunks: [ContentChunk], _ length: Int, _ use: StoredUse, _ retrieval: Retrieval
     ) async throws -> Bool {
@@ -51,12 +51,12 @@ extension Exchange {
         return true
     }
 
-    /// The hit with something to it: preconditions, ranges, mapped URLs, content in the store.
+    /// Other hits: preconditions, ranges, mapped URLs, content in the store.
     private func serveSelected(
         _ variant: Variant, _ use: StoredUse, _ retrieval: Retrieval, ignoringRange: Bool
     ) async throws -> Bool {
         let stored = variant.served
-        // A validation may have freshened another response than the one that was chosen.
+        // A validation may have freshened another response than the selected one.
         if stored.isPartial, !Ranges.covers(stored, head) { return false }
         var fields =
             retrieval.way.isGateway && variant.namesLocations ? mapped(stored.fields, retrieval) : stored.fields
@@ -106,8 +106,8 @@ extension Exchange {
         return true
     }
 
-    /// Sends what is stored. Where it cannot be read to its end it is forgotten, so that the next request does not meet
-    /// with the same; false when nothing was sent yet, so that this one need not either.
+    /// Sends stored content. Content that cannot be read to its end is removed, so that the next request does not fail
+    /// in the same way; false when nothing was sent yet, so that this one need not fail either.
     private func sendOrForget(
         _ variant: Variant, _ retrieval: Retrieval, _ send: () async throws -> Void
     ) async throws -> Bool {
@@ -154,9 +154,9 @@ extension Exchange {
         try await sendContent([ContentChunk(multipart.end)])
     }
 
-    /// Sends octets of stored content, piece by piece.
+    /// Sends octets of stored content, a chunk at a time.
     ///
-    /// - Throws: when the store cannot give them; what was announced is then visibly not whole.
+    /// - Throws: when the store cannot read them; the announced content is then visibly incomplete.
     private func send(_ cursor: ContentCursor, _ range: Range<Int64>, headFirst: Bool) async throws {
         guard delivery != .none, !range.isEmpty else {
             if headFirst { try await sendHead() }
@@ -201,7 +201,7 @@ extension Exchange {
     }
 }
 
-/// Stored content, wherever it is, read from any offset.
+/// Stored content, in memory or on disk, read from any offset.
 enum ContentCursor {
     case memory([ContentChunk], length: Int64)
     case store(any ContentReader, length: Int64)
@@ -219,7 +219,7 @@ enum ContentCursor {
         }
     }
 
-    /// At least one octet and up to `count` from `offset` on; nil when they cannot be had.
+    /// At least one octet and up to `count` from `offset` on; nil when they cannot be read.
     func read(at offset: Int64, count: Int) async -> [ContentChunk]? {
         switch self {
         case .store(let reader, _): await reader.read(at: offset, count: count).map { [$0] }

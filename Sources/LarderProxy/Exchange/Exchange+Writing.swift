@@ -9,10 +9,10 @@ import LarderUpstream
 import Logging
 
 extension Exchange {
-    /// Does to what is stored what the write calls for. The response's content becomes the resource's where what is
-    /// returned takes it.
+    /// Applies the effect of a write to stored responses. The response's content becomes the resource's if the caller
+    /// passes it to the returned promotion.
     ///
-    /// It is done before the client hears of the write: who has seen it succeed is not answered from before it.
+    /// Done before the client gets the response: a client that has seen a write succeed must not get earlier state.
     func settleWrite(
         _ response: ResponseHead, _ configuration: EffectiveConfiguration, _ content: RepeatableContent?,
         _ service: RoutedService
@@ -40,8 +40,8 @@ extension Exchange {
         }
     }
 
-    /// Does to what is stored what a write calls for whose answer never came: the client left, or the connection broke.
-    /// What was sent may have been done.
+    /// Applies the effect of a write without a response: the client left, or the connection broke. The write may have
+    /// been performed.
     func settleUnfinishedWrite(
         _ error: any Error, _ configuration: EffectiveConfiguration, _ service: RoutedService
     ) async {
@@ -59,12 +59,12 @@ extension Exchange {
         for target in targets {
             context.proxy.invalidate(target, service: table.claiming(target) ?? table.unclaimed)
         }
-        // What was stored for the client's own spelling of the URI has a key of its own.
+        // Responses stored for the client's own spelling of the URI have a key of their own.
         guard !spelling.isEmpty, !targets.isEmpty else { return }
         context.proxy.invalidate(uri, spelling: spelling, service: table.claiming(uri) ?? table.unclaimed)
     }
 
-    /// Loads the resource as the client that wrote would have.
+    /// Loads the resource as the writing client would have.
     private func reload(_ service: RoutedService) {
         let subject = ResourceSubject(service: service, way: record.way, uri: uri, spelling: spelling)
         let fields = WrittenState.readingFields(of: head.fields)
@@ -81,8 +81,8 @@ extension Exchange {
 }
 
 extension Proxy {
-    /// Makes everything stored for what `patterns` match unusable, in every partition of the service. Memory is
-    /// walked on a thread that serves nobody.
+    /// Invalidates all stored responses that `patterns` match, in every partition of the service. Memory is searched on
+    /// a background thread.
     func forget(_ patterns: [GlobPattern], of service: RoutedService) async {
         let predicates = patterns.map { $0.predicate(relativeTo: service.base) }
         await forget(service) { url in predicates.contains { $0(url) } }
@@ -92,8 +92,8 @@ extension Proxy {
     package func forget(
         _ service: RoutedService, where isMatch: @escaping @Sendable (ResourceURL) -> Bool = { _ in true }
     ) async {
-        // Memory first: loads under way do not land behind it. Then the store; and memory again, for who has read the
-        // store meanwhile.
+        // Memory first: loads under way are not stored after it. Then the store; and memory again, for responses read
+        // from the store meanwhile.
         await forgetInMemory(service, isMatch)
         guard let storing else { return }
         _ = await storing.store.removeAll(

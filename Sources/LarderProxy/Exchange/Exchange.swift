@@ -7,10 +7,10 @@ import LarderRules
 
 /// One request and its response, from the parsed head to the line in the log.
 ///
-/// A connection has one and uses it for each of its requests in turn, so that the storage for head, URI, key and
-/// response head is there already. Confined to its loop. The steps are in the extensions: `+Retrieve` decides
-/// between store and upstream, `+Stored` answers from what is stored, `+Leading` runs a load, `+Flight` reads along
-/// one, `+Forward` passes a request through, `+Own` answers as Larder itself, `+Response` writes.
+/// A connection has one and uses it for each of its requests in turn, to reuse the storage for head, URI, key and
+/// response head. Confined to its loop. The steps are in the extensions: `+Retrieve` decides between store and
+/// upstream, `+Stored` answers from the cache, `+Leading` runs a load, `+Flight` joins one, `+Forward` relays a
+/// request, `+Own` answers as Larder itself, `+Response` writes.
 final class Exchange {
     // Holds: the connection has the exchange, and what the exchange begins ends before it.
     unowned let connection: DownstreamConnection
@@ -26,55 +26,55 @@ final class Exchange {
     var spelling: [UInt8] = []
     var key = ResourceKey()
     var content: RequestContent?
-    /// Whether the configuration says that the request, whatever its method, only reads.
+    /// Whether the request only reads according to the configuration, whatever its method.
     var onlyReads = false
-    /// How the page that caused the request, if one did, changes its response.
+    /// How the page that caused the request, if any, changes its response.
     var page = PageAccess.none
     private var knownHost = KnownHost()
-    /// The head sent inbound last. Once nobody has it any more, its storage is that of the next.
+    /// The head sent inbound last. Once nobody else uses it, its storage is reused for the next.
     var forwarded = RequestHead.none
 
-    /// The head as it was received, where an answer to it is worth keeping; else empty.
+    /// The head as received, where the reply may be cached; else empty.
     var received: [UInt8] = []
-    /// What a plain hit depends on, while it is answered.
+    /// The inputs of a plain hit, while it is answered.
     var repeatable: Repeatable?
 
     // MARK: The response
 
-    /// The media type of what was sent, for logs that tell it.
+    /// The media type of the response's content, for logs that include it.
     var sentType: String?
-    /// The response head as octets while it is put together.
+    /// The response head as octets while it is assembled.
     var out: [UInt8] = []
-    /// What goes out before the final response.
+    /// Sends interim responses.
     let interims: InterimSender
-    /// Where in `out` begins what depends on the moment: age and lifetime of what is stored.
+    /// Where in `out` the time-dependent fields begin: age and lifetime of the stored response.
     var momentStart = 0
-    /// What the origin set for this client with a 304, whose other fields are everybody's.
+    /// The `Set-Cookie` fields of a 304, for this client alone; the other fields are shared.
     var ownCookies: [String] = []
     /// How the content is delimited for this client.
     var delivery = Delivery.none
-    /// What the response's content goes through on its way out; nil for most.
+    /// Maps the links of the response's content on its way out; nil for most.
     var links: LinkStream?
-    /// Whether the final response's head has gone out: from then on an error can only break the connection.
+    /// Whether the final response's head was sent: from then on an error can only close the connection.
     var hasResponded = false
     /// Whether the connection can serve another request afterwards.
     var isPersistent = true
     /// Whether the client may still be sending when the connection closes.
     var mustLinger = false
     var record = ExchangeRecord()
-    /// Whose request it is, where that is told apart.
+    /// The lane of the request, where lanes are used.
     var lane: Lane?
     /// Whether it has one of the places for requests to origins (`takeOriginPlace`).
     var hasOriginPlace = false
-    /// What keeps the answer for the lane's recording.
+    /// Collects the response for the lane's recording.
     var recorder: ExchangeRecorder?
-    /// Octets that went through the tunnel that the exchange became.
+    /// Octets relayed through the tunnel that the exchange became.
     var passed = 0
     private var isEnded = false
 
-    /// What is waited for while the client is watched.
+    /// The response that is awaited while the client is watched.
     var awaited = Awaited.nothing
-    /// What the stream is told to call then.
+    /// The stream calls it then.
     // Holds: the stream is told to call it only while the exchange waits.
     private(set) lazy var onPeerClosed: () -> Void = { [unowned self] in peerClosed() }
 
@@ -86,7 +86,7 @@ final class Exchange {
         out.reserveCapacity(1024)
     }
 
-    /// Runs the exchange whose head has been read. Returns whether the connection goes on.
+    /// Runs the exchange whose head has been read. Returns whether the connection is reused.
     ///
     /// - Throws: when the client cannot be answered any more.
     func run() async throws -> Bool {
@@ -116,7 +116,7 @@ final class Exchange {
     /// Answers a head that could not be parsed; the connection closes afterwards.
     func refuse(_ error: ParseError) async { await refuse(.malformed(error)) }
 
-    /// Answers a client whose request is not even looked at; the connection closes afterwards.
+    /// Answers a client without examining its request; the connection closes afterwards.
     func refuse(_ problem: Problem) async {
         begin()
         head = RequestHead()
@@ -137,7 +137,7 @@ final class Exchange {
         end()
     }
 
-    /// The head sent inbound last, to be written anew.
+    /// The head sent inbound last, to be overwritten.
     func takeForwarded() -> RequestHead {
         defer { forwarded = .none }
         return forwarded
@@ -147,7 +147,7 @@ final class Exchange {
 
     private func begin() {
         traits = RequestTraits(of: head)
-        // A request that is refused before it is routed has no URI, and not the one before it either.
+        // A request that is refused before routing has no URI, and must not keep the previous one.
         uri.clear()
         spelling.removeAll(keepingCapacity: true)
         out.removeAll(keepingCapacity: true)
@@ -174,7 +174,7 @@ final class Exchange {
     private func answer() async throws {
         var framing = try BodyFraming(request: head)
         if framing == .length(0), traits.method != .other {
-            // No octets are no content: it is a GET like any other.
+            // Empty content counts as none: it is a GET like any other.
             framing = .none
             head.fields.remove(.contentLength)
         }
@@ -190,9 +190,9 @@ final class Exchange {
             throw Problem.connectionLimit
         case .resource(let service, let way): try await dispatch(service, way)
         case .larder:
-            // A client that speaks through Larder need not be on this machine, though the connection is.
+            // A client that tunnels through Larder need not be on this machine, though the connection is.
             try checkLoop()
-            // Others who look after the daemon want the place.
+            // Operators and supervisors need the place.
             if connection.isForOwnPages { isPersistent = false }
             head.target = RequestTarget.originForm(of: head.target)
             try await answerOwn()
@@ -202,8 +202,8 @@ final class Exchange {
         }
     }
 
-    /// Has the client's input to itself again: nobody reads the request's content any more. Where it cannot be told
-    /// whether the client goes on sending it, the connection ends with the response, which says so.
+    /// Regains the client's input: the request's content is no longer read. If it is uncertain whether the client still
+    /// sends it, the connection closes after the response, which announces it.
     func stopContent() async {
         guard let content else { return }
         await content.stop()
@@ -228,7 +228,7 @@ final class Exchange {
         }
     }
 
-    /// What must hold before anything is sent inbound: no loop, an allowed host, and a hop left.
+    /// Conditions for sending inbound: no loop, an allowed host, and a hop left.
     private func checkForwarding(_ service: RoutedService) throws {
         try checkLoop()
         guard service.allows(uri) else { throw Problem.hostNotAllowed(uri.host, service: service.name) }
@@ -239,14 +239,14 @@ final class Exchange {
         throw .loop(pseudonym: own)
     }
 
-    /// Makes an answer of an error, if one can still be made.
+    /// Answers with the error, if a response is still possible.
     private func recover(from error: any Error) async throws {
         let problem: Problem
         switch error {
         case let error as Problem: problem = error
         case let error as ParseError: problem = .malformed(error)
         case is ClientGone:
-            // Leaving is how a stream of events ends.
+            // An event stream ends when its client leaves.
             if record.kind != .own { record.kind = .aborted }
             isPersistent = false
             throw error
@@ -257,7 +257,7 @@ final class Exchange {
         record.problem = problem
         context.problemLog.note(problem, about: uri, at: context.loop.time.monotonic(), to: context.proxy.logger)
         guard !hasResponded else {
-            // The client must be able to tell that the content is not whole.
+            // The client must notice that the content is incomplete.
             isPersistent = false
             stream.reset()
             return
@@ -265,7 +265,7 @@ final class Exchange {
         try await respond(problem)
     }
 
-    /// Ends an exchange whose client has left before its task, which goes on with a load for others.
+    /// Ends an exchange whose client has left before its task, which continues a load for others.
     func endEarly() {
         record.kind = .aborted
         isPersistent = false
@@ -293,7 +293,7 @@ final class Exchange {
 }
 
 extension Exchange {
-    /// Tells those who watch of the exchange, and of an answer from memory if there is room for it.
+    /// Reports the exchange to observers; a hit in memory only if there is room for it.
     private func note() {
         guard record.kind != .own else { return }
         if record.kind == .hit {
@@ -304,18 +304,18 @@ extension Exchange {
     }
 }
 
-/// The client left while its answer was awaited.
+/// The client left while its response was awaited.
 struct ClientGone: Error {}
 
-/// What became of an exchange: the one value that the log, the counters and `Cache-Status` are made from.
+/// The outcome of an exchange: the log, the counters and `Cache-Status` are made from this value.
 struct ExchangeRecord {
     var startedAt: Int64 = 0
-    /// Nanoseconds from the parsed head to the last octet handed to the kernel.
+    /// Nanoseconds from the parsed head to the last octet passed to the kernel.
     var duration: Int64 = 0
     var kind = LoopCounters.Kind.pass
     var status: Status = 0
     var service = ""
-    /// Where the service is counted.
+    /// The counters of its service.
     var counters: ServiceCounters?
     var way = Way.forward
     var cacheStatus: CacheStatus?

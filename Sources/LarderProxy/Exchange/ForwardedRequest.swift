@@ -3,26 +3,26 @@
 import LarderHTTP
 import LarderRules
 
-/// The request as it goes upstream: re-serialised from parsed values, without what belongs to the client's hop.
+/// The request as sent upstream: re-serialised from parsed values, without hop-by-hop fields.
 struct ForwardedRequest {
     let uri: TargetURI
     let way: Way
-    /// `1.1 <pseudonym>`, which marks what went through this Larder.
+    /// `1.1 <pseudonym>`, which identifies messages forwarded by this Larder.
     let via: String
     let configuration: EffectiveConfiguration
     /// Path and query as the client wrote them, where that is not the normal form.
     let spelling: [UInt8]
-    /// An element for `Forwarded`, if origins are told for whom a request is.
+    /// An element for `Forwarded`, if origins are told about the client.
     var forwarded: String?
 
-    /// `head` as the upstream gets it, its target in origin-form.
+    /// `head` as sent upstream, its target in origin-form.
     func head(for head: RequestHead) -> RequestHead {
         var forwarded = RequestHead.none
         write(head, to: &forwarded)
         return forwarded
     }
 
-    /// The same, in the storage of an earlier head, if nobody has that any more.
+    /// The same, in the storage of an earlier head, if nobody else uses it.
     func write(_ head: RequestHead, to result: inout RequestHead) {
         result.method = head.method
         result.version = .http11
@@ -37,7 +37,7 @@ struct ForwardedRequest {
     }
 
     private func write(_ head: RequestHead, to fields: inout Fields) {
-        // Room for a few more, among them what validators and the configuration add.
+        // Room for additional fields, among them those of validators and the configuration.
         fields.reserve(lines: head.fields.count + 6, octets: head.fields.octetCount + uri.count + via.utf8.count + 128)
         fields.append(.host) { octets in uri.withBytes(of: uri.authorityRange) { octets.append($0) } }
         let hop = HopByHop(head.fields, for: .forwardRequest)
@@ -55,6 +55,6 @@ struct ForwardedRequest {
 }
 
 extension RequestHead {
-    /// One to be written: it takes no memory.
+    /// A placeholder to be overwritten, without an allocation.
     static let none = RequestHead(method: .get, target: [])
 }

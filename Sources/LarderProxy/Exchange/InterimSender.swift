@@ -2,21 +2,21 @@
 
 import LarderIO
 
-/// Sends a client what comes before its final response: the origin's interim responses, and our own `100 Continue`.
+/// Sends a client messages before its final response: the origin's interim responses, and our own `100 Continue`.
 ///
-/// Several may have something to say at once: the task of the exchange, the one that reads the request's content, and
-/// a load. Each message goes out whole before the next one begins. Confined to its connection's loop.
+/// Several tasks may send at once: that of the exchange, the one that reads the request's content, and a load. Each
+/// message is sent whole before the next one begins. Confined to its connection's loop.
 final class InterimSender {
     private let stream: ByteStream
     private let context: LoopContext
     /// Whether a task is sending, or is about to.
     private var isTaken = false
-    /// Who waits for the turn, in order.
+    /// Tasks that wait for their turn, in order.
     private var waiting: [UnsafeContinuation<Void, Never>] = []
-    /// What the kernel did not take yet of messages that nobody waits for.
+    /// The rest of messages that nobody waits for, which the kernel did not accept yet.
     private var owed: [UInt8] = []
 
-    /// No message is put behind more octets than this for a client that does not read.
+    /// The most unsent octets behind which a message is queued for a client that does not read.
     private static let owedLimit = 64 << 10
     private static let goOn: StaticString = "HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -25,30 +25,30 @@ final class InterimSender {
         self.context = context
     }
 
-    /// Sends a message, in its turn.
+    /// Sends a message in order.
     ///
-    /// - Throws: when the client does not take it; nothing else can be sent then.
+    /// - Throws: when the client does not accept it; nothing else can be sent then.
     func send(_ message: [UInt8]) async throws(IOError) { try await send(message, if: { true }) }
 
-    /// Asks the client for the content of its request, if that is still wanted when the turn has come.
+    /// Asks the client for the content of its request, if that is still needed when the message's turn comes.
     func sendContinue(if isWanted: () -> Bool) async throws(IOError) {
         try await send(Array("\(InterimSender.goOn)".utf8), if: isWanted)
     }
 
-    /// Sends a message as far as the kernel takes it now; the rest goes out with the next. One for which a slow client
-    /// leaves no room is left out.
+    /// Sends a message as far as the kernel accepts it now; the rest is sent with the next. If a slow client leaves no
+    /// room for it, it is dropped.
     func sendAtOnce(_ message: [UInt8]) {
         guard owed.count < InterimSender.owedLimit else { return }
         guard !isTaken, owed.isEmpty else { return owed += message }
-        // A client that cannot be written to has left, which is noticed elsewhere.
+        // A client that cannot be written to has left, which is detected elsewhere.
         owed = (try? stream.writeAtOnce(message)) ?? []
     }
 
-    /// Tells the client to go on, which means nothing to one that has sent everything (RFC 9110 §15.2.1). False if that
-    /// cannot be told now.
+    /// Sends `100 Continue`, which clients ignore after they have sent everything (RFC 9110 §15.2.1). False if that is
+    /// impossible now.
     func probe() -> Bool { !isTaken && owed.isEmpty && stream.writeAtOnce(InterimSender.goOn) }
 
-    /// What has to go out before the final response. Nobody may be sending.
+    /// The octets to send before the final response. No task may be sending.
     func takeOwed() -> [UInt8] {
         defer { owed = [] }
         return owed
@@ -65,7 +65,7 @@ final class InterimSender {
         do throws(IOError) {
             try await stream.write(octets)
         } catch {
-            // Part of it may have gone out, and no other message can follow that.
+            // Part of it may have been sent, and no other message can follow that.
             stream.reset()
             throw error
         }
@@ -80,7 +80,7 @@ final class InterimSender {
         }
     }
 
-    /// The turn passes to who has waited longest.
+    /// Resumes the task that has waited longest.
     private func giveTurn() {
         if waiting.isEmpty { isTaken = false } else { waiting.removeFirst().resume() }
     }

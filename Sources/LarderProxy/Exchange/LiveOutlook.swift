@@ -6,7 +6,7 @@ import LarderIO
 package import LarderRules
 import LarderUpstream
 
-/// What a proxy knows at the moment about the origin of a request.
+/// The current state of a request's origin, as the proxy knows it.
 package struct LiveOutlook: OriginOutlook {
     let proxy: Proxy
     let proxyConfiguration: ProxyConfiguration
@@ -18,17 +18,17 @@ package struct LiveOutlook: OriginOutlook {
     /// As the client sent it.
     let head: RequestHead
     let reach: Reach
-    /// Whether it reads whatever its method is: its content is part of what it asks for.
+    /// Whether it is a read whatever its method: its content is part of the key.
     var isReadByContent = false
-    /// What is known of the Resource; nil for a request that goes by it.
+    /// The state of the Resource; nil for a request that bypasses the cache.
     var snapshot: ResourceMemory.Snapshot?
-    /// Where the request would join a load under way, whose answer is for all who wait; nil when it would join none.
+    /// The memory with the loads that the request would join, whose answers are shared; nil when it would join none.
     var memory: ResourceMemory?
     /// A load that it would not join.
     var passedOver: Flight?
-    /// Whether the request's lane does with what is stored.
+    /// Whether the request's lane is limited to stored responses.
     var isOffline = false
-    /// Whether a probe that is due is sent by whoever asks.
+    /// Whether a due probe is sent with this request.
     var takesProbe = true
 
     package var standing: OriginStanding {
@@ -53,7 +53,7 @@ package struct LiveOutlook: OriginOutlook {
     /// Whether the request would wait for a load under way.
     package var joinsLoad: Bool { memory?.flights.contains { $0.isJoinable && $0 !== passedOver } ?? false }
 
-    /// The error of a request that is held back; nil for one that would be sent.
+    /// The error of a request that is not sent because of backoff; nil for one that would be sent.
     var refusal: UpstreamError? {
         guard proxy.origins.hasTrouble || service.settings.quotaReserve != nil, !joinsLoad else { return nil }
         let forwarded = ForwardedRequest(
@@ -75,7 +75,7 @@ package struct LiveOutlook: OriginOutlook {
 }
 
 extension UpstreamRequest {
-    /// Says what the origin's health depends on.
+    /// Sets the state that depends on the origin's health.
     ///
     /// - Parameter head: as the client sent it.
     mutating func describe(_ service: RoutedService, _ head: RequestHead, isReadByContent: Bool = false) {
@@ -93,10 +93,10 @@ extension RecentFailure {
 }
 
 extension RequestHead {
-    /// Why the request goes by what is stored; nil for one that is answered from it if it can be.
+    /// Why the request bypasses the cache; nil for one that is answered from it if possible.
     ///
     /// - Parameters:
-    ///   - isReadByContent: whether its content is part of what it asks for.
+    ///   - isReadByContent: whether its content is part of the key.
     ///   - caches: whether anything is stored for its URL at all.
     package func passing(isReadByContent: Bool, caches: Bool) -> ForwardReason? {
         let traits = RequestTraits(of: self)

@@ -3,7 +3,7 @@
 package import LarderHTTP
 import LarderRules
 
-/// What answers requests addressed to Larder itself: the first page and everything under `/-/`.
+/// Answers requests addressed to Larder itself: the first page and everything under `/-/`.
 package protocol OwnPages: Sendable {
     func answer(_ request: OwnRequest, of proxy: Proxy) async -> OwnResponse
 }
@@ -23,7 +23,7 @@ package struct OwnRequest: Sendable {
     package var adminHost: String?
     /// Whether the client is on this machine.
     package var isLoopback: Bool
-    /// The user who asks, over the Unix socket.
+    /// The user of the client, over the Unix socket.
     package var user: UInt32?
 
     package init(
@@ -53,7 +53,7 @@ package struct OwnResponse: Sendable {
     package var status: Status
     package var fields: Fields
     package var content: [UInt8]
-    /// Set for an answer that is a stream of events in place of `content`.
+    /// Set for a response that is an event stream in place of `content`.
     package var events: OwnEvents?
 
     package init(status: Status = 200, type: String, _ content: some Sequence<UInt8>, fields: Fields = Fields()) {
@@ -63,7 +63,7 @@ package struct OwnResponse: Sendable {
         self.content = Array(content)
     }
 
-    /// An answer that something is wrong, in the form `request` asks for.
+    /// An error response, in the format `request` asks for.
     package init(_ problem: Problem, for request: OwnRequest) {
         let format = ProblemFormat(for: request.fields)
         self.init(
@@ -74,10 +74,10 @@ package struct OwnResponse: Sendable {
     }
 }
 
-/// A stream of events as an answer.
+/// An event stream as a response.
 package struct OwnEvents: Sendable {
     package var subject: EventSubject
-    /// Done as soon as the stream tells everything that happens.
+    /// Called as soon as the stream reports all events.
     package var whenSubscribed: (@Sendable () async -> Void)?
 
     package init(_ subject: EventSubject, whenSubscribed: (@Sendable () async -> Void)? = nil) {

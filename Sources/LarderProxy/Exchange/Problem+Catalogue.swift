@@ -155,7 +155,7 @@ extension Problem {
             advice: "Leave out `only-if-cached`, or go online, to ask the origin.")
     }
 
-    /// What went wrong between Larder and the upstream.
+    /// A failure between Larder and the upstream.
     package init(upstream error: any Error, place: String) {
         if let failure = error as? PipelineFailure {
             self = failure.problem

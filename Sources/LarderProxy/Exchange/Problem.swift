@@ -3,19 +3,19 @@
 package import LarderHTTP
 package import LarderRules
 
-/// An answer that Larder makes itself because something is wrong: what, where, and what to do next (RFC 9457).
+/// An error response made by Larder itself: what is wrong, where, and what to do next (RFC 9457).
 package struct Problem: Error, Sendable, Equatable {
     package var status: Status
     package var title: String
-    /// What RFC 9209 calls it.
+    /// The error type of RFC 9209.
     package var proxyError: ProxyStatus.ErrorType
-    /// What was found and what was expected, for this one request. Never a secret.
+    /// The finding and the expectation, for this one request. Never contains a secret.
     package var detail: String
-    /// What to do next.
+    /// The next step for the reader.
     package var advice: String
-    /// Fields the status calls for, such as `Allow` or `Retry-After`.
+    /// Fields required by the status, such as `Allow` or `Retry-After`.
     package var fields = Fields()
-    /// Whether the connection must close, because what follows on it cannot be told apart.
+    /// Whether the connection must close, because the end of the request is unknown.
     package var closes = false
 
     package init(
@@ -58,11 +58,11 @@ extension Problem {
     }
 }
 
-/// How a problem is written, which follows from who asks.
+/// The format of a problem, which depends on the client.
 package enum ProblemFormat: Sendable {
     case json, text, html
 
-    /// HTML for what says it is a browser, text for a terminal, else `application/problem+json`.
+    /// HTML for browsers, text for a terminal, else `application/problem+json`.
     package init(for fields: Fields) {
         let accept = fields[.accept]?.lowercased() ?? "*/*"
         let agent = fields[.userAgent]?.lowercased() ?? ""
@@ -98,7 +98,7 @@ extension Problem {
 
     /// The content of the response.
     ///
-    /// - Parameter home: where Larder's own first page is for who reads this.
+    /// - Parameter home: the URL of Larder's own first page for this client.
     package func content(as format: ProblemFormat, instance: String, home: String = "/") -> String {
         switch format {
         case .json:
@@ -124,7 +124,7 @@ extension Problem {
 }
 
 extension Problem {
-    /// The whole response on a connection that closes without its request having been looked at.
+    /// The whole response on a connection that closes without examining a request.
     func farewell(date: String) -> [UInt8] {
         let text = content(as: .json, instance: "about:blank")
         let lines = [
@@ -137,7 +137,7 @@ extension Problem {
     }
 }
 
-/// JSON text of single values, for the few bytes that are written without an encoder.
+/// JSON text of single values, for short texts that need no encoder.
 package enum JSONText {
     package static func string(_ text: String) -> String {
         var out = "\""

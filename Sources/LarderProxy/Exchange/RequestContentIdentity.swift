@@ -5,11 +5,11 @@ import LarderHTTP
 import LarderRules
 import LarderStores
 
-/// From what content gets its mark.
+/// The source of a content's mark.
 ///
-/// A POST may change something unless it is seen that it does not. So its content is read: JSON, lines of JSON, forms
-/// and GraphQL documents. What is of another type, in a coding, or not to be read in one way only, gets no mark. QUERY
-/// is a safe method whatever its content is.
+/// A POST may change something unless its content shows that it does not. So the content is parsed: JSON, lines of
+/// JSON, forms and GraphQL documents. Content of another type, in a coding, or ambiguous, gets no mark. QUERY is a safe
+/// method whatever its content is.
 struct RequestContentIdentity: Sendable {
     private enum Kind { case nothing, json, lines, form, graphQL, other }
 
@@ -21,8 +21,8 @@ struct RequestContentIdentity: Sendable {
     private let omitted: Set<[UInt8]>
 
     /// - Parameters:
-    ///   - query: of the target URI, where GraphQL may have its document as well.
-    ///   - omitted: members of JSON that make no difference.
+    ///   - query: of the target URI, which may contain the GraphQL document as well.
+    ///   - omitted: members of JSON that are ignored.
     init(
         _ octets: [UInt8], query: [UInt8] = [], fields: Fields, method: LarderHTTP.Method,
         leavingOut omitted: [String] = []
@@ -34,7 +34,7 @@ struct RequestContentIdentity: Sendable {
         var described: [UInt8] = []
         for name in [FieldName.contentType, .contentEncoding, .contentLanguage] {
             described.append(contentsOf: (fields[name] ?? "").utf8)
-            // Which no field's value has.
+            // An octet that no field value contains.
             described.append(0x0A)
         }
         self.described = described
@@ -65,7 +65,7 @@ struct RequestContentIdentity: Sendable {
 
     private typealias Reading = (octets: [UInt8], documents: [[UInt8]])
 
-    /// What the content says, in the form in which it counts.
+    /// The meaning of the content, in canonical form.
     private var reading: Reading? {
         switch kind {
         case .nothing: return (octets, [])

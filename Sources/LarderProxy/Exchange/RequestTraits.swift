@@ -2,7 +2,7 @@
 
 import LarderHTTP
 
-/// What of a request head steers its exchange, found in one pass over the field lines.
+/// The properties of a request head that affect its exchange, found in one pass over the field lines.
 struct RequestTraits {
     enum MethodClass { case get, head, other }
 
@@ -15,12 +15,12 @@ struct RequestTraits {
         static let cacheControl = Presence(rawValue: 1 << 3)
         static let authorization = Presence(rawValue: 1 << 4)
         static let cookie = Presence(rawValue: 1 << 5)
-        /// Fields that ask for nothing out of the ordinary may be absent from a fast answer's consideration.
+        /// Without it, persistence follows from the HTTP version.
         static let connection = Presence(rawValue: 1 << 6)
         /// Fields that browsers add about the page that caused a request.
         static let page = Presence(rawValue: 1 << 7)
         static let proxyAuthorization = Presence(rawValue: 1 << 8)
-        /// What every browser sends in one form or another: its name, or that it would show a document.
+        /// Sent by every browser in some form: its name, or that it accepts documents.
         static let browser = Presence(rawValue: 1 << 9)
     }
 
@@ -68,20 +68,21 @@ struct RequestTraits {
         if hasExpect, head.version == .http11 { expectsContinue = RequestExpectation(head) == .continue }
     }
 
-    /// How all of them have begun their name since Netscape.
+    /// The start of every browser's name since Netscape.
     private static let browserName = Array("Mozilla/".utf8)
 
-    /// Whether an `Accept` field names HTML or XML, as browsers do for what they are to show (Fetch §2.2.7).
+    /// Whether an `Accept` field names HTML or XML, as browsers do for navigations (Fetch §2.2.7).
     private static func namesDocuments(_ value: UnsafeRawBufferPointer) -> Bool {
         guard value.contains(UInt8(ascii: "l")) else { return false }
         let text = String(decoding: value, as: UTF8.self).lowercased()
         return text.contains("text/html") || text.contains("xml")
     }
 
-    /// The protocol that may be switched to, in the spelling that goes inbound (RFC 6455 §4.1, which takes a GET for it).
+    /// The protocol to which an upgrade is supported, in the spelling that is sent inbound (RFC 6455 §4.1, which
+    /// requires GET).
     ///
-    /// Every other is left alone, which RFC 9110 §7.8 leaves to us: what it carries might be requests, for instance
-    /// HTTP/2's, that nobody here would see.
+    /// Other protocols are ignored, as RFC 9110 §7.8 permits: they may carry requests, for instance HTTP/2's, that
+    /// Larder would not see.
     static let webSocket = "websocket"
 
     /// Whether `Upgrade` names that protocol.
@@ -95,8 +96,7 @@ struct RequestTraits {
 
     func has(_ presence: Presence) -> Bool { self.presence.contains(presence) }
 
-    /// Whether the load that the request makes necessary can be another one's too: not when it asks for what only its
-    /// client can use.
+    /// Whether the request may share a load with others: not when the response is useful to its client alone.
     func mayJoin(_ configuration: EffectiveConfiguration) -> Bool {
         let isConditional = has(.conditional) && !configuration.mayTransform
         return !isConditional

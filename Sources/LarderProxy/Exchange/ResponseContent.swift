@@ -3,8 +3,8 @@
 import Larder
 import LarderHTTP
 
-/// The content of a load's response as one client reads it: along with others, or, where all of it came with its
-/// head, from what is here. Confined to the client's loop.
+/// The content of a load's response as one client reads it: shared with others, or, where all of it arrived with the
+/// head, from memory. Confined to the client's loop.
 final class ResponseContent {
     let flight: Flight
     private let reader: Int
@@ -12,13 +12,13 @@ final class ResponseContent {
     private var whole: [ContentChunk]?
     private var trailers = Fields()
 
-    /// What `reader` gets from the flight.
+    /// The content that `reader` gets from the flight.
     init(of flight: Flight, for reader: Int) {
         self.flight = flight
         self.reader = reader
     }
 
-    /// What a load has brought by its end.
+    /// The complete content of a finished load.
     init(_ whole: [ContentChunk], trailers: Fields, of flight: Flight, for reader: Int) {
         self.flight = flight
         self.reader = reader
@@ -26,7 +26,7 @@ final class ResponseContent {
         self.trailers = trailers
     }
 
-    /// Whether `next` has an answer without waiting.
+    /// Whether `next` returns without waiting.
     var isAtHand: Bool { whole != nil || flight.hasNext(for: reader) }
 
     /// The next piece.

@@ -4,9 +4,9 @@ import Larder
 import LarderHTTP
 import LarderRules
 
-/// How a stored response comes to answer a request, and what the client is told about it.
+/// How a stored response may be reused for a request, and what the client is told about it.
 struct StoredUse {
-    /// What `Age` says (RFC 9111 §5.1).
+    /// The value of `Age` (RFC 9111 §5.1).
     var age: Duration
     var status: CacheStatus
 
@@ -15,7 +15,7 @@ struct StoredUse {
         self.status = status
     }
 
-    /// A hit, as the rules decided it.
+    /// A hit, as decided by the rules.
     init(_ selection: ReuseDecision.Selection, detail: StaleReason? = nil) {
         age = selection.age
         status = CacheStatus(.hit, ttl: selection.ttl, detail: detail?.rawValue)
@@ -32,7 +32,7 @@ extension CacheStatus {
     /// Whether the response was stored while it was forwarded.
     func stored(_ isStored: Bool) -> CacheStatus { changing { _, _, stored, _ in stored = isStored } }
 
-    /// Says something more.
+    /// Adds a detail.
     mutating func note(_ word: String) { detail = detail.map { "\($0), \(word)" } ?? word }
 
     /// The status the upstream answered with.

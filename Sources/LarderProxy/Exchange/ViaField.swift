@@ -2,16 +2,16 @@
 
 import LarderHTTP
 
-/// How this Larder calls itself in the `Via` fields of requests (RFC 9110 §7.6.3): by another name for each origin, so
-/// that origins cannot tell by it that they have the same client, and always by one that it knows again.
+/// The name of this Larder in the `Via` fields of requests (RFC 9110 §7.6.3): a different one for each origin, so that
+/// origins cannot tell by it that they have a client in common, and one that it always recognises.
 package struct Pseudonym: Sendable {
-    /// Random, so that several Larders in a chain tell each other apart, and nobody foretells a name.
+    /// Random, so that several Larders in a chain are distinct, and names are unpredictable.
     private let secret = (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))
     private static let prefix = "larder-"
 
     package init() {}
 
-    /// The name for an origin. Nothing but this process can make it, or say which origin it is for.
+    /// The name for an origin. Only this process can create it, or tell which origin it is for.
     func name(for origin: some Hashable) -> String {
         let number = digest(origin, 0)
         return "\(Pseudonym.prefix)\(String(number, radix: 36))-\(String(digest(number, 1), radix: 36))"

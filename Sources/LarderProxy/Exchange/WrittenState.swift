@@ -4,22 +4,22 @@ import Larder
 import LarderHTTP
 import LarderRules
 
-/// Puts the state that a write sent or brought back into the memory of its Resource, where GET finds it.
+/// Stores the state that a write sent or returned in the memory of its Resource, where GET finds it.
 ///
-/// It is in memory only: the store has what origins answered to GET (EC-05).
+/// In memory only: the store contains only origins' responses to GET (EC-05).
 struct WrittenState {
     private let context: LoopContext
     private let service: RoutedService
     private let resource: Resource
     private let policy: CachePolicy
-    /// The GET that would have brought the state.
+    /// The GET that would have returned the state.
     private let reading: RequestHead
     private let written: RequestHead
     private let target: TargetURI
-    /// A wipe after this one makes the landing void.
+    /// A wipe after this one prevents the state from being stored.
     private let epoch: UInt64
 
-    /// nil where nothing is kept.
+    /// nil where nothing is stored.
     init?(_ exchange: Exchange, _ service: RoutedService) {
         context = exchange.context
         self.service = service
@@ -40,7 +40,7 @@ struct WrittenState {
         epoch = resource.memory.epoch
     }
 
-    /// The fields of a write without those that are about its content and its conditions.
+    /// The fields of a write except those about its content and its conditions.
     static func readingFields(of fields: Fields) -> Fields {
         var fields = fields
         for name in [
@@ -51,8 +51,7 @@ struct WrittenState {
         return fields
     }
 
-    /// What the client sent, in the place of what the origin would answer. The origin never saw validators for it, so
-    /// it has none.
+    /// Stores the request's content as the origin's state. The origin sent no validators for it, so it has none.
     func land(contentOfRequest chunks: [ContentChunk]) {
         var fields = Fields()
         for name in [FieldName.contentType, .contentEncoding, .contentLanguage] {
@@ -62,7 +61,7 @@ struct WrittenState {
         land(ResponseHead(status: 200, fields: fields), chunks)
     }
 
-    /// Collects the content of `response`; nil when it is not for keeping.
+    /// Collects the content of `response`; nil when it is not stored.
     func promotion(of response: ResponseHead) -> Promotion? {
         var head = response
         head.status = 200
@@ -72,8 +71,8 @@ struct WrittenState {
         return Promotion(limit: context.memoryObjectLimit) { [self] chunks in land(head, chunks) }
     }
 
-    /// Collects the content of a 200 to POST that says that it is what GET would bring, and for how long
-    /// (RFC 9110 §9.3.3); nil for all others.
+    /// Collects the content of a 200 to POST that claims to be the response to GET, with its freshness lifetime (RFC
+    /// 9110 §9.3.3); nil for all others.
     func representation(in response: ResponseHead) -> Promotion? {
         var head = response
         HopByHop.strip(&head.fields, for: .forwardResponse)
@@ -89,7 +88,7 @@ struct WrittenState {
         return false
     }
 
-    /// - Parameter request: the one that is judged by, where that is not the GET.
+    /// - Parameter request: the request to apply the rules to, where that is not the GET.
     private func land(_ head: ResponseHead, _ chunks: [ContentChunk], to request: RequestHead? = nil) {
         let now = context.now()
         let decision = Storability.decide(
@@ -99,7 +98,7 @@ struct WrittenState {
         guard length <= context.memoryObjectLimit else { return }
         let stored = StoredResponse(
             head, to: reading, requestTime: now, responseTime: now, contentLength: Int64(length), policy: policy)
-        // What was loaded since is newer.
+        // Responses loaded since are newer.
         guard !resource.memory.snapshot.variants.contains(where: { $0.stored.responseTime > now }) else { return }
         let variant = Variant(
             stored: stored.complete(length: Int64(length), policy: policy),
@@ -111,7 +110,7 @@ struct WrittenState {
     }
 }
 
-/// A response on its way to its client that becomes a resource's state once it is whole. Confined to its loop.
+/// A response on its way to its client that becomes a resource's state once it is complete. Confined to its loop.
 final class Promotion {
     private var chunks: [ContentChunk]?
     private var count = 0
@@ -129,7 +128,7 @@ final class Promotion {
         if count > limit { chunks = nil } else { chunks?.append(chunk) }
     }
 
-    /// The response is whole. Without content it says nothing about the state.
+    /// The response is complete. Without content it says nothing about the state.
     func finish() {
         if let chunks, count > 0 { land(chunks) }
     }

@@ -7,7 +7,7 @@ import LarderUpstream
 import Logging
 
 extension Exchange {
-    /// Does what CONNECT asks for: opens what the configuration says is to be opened, and passes everything else unseen.
+    /// Handles CONNECT: intercepts the configured connections, and tunnels all others.
     func connect(to authority: Authority) async throws {
         let interception = context.proxy.interception
         let key = RetreatTable.Key(
@@ -41,8 +41,8 @@ extension Exchange {
 
     // MARK: Opening
 
-    /// Answers CONNECT and looks at what the client says first. Afterwards the connection carries requests for the
-    /// authority, or octets that nobody looked into, or has ended.
+    /// Answers CONNECT and examines the first octets of the client. Afterwards the connection carries requests for the
+    /// authority, is a blind tunnel, or has ended.
     private func open(_ key: RetreatTable.Key) async throws {
         record.kind = .own
         record.status = 200
@@ -72,10 +72,10 @@ extension Exchange {
         }
     }
 
-    /// A handshake with a client that came to nothing.
+    /// A failed handshake with a client.
     private struct HandshakeFailure: Error { let error: IOError }
 
-    /// Waits until what the client says can be told from other things; `.incomplete` if it leaves before.
+    /// Waits for enough octets to tell TLS from other protocols; `.incomplete` if the client leaves before.
     private func firstOctets() async throws(IOError) -> ClientHello.Reader.Outcome {
         let buffer = connection.buffer
         var reader = ClientHello.Reader()
@@ -110,7 +110,7 @@ extension Exchange {
     }
 
     private func noteFailure(_ error: IOError, of key: RetreatTable.Key) {
-        // What we say of it is still to be read.
+        // The client still has to read our alert.
         mustLinger = true
         let retreat = context.configuration.settings.intercept.retreat
         let now = context.loop.time.monotonic()
@@ -149,7 +149,7 @@ extension Exchange {
                 to: key.authority, parent: unclaimed.parent(try TargetURI("https://\(key.authority)/")), abort: abort,
                 allows: { reach.allows($0) && (reachesMachine || !$0.isOwn) })
         } catch {
-            // It was told that there is a tunnel; that there is none it can only see by the end.
+            // The tunnel was announced to the client; only the end of the connection can tell it that there is none.
             stream.onPeerClosed = nil
             return
         }
@@ -159,19 +159,19 @@ extension Exchange {
 }
 
 extension Exchange {
-    /// Looks for the lane that the request names. Lanes are for clients on this machine: what they open is opened for
+    /// Finds the lane named by the request. Lanes are for clients on this machine: interception for a lane is for
     /// nobody else.
     func findLane() {
         guard connection.client.isLoopback, let found = context.proxy.lanes.lane(of: head.fields) else { return }
         lane = found
-        // The front answers without looking at whose request it is.
+        // Cached replies do not depend on the lane.
         received.removeAll(keepingCapacity: true)
     }
 
-    /// Whether the lane is to do with what is stored.
+    /// Whether the lane is limited to stored responses.
     var isLaneOffline: Bool { lane?.options.isOffline ?? false }
 
-    /// Whether origins are asked, as the lane, an operator or the configuration say.
+    /// Whether origins are asked, according to the lane, an operator or the configuration.
     func offlineMode(_ service: RoutedService, _ configuration: EffectiveConfiguration) -> OfflineMode {
         isLaneOffline ? .on : context.proxy.offlineMode(service, configuration)
     }

@@ -4,26 +4,27 @@ package import LarderHTTP
 package import LarderIO
 package import LarderUpstream
 
-/// Where the local authority is kept between runs.
+/// Persists the local authority between runs.
 package protocol AuthorityKeeping: Sendable {
-    /// The authority there is; nil when nobody has asked for one.
+    /// The current authority; nil if none was created.
     func load() throws -> LocalAuthority?
-    /// Keeps an authority in place of the one there was.
+    /// Replaces the saved authority.
     func save(_ authority: LocalAuthority) throws
     /// Removes certificate and key.
     func remove() throws
-    /// The host's name, for that of the authority.
+    /// The host's name, for the name of the authority.
     var machine: String { get }
 }
 
-/// What all loops share to open https: the local authority, what it has signed, and who cannot be served that way.
+/// State of interception shared by all loops: the local authority, its certificates, and clients that do not accept
+/// them.
 package final class Interception: Sendable {
     private struct State {
         var authority: LocalAuthority?
         var context: TLSServerContext?
         var retreats = RetreatTable()
         var tunnels = TunnelTable()
-        /// Origins that ask for certificates of clients.
+        /// Origins that request client certificates.
         var demanding: Set<Authority> = []
         var opened: UInt64 = 0
     }
@@ -40,12 +41,12 @@ package final class Interception: Sendable {
 
     package var authority: LocalAuthority? { state.withLock { $0.authority } }
 
-    /// Takes over the authority that was kept. It reads files.
+    /// Loads the saved authority. Reads files.
     package func load() throws {
         if let kept = try keeper?.load() { hold(kept) }
     }
 
-    /// The authority, made now if there is none. It may write files.
+    /// The authority, created now if there is none. May write files.
     ///
     /// - Parameter now: the wall clock's time.
     @discardableResult
@@ -59,7 +60,7 @@ package final class Interception: Sendable {
         return made
     }
 
-    /// Makes the authority last for another year.
+    /// Renews the authority for another year.
     package func renewAuthority(now: Timestamp) throws -> LocalAuthority {
         let renewed = try makeAuthority(now: now).renewed(now: now.seconds)
         try keeper?.save(renewed)
@@ -67,7 +68,7 @@ package final class Interception: Sendable {
         return renewed
     }
 
-    /// Forgets the authority, its key first of all: nothing is opened from now on.
+    /// Removes the authority, its key first: nothing is intercepted from now on.
     package func removeAuthority() throws {
         state.withLock { state in
             state.authority = nil
@@ -77,7 +78,7 @@ package final class Interception: Sendable {
         try keeper?.remove()
     }
 
-    /// Makes the authority if `settings` want one.
+    /// Creates the authority if `settings` require one.
     package func prepare(for settings: Settings, now: Timestamp) throws {
         if authority == nil { try load() }
         if !settings.intercept.hosts.isEmpty { try makeAuthority(now: now) }
@@ -89,12 +90,12 @@ package final class Interception: Sendable {
         leaves.removeAll()
     }
 
-    /// How long before its end an authority is said to end.
+    /// How long before its expiry the authority is reported as expiring.
     package static let notice = Duration.seconds(30 * 86_400)
 
     // MARK: Connections
 
-    /// What a handshake in the name of `host` needs.
+    /// The TLS identity for a handshake in the name of `host`.
     func identity(
         for host: String, now: Timestamp
     ) async throws -> (context: TLSServerContext, leaf: LeafCertificate) {
@@ -107,7 +108,7 @@ package final class Interception: Sendable {
         return (context, try await leaves.leaf(for: host, by: authority, now: now.seconds))
     }
 
-    /// Why a host that is to be opened is not opened for a client; nil if it is.
+    /// Why a configured host is not intercepted for a client; nil if it is.
     func exception(for key: RetreatTable.Key, now: Int64) -> TunnelReason? {
         state.withLock { state in
             if state.authority == nil { return .noCertificate }
@@ -123,7 +124,7 @@ package final class Interception: Sendable {
         }
     }
 
-    /// Notes that a client's handshake failed. True if it is left alone from now on.
+    /// Records a client's failed handshake. True if its connections are tunnelled from now on.
     func failed(_ error: IOError, of key: RetreatTable.Key, now: Int64, for duration: Duration) -> Bool {
         guard error.isCertificateRefusal || error.code == .connectionReset else { return false }
         return state.withLock {
@@ -132,7 +133,7 @@ package final class Interception: Sendable {
         }
     }
 
-    /// An origin asked for a certificate of Larder's: only a client of its own may have one that counts there.
+    /// Records that an origin requested a client certificate: only the client itself can have a valid one.
     package func noteRequest(by origin: Origin) {
         guard let authority = try? Authority(origin.authority, defaultPort: origin.port) else { return }
         state.withLock { state in
@@ -157,8 +158,8 @@ package final class Interception: Sendable {
     package func retreats(now: Int64) -> [(key: RetreatTable.Key, left: Duration)] {
         state.withLock { $0.retreats }.current(now: now)
     }
-    /// Connections that were opened.
+    /// Intercepted connections.
     package var opened: UInt64 { state.withLock { $0.opened } }
-    /// Certificates that were made for hosts.
+    /// Certificates issued for hosts.
     package var leavesMade: Int { leaves.made }
 }

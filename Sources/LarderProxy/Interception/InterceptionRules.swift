@@ -3,16 +3,16 @@
 package import LarderHTTP
 package import LarderIO
 
-/// Whose https is opened, as the configuration says.
+/// Which https hosts are intercepted, according to the configuration.
 package struct InterceptionRules: Sendable {
-    /// What is to become of a connection.
+    /// How a connection is handled.
     package enum Verdict: Equatable, Sendable {
         case open
         case tunnel(TunnelReason)
     }
 
     private let hosts, exceptions: [HostPattern]
-    /// The places of https services, where they count.
+    /// The authorities of https services, where they are intercepted.
     private let services: Set<Authority>
 
     package init(_ settings: Settings) {
@@ -22,18 +22,18 @@ package struct InterceptionRules: Sendable {
         services = Set(bases.lazy.filter { $0.scheme == .https }.compactMap(Authority.init))
     }
 
-    /// Whether anything is opened for clients without a lane.
+    /// Whether nothing is intercepted for clients without a lane.
     var isEmpty: Bool { hosts.isEmpty && services.isEmpty }
 
-    /// What CONNECT to `authority` leads to, as far as that is known before the client has said more.
+    /// The verdict on CONNECT to `authority`, before the client has sent its first octets.
     ///
-    /// - Parameter opensAll: whether the client is in a lane that opens all hosts.
+    /// - Parameter opensAll: whether the client is in a lane that intercepts all hosts.
     package func verdict(on authority: Authority, opensAll: Bool = false) -> Verdict {
         if covers(authority, exceptions) { return .tunnel(.excluded) }
         return opensAll || covers(authority, hosts) || services.contains(authority) ? .open : .tunnel(.notListed)
     }
 
-    /// Whether a reason to pass a host unseen still holds, as far as the configuration has it.
+    /// Whether a reason to tunnel still applies under this configuration.
     package func holds(_ reason: TunnelReason, for authority: Authority) -> Bool {
         switch reason {
         case .notListed, .excluded: verdict(on: authority) != .open
@@ -41,8 +41,8 @@ package struct InterceptionRules: Sendable {
         }
     }
 
-    /// What the first octets inside of the tunnel lead to: only TLS for the very host is opened, that offers a protocol
-    /// which Larder speaks.
+    /// The verdict on the first octets inside the tunnel: only TLS for the same host is intercepted, if it offers a
+    /// protocol that Larder speaks.
     package static func verdict(on first: ClientHello.Reader.Outcome, for authority: Authority) -> Verdict {
         guard case .hello(let hello) = first, isFor(authority, hello.serverName),
             hello.applicationProtocols?.contains("http/1.1") ?? true
@@ -50,8 +50,7 @@ package struct InterceptionRules: Sendable {
         return .open
     }
 
-    /// Names are compared as they are normalised. An address has no place in SNI (RFC 6066 §3), but some clients put it
-    /// there.
+    /// Names are compared in normal form. SNI must not contain addresses (RFC 6066 §3), but some clients send them.
     private static func isFor(_ authority: Authority, _ name: String?) -> Bool {
         guard let name else { return true }
         return (try? Authority(name, defaultPort: authority.port)) == authority
@@ -63,7 +62,7 @@ package struct InterceptionRules: Sendable {
 }
 
 extension Authority {
-    /// Reads `host[:port]`; without a port `defaultPort` counts.
+    /// Parses `host[:port]`; the port defaults to `defaultPort`.
     package init(_ text: String, defaultPort: UInt16) throws(URIError) {
         let octets = Array(text.utf8)
         self = try octets.withUnsafeBytes { bytes in
@@ -71,7 +70,7 @@ extension Authority {
         }.get()
     }
 
-    /// Where `uri` lies.
+    /// The authority of `uri`.
     init?(_ uri: TargetURI) {
         guard let authority = try? Authority(uri.authority, defaultPort: uri.scheme == .https ? 443 : 80) else {
             return nil
@@ -79,6 +78,6 @@ extension Authority {
         self = authority
     }
 
-    /// The host as certificates and resolvers have it: an IPv6 address without brackets.
+    /// The host as in certificates and for resolvers: an IPv6 address without brackets.
     var bareHost: String { host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host }
 }

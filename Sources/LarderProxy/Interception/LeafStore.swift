@@ -2,9 +2,9 @@
 
 package import LarderIO
 
-/// The certificates that the local authority has made for hosts, kept in memory up to a number of them.
+/// The certificates issued by the local authority for hosts, a limited number of them kept in memory.
 ///
-/// They are made on a thread of their own, once for however many wait.
+/// They are issued on a thread of their own, once for all callers waiting for a host.
 package final class LeafStore: Sendable {
     private struct Kept {
         let leaf: LeafCertificate
@@ -13,11 +13,11 @@ package final class LeafStore: Sendable {
 
     private struct State {
         var leaves: [String: Kept] = [:]
-        /// Who waits for a host's certificate that is being made.
+        /// The callers that wait for a host's certificate.
         var waiting: [String: [UnsafeContinuation<Void, Never>]] = [:]
         var uses: UInt64 = 0
         var made = 0
-        /// Counts how often everything was let go of.
+        /// Counts how often all were removed.
         var generation = 0
     }
 
@@ -25,21 +25,21 @@ package final class LeafStore: Sendable {
     private let pool = Lock<WorkerPool?>(nil)
     private let limit: Int
 
-    /// A certificate is made anew when less than this is left of it, in seconds.
+    /// A certificate is renewed when less than this is left of it, in seconds.
     static let margin: Int64 = 86_400
 
     package init(limit: Int = 1024) { self.limit = limit }
 
     deinit { pool.withLock { $0 }?.dismiss() }
 
-    /// How many were made so far.
+    /// The number issued so far.
     package var made: Int { state.withLock { $0.made } }
     var count: Int { state.withLock { $0.leaves.count } }
 
     /// The certificate for `host`.
     ///
     /// - Parameter now: seconds since 1970.
-    /// - Throws: when it cannot be made, or too many wait.
+    /// - Throws: when it cannot be issued, or too many callers wait.
     package func leaf(for host: String, by authority: LocalAuthority, now: Int64) async throws -> LeafCertificate {
         if let leaf = kept(host, by: authority, now: now) { return leaf }
         let isFirst = state.withLock { state in
@@ -69,7 +69,7 @@ package final class LeafStore: Sendable {
         return try outcome.get()
     }
 
-    /// Lets go of everything: another authority signs from now on.
+    /// Removes all certificates: another authority signs from now on.
     func removeAll() {
         state.withLock { state in
             state.leaves = [:]
@@ -96,7 +96,7 @@ package final class LeafStore: Sendable {
         state.leaves[oldest.key] = nil
     }
 
-    /// Waits until the certificate that is being made is there, or is not.
+    /// Waits until the certificate was issued, or failed.
     private func made(_ host: String) async {
         await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
             let mustWait = state.withLock { state in

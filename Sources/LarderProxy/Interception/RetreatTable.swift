@@ -2,12 +2,12 @@
 
 package import LarderHTTP
 
-/// Which clients do not trust the local authority, so that what they ask of a host passes unseen for a while.
+/// Clients that do not trust the local authority; their connections to a host are tunnelled for a while.
 ///
-/// A client says so by an alert, or hangs up in the middle of the handshake; as that happens for other reasons too, it
-/// counts the second time. Bounded: where there are too many, those that end first are forgotten.
+/// A client shows this by an alert, or by closing the connection during the handshake; as that happens for other
+/// reasons too, it counts the second time. Bounded: the entries that end first are dropped.
 package struct RetreatTable: Sendable {
-    /// Who asked for what. Several programs on one machine are told apart as far as they give their names.
+    /// Client and host. Programs on one machine are distinguished by their `User-Agent`.
     package struct Key: Hashable, Sendable {
         package let client: String
         /// `User-Agent` of the CONNECT request; empty without one.
@@ -29,7 +29,7 @@ package struct RetreatTable: Sendable {
 
     private struct Doubt {
         var silences = 0
-        /// Monotonic nanoseconds until which the client is left alone; nil while it has only hung up.
+        /// Monotonic nanoseconds until which the client's connections are tunnelled; nil while it has only closed one.
         var until: Int64?
         var notedAt: Int64
     }
@@ -39,7 +39,7 @@ package struct RetreatTable: Sendable {
 
     package init() {}
 
-    /// Whether what `key` asks for passes unseen at `now`.
+    /// Whether connections of `key` are tunnelled at `now`.
     mutating func isRetreat(_ key: Key, now: Int64) -> Bool {
         guard !doubts.isEmpty, let until = doubts[key]?.until else { return false }
         if until > now { return true }
@@ -47,7 +47,7 @@ package struct RetreatTable: Sendable {
         return false
     }
 
-    /// Notes a handshake that failed. True if that is why the client is left alone from now on.
+    /// Records a failed handshake. True if the client's connections are tunnelled from now on because of it.
     mutating func failed(_ failure: Failure, of key: Key, now: Int64, for duration: Duration) -> Bool {
         guard duration > .zero else { return false }
         var doubt = doubts[key] ?? Doubt(notedAt: now)
@@ -69,7 +69,7 @@ package struct RetreatTable: Sendable {
         if !doubts.isEmpty { doubts[key] = nil }
     }
 
-    /// Those that are left alone at `now`, with the time that is left.
+    /// The entries in force at `now`, with their remaining time.
     package func current(now: Int64) -> [(key: Key, left: Duration)] {
         doubts.compactMap { key, doubt in
             doubt.until.flatMap { $0 > now ? (key, .nanoseconds($0 - now)) : nil }

@@ -3,9 +3,9 @@
 import LarderHTTP
 import LarderRules
 
-/// Requests inside of a connection that was opened: all of them are for one https origin, whatever they say.
+/// Requests inside an intercepted connection: all of them are for one https origin, whatever their target.
 extension Router {
-    /// Routes a request that came over TLS which Larder answered in the name of `authority`.
+    /// Routes a request received over TLS that Larder terminates in the name of `authority`.
     ///
     /// - Throws: `URIError`, or `RequestTargetError`.
     func inside(
@@ -57,7 +57,7 @@ extension Router {
         try outcome.get()
     }
 
-    /// Whether the request's `Host` is the authority, or left out by a client of HTTP/1.0.
+    /// Whether the request's `Host` is the authority, or missing in HTTP/1.0.
     private func names(_ authority: Authority, _ head: RequestHead) throws -> Bool {
         try head.fields.withFirst(.host) { value -> Result<Bool, URIError> in
             Result { () throws(URIError) in try Authority(value, defaultPort: 443) == authority }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a client's https passed through Larder unseen.
+/// Why a client's https was tunnelled instead of intercepted.
 package enum TunnelReason: String, CaseIterable, Sendable {
-    /// Its host is not among those that are opened.
+    /// Its host is not in the list of intercepted hosts.
     case notListed
-    /// `intercept.except` names it.
+    /// `intercept.except` lists it.
     case excluded
     /// The client does not trust the local authority.
     case refused
     /// No TLS, TLS for another name, or none of the protocols that Larder speaks.
     case otherProtocol
-    /// The origin asks its clients for certificates, which Larder has none of.
+    /// The origin requests client certificates, and Larder has none.
     case clientCertificate
-    /// No certificate for the host could be made.
+    /// No certificate for the host could be issued.
     case noCertificate
-    /// The client reached Larder itself over TLS, and there is one layer of it at most.
+    /// The client reached Larder itself over TLS, and only one layer is supported.
     case overTLS
 
     /// For people, as in "tunnelled: …".

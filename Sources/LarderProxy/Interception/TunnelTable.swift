@@ -2,17 +2,17 @@
 
 package import LarderHTTP
 
-/// What passed unseen, by host and reason. Bounded: what was asked for least recently is forgotten first.
+/// Tunnelled connections, by host and reason. Bounded: the least recently used entry is dropped first.
 package struct TunnelTable: Sendable {
     package struct Line: Sendable {
         package let authority: Authority
         package let reason: TunnelReason
         /// CONNECT requests.
         package fileprivate(set) var requests: UInt64 = 0
-        /// Octets that went through those of them that have ended, both ways.
+        /// Octets in both directions of finished tunnels.
         package fileprivate(set) var octets: UInt64 = 0
         package fileprivate(set) var last: Timestamp
-        /// The client of the last request: its address, and its name if it gave one.
+        /// The client of the last request: its address, and its `User-Agent` if any.
         package fileprivate(set) var client: String
     }
 
@@ -23,7 +23,7 @@ package struct TunnelTable: Sendable {
 
     static let limit = 512
     private var byKey: [Key: Line] = [:]
-    /// Requests and octets by reason, those that were forgotten included.
+    /// Requests and octets by reason, including dropped entries.
     package private(set) var totals: [TunnelReason: (requests: UInt64, octets: UInt64)] = [:]
 
     package init() {}

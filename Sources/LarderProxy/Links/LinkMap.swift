@@ -2,22 +2,22 @@
 
 import LarderHTTP
 
-/// Which URLs lead to services, and which ones a client of the gateway uses instead: by the name it has for Larder and
-/// in the way it came.
+/// Which URLs lead to services, and their equivalents for a client of the gateway: with the host and scheme by which it
+/// reached Larder.
 struct LinkMap: Equatable {
     struct Entry: Equatable {
         /// The base URL's scheme.
         let scheme: [UInt8]
         /// Authority and path of the base URL, without the slash at the end.
         let place: [UInt8]
-        /// What stands for scheme and place on the gateway.
+        /// The gateway's replacement for scheme and place.
         let target: [UInt8]
-        /// The same two as JSON with escaped slashes has them.
+        /// The same two in JSON with escaped slashes.
         let escapedPlace: [UInt8]
         let escapedTarget: [UInt8]
     }
 
-    /// A path of the page's own origin, without the slash at the end, that has another place on the gateway.
+    /// A path of the page's own origin, without the slash at the end, that has another path on the gateway.
     struct Local: Equatable {
         let path: [UInt8]
         let target: [UInt8]
@@ -27,7 +27,7 @@ struct LinkMap: Equatable {
     /// The longest first, so that the first match is the most specific.
     let entries: [Entry]
     let locals: [Local]
-    /// How many octets behind the place that is looked at a decision may depend on.
+    /// How many octets of look-ahead a decision may depend on.
     let reach: Int
 
     init(
@@ -58,7 +58,7 @@ struct LinkMap: Equatable {
         reach = (self.entries.map(\.escapedPlace.count).max() ?? 0) + 16
     }
 
-    /// Where a service is for the client, without a slash at the end; nil where it is not.
+    /// The URL of a service for the client, without a slash at the end; nil without one.
     private static func target(
         of other: RoutedService, _ base: TargetURI, from service: RoutedService, _ way: Way, scheme: String,
         authority: String
@@ -81,9 +81,9 @@ struct LinkMap: Equatable {
         text.utf8.flatMap { $0 == UInt8(ascii: "/") ? [UInt8(ascii: "\\"), $0] : [$0] }
     }
 
-    /// Sixteen hexadecimal digits that are others when the map is another one.
+    /// Sixteen hexadecimal digits that identify the map.
     var digest: String {
-        // FNV-1a: what is hashed is the operator's own words, of which nobody has an interest in making two alike.
+        // FNV-1a: the input is the operator's own configuration, for which nobody has an interest in collisions.
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for octets in entries.flatMap({ [$0.scheme, $0.place, $0.target] }) + locals.flatMap({ [$0.path, $0.target] }) {
             for octet in octets + [0] { hash = (hash ^ UInt64(octet)) &* 0x100_0000_01b3 }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds links in content as it passes, piece by piece, and replaces those that its map knows.
+/// Finds links in streamed content, and replaces those in its map.
 ///
-/// A link is a URL with its scheme, wherever it stands, also with the slashes escaped as some writers of JSON do it;
-/// and a path in `href`, `src` or a member called `url`. Everything else passes as it is. What may be the beginning of
-/// a link is held back until the next piece.
+/// A link is a URL with its scheme, anywhere, also with escaped slashes as some JSON writers do; and a path in `href`,
+/// `src` or a member called `url`. Everything else is unchanged. The possible beginning of a link is held back until
+/// the next chunk.
 struct LinkScanner {
     let map: LinkMap
     private var held: [UInt8] = []
 
-    /// How far before the place that is looked at a link may begin, and what tells that it does.
+    /// How far before the current position a link and the octets that identify it may begin.
     private static let lookback = 8
 
     init(_ map: LinkMap) { self.map = map }
 
-    /// What comes of a piece, and of what was held back before it.
+    /// The result for a chunk, and for the octets held back before it.
     mutating func take(_ piece: some Collection<UInt8>, isLast: Bool = false) -> [UInt8] {
         held.append(contentsOf: piece)
         var out: [UInt8] = []
@@ -24,7 +24,7 @@ struct LinkScanner {
         return out
     }
 
-    /// Appends what is decided to `out`; how many octets that were.
+    /// Appends the decided octets to `out`; returns how many octets of input that were.
     private func scan(_ text: UnsafeBufferPointer<UInt8>, isLast: Bool, into out: inout [UInt8]) -> Int {
         var done = 0
         var index = 0
@@ -78,7 +78,7 @@ struct LinkScanner {
         return nil
     }
 
-    /// The path that a member `url` of JSON has, whose name ends before `colon`.
+    /// The path in a JSON member `url`, whose name ends before `colon`.
     private func member(in text: UnsafeBufferPointer<UInt8>, at colon: Int, from start: Int) -> Finding? {
         guard !map.locals.isEmpty, colon >= 5, LinkScanner.has("\"url\"", in: text, at: colon - 5) else { return nil }
         var index = colon + 1
@@ -87,7 +87,7 @@ struct LinkScanner {
         return path(in: text, at: index + 1, from: start)
     }
 
-    /// The path that an attribute of HTML has, whose name ends before `equals`.
+    /// The path in an HTML attribute, whose name ends before `equals`.
     private func attribute(in text: UnsafeBufferPointer<UInt8>, at equals: Int, from start: Int) -> Finding? {
         guard !map.locals.isEmpty,
             LinkScanner.has("href", in: text, at: equals - 4, ignoringCase: true)
@@ -106,7 +106,7 @@ struct LinkScanner {
             !LinkScanner.has("//", in: text, at: index), !LinkScanner.has("\\/\\/", in: text, at: index)
         else { return nil }
         for local in map.locals {
-            // A longer path with escaped slashes would have to be compared in another form, and is left as it is.
+            // A longer path with escaped slashes would have to be compared in another form, and is left unchanged.
             guard isEscaped ? local.path.isEmpty : LinkScanner.has(local.path, in: text, at: index),
                 local.path.isEmpty || LinkScanner.endsName(text, at: index + local.path.count)
             else { continue }

@@ -6,13 +6,13 @@ import LarderHTTP
 import LarderIO
 import LarderRules
 
-/// The content of one response on its way to a client of the gateway: its coding is undone and its links are mapped, as
-/// it comes. Confined to its loop.
+/// The content of one response on its way to a client of the gateway: decoded, and its links mapped, as it arrives.
+/// Confined to its loop.
 final class LinkStream {
     private var scanner: LinkScanner
     private let decoder: LarderCodings.ContentDecoder?
 
-    /// The most that content may decode to.
+    /// The most octets that content may decode to.
     private static let limit = 1 << 30
 
     init?(_ map: LinkMap, undoing coding: ServedCoding) {
@@ -41,7 +41,7 @@ final class LinkStream {
         return result.isEmpty ? [] : [ContentChunk(result)]
     }
 
-    /// What is left when no more comes.
+    /// The rest at the end of the content.
     func finish() throws -> [ContentChunk] {
         try decoder?.finish()
         let rest = scanner.take([], isLast: true)
@@ -49,8 +49,8 @@ final class LinkStream {
     }
 }
 
-/// Entity tags of content with mapped links: the origin's, with a digest of the map behind it. The same URL on the gateway
-/// has the same tag only as long as the same links are in it.
+/// Entity tags of content with mapped links: the origin's, with a digest of the map appended. The same URL on the
+/// gateway keeps its tag only while its links are mapped the same.
 enum LinkTag {
     private static let mark = Array(";larder-links.".utf8)
     private static let length = mark.count + 16 + 1

@@ -5,16 +5,16 @@ import LarderIO
 import LarderRules
 import Logging
 
-/// One line for each exchange: what was asked, what was answered, and why from where. Queries, which may hold
-/// secrets, are left out, and so are fields but for those that name the client's program and its trace.
+/// One line for each exchange: request, response, and the reason of its source. Queries, which may contain secrets, are
+/// left out, and so are fields except those that name the client's program and its trace.
 package final class AccessLog: Sendable {
     private let logger: Logger
-    /// Where lines go that are not for the log itself.
+    /// Receives lines instead of the logger.
     private let output = Lock<(@Sendable (String) -> Void)?>(nil)
 
     init(logger: Logger) { self.logger = logger }
 
-    /// Has whole lines in place of messages given to `write`; nil ends that.
+    /// Sends whole lines to `write` instead of messages to the logger; nil ends that.
     package func send(to write: (@Sendable (String) -> Void)?) { output.withLock { $0 = write } }
 
     func write(_ exchange: Exchange, in format: AccessFormat) {
@@ -29,7 +29,7 @@ package final class AccessLog: Sendable {
         }
     }
 
-    /// A target that became no URI, without the parts that may hold secrets: user information and query.
+    /// An invalid target, without the parts that may contain secrets: user information and query.
     static func shown(_ target: [UInt8]) -> String {
         let start = target.prefix { $0 != UInt8(ascii: "?") }
         let rest = start.lastIndex(of: UInt8(ascii: "@")).map { start[($0 + 1)...] } ?? start
@@ -37,7 +37,7 @@ package final class AccessLog: Sendable {
     }
 }
 
-/// One exchange as a line, in the forms that programs read.
+/// One exchange as a line, in machine-readable formats.
 struct AccessLine {
     private let record: ExchangeRecord
     private let method: String
@@ -64,7 +64,7 @@ struct AccessLine {
         now = exchange.context.now()
     }
 
-    /// Numbers stay numbers, for logs that tell them apart from texts.
+    /// Numbers stay numbers, for backends that distinguish them from texts.
     var metadata: Logger.Metadata {
         Dictionary(fields.map { ($0.name, $0.value.metadata) }) { first, _ in first }
     }
@@ -98,7 +98,7 @@ struct AccessLine {
     private var fields: [(name: String, value: Value)] {
         var fields: [(name: String, value: Value)] = [
             ("method", .text(method)), ("url", .text(url)),
-            // An exchange that was aborted has none.
+            // An aborted exchange has none.
             ("status", record.status == 0 ? .text("-") : .number(Int64(record.status.rawValue))),
             ("service", .text(record.service)), ("outcome", .text("\(record.kind)")), ("reason", .text(record.reason)),
             ("cache", .text(record.cacheStatus?.member() ?? "-")), ("bytes", .number(record.contentSent)),
@@ -110,7 +110,7 @@ struct AccessLine {
         return fields
     }
 
-    /// As Apache and nginx write it. The referring page is left out: it is a URL with everything in it.
+    /// The format of Apache and nginx. The referring page is left out: it is a URL with its secrets.
     var combined: String {
         let status = record.status == 0 ? "-" : "\(record.status)"
         let request = "\(method) \(url) HTTP/1.\(version == .http10 ? 0 : 1)"
@@ -118,7 +118,7 @@ struct AccessLine {
             + "\(record.contentSent) \"-\" \"\(AccessLine.quoted(agent ?? "-"))\""
     }
 
-    /// As Squid writes its access.log.
+    /// The format of Squid's access.log.
     var squid: String {
         let milliseconds = now.nanoseconds / 1_000_000
         let fraction = String(1_000 + milliseconds % 1_000).dropFirst()
@@ -152,7 +152,7 @@ struct AccessLine {
         }
     }
 
-    /// Text between quotation marks: what could end it, or the line, is written as `\xNN`.
+    /// Text between quotation marks: characters that could end it, or the line, are written as `\xNN`.
     private static func quoted(_ text: String) -> String { escaped(text) { $0 == "\"" || $0 == "\\" } }
 
     /// Text between blanks.
@@ -172,7 +172,7 @@ struct AccessLine {
     }
 }
 
-/// Times as logs write them, in UTC.
+/// Times in log formats, in UTC.
 enum ISOTime {
     /// `2026-01-31T12:00:00.123Z`
     static func text(_ time: Timestamp) -> String {

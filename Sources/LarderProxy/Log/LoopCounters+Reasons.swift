@@ -3,16 +3,16 @@
 package import LarderRules
 
 extension LoopCounters {
-    /// Why something came out as it did, in the words of the decision itself. The list is closed: what clients and
-    /// origins send never makes another label.
+    /// The reason of an outcome, in the words of the decision itself. The list is closed: messages of clients and
+    /// origins never create another label.
     package enum Reason: Sendable, Hashable {
-        /// Why a request went toward the origin.
+        /// Why a request was forwarded.
         case forwarded(ForwardReason)
         /// Why a stale response was used.
         case stale(StaleReason)
         /// Why a response was not stored.
         case unstored(UnstoredReason)
-        /// Why Larder answered itself.
+        /// Why Larder answered with an error of its own.
         case problem(ProxyStatus.ErrorType)
 
         package static let all: [Reason] =
@@ -29,7 +29,7 @@ extension LoopCounters {
 
     package func value(_ reason: Reason) -> UInt64 { Reason.places[reason].map { self.reason(at: $0) } ?? 0 }
 
-    /// Counts why the exchange of `record` came out as it did. A fresh hit has no reason, and costs nothing.
+    /// Counts the reason of the outcome in `record`. A fresh hit has no reason, and costs nothing.
     func countReasons(of record: ExchangeRecord) {
         if let problem = record.problem { count(.problem(problem.proxyError)) }
         guard let status = record.cacheStatus else { return }
@@ -40,8 +40,8 @@ extension LoopCounters {
 }
 
 extension ExchangeRecord {
-    /// Why the exchange came out as it did, in one word: what went wrong, why the origin was asked, why a stale
-    /// response was used, or `fresh`.
+    /// The reason of the outcome in one word: the error, the reason to forward, the reason a stale response was used,
+    /// or `fresh`.
     var reason: String {
         if let problem { return problem.proxyError.rawValue }
         guard let cacheStatus else { return "-" }

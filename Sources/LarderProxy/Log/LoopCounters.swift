@@ -3,14 +3,14 @@
 import LarderIO
 import Synchronization
 
-/// What one loop has counted. Only that loop writes; anybody reads, and sums over the loops.
+/// The counters of one loop. Only that loop writes; any thread reads, and sums over the loops.
 package final class LoopCounters: Sendable {
-    /// What became of a request, in the words of `/-/status`.
+    /// The outcome of a request, in the words of `/-/status`.
     package enum Kind: Int, CaseIterable, Sendable {
         case hit, miss, stale, validated, collapsed, error, tunnel
-        /// Forwarded without the cache having a say: other methods, `no-store`, ranges of what is not stored.
+        /// Forwarded without consulting the cache: other methods, `no-store`, ranges that are not stored.
         case pass
-        /// The client left while its answer was awaited, or before it had all of it.
+        /// The client left while its response was awaited, or incomplete.
         case aborted
         /// Answered by Larder itself: the first page, `/-/…`.
         case own
@@ -19,29 +19,29 @@ package final class LoopCounters: Sendable {
     package enum Amount: Int, CaseIterable, Sendable {
         /// Octets of content sent to clients, and received from upstreams.
         case sent, received
-        /// Octets of content that clients got without an upstream having sent them.
+        /// Octets of content sent to clients without being received from an upstream.
         case saved
         case connectionsAccepted, connectionsClosed, connectionsRefused
-        /// Of those refused, those of clients that had as many as one may have.
+        /// Of those refused, the ones of clients at their connection limit.
         case connectionsRefusedByClient
-        /// Requests refused because their client had as many under way as one may have.
+        /// Requests refused because their client was at its limit.
         case requestsRefusedByClient
         /// Requests sent upstream.
         case upstreamRequests, upstreamErrors
-        /// Requests that were not sent because their origin is left alone.
+        /// Requests that were not sent because their origin is in backoff.
         case upstreamHeld
-        /// Octets that went through tunnels, both ways.
+        /// Octets relayed through tunnels, in both directions.
         case tunnelled
         case malformedRequests
-        /// Hits that the loop's front answered at once.
+        /// Hits answered from the loop's cached replies.
         case answeredAtOnce
-        /// How often a connection had nothing to do and let its task go.
+        /// How often an idle connection released its task.
         case connectionsRested
     }
 
     // Each cell is atomic; the pointer never changes.
     private nonisolated(unsafe) let cells: UnsafeMutablePointer<Atomic<UInt64>>
-    /// What was counted for each service, by its name.
+    /// The counters of each service, by its name.
     private let services = Lock<[String: ServiceCounters]>([:])
     private static let histogram = Kind.allCases.count + Amount.allCases.count
     private static let reasons = histogram + LatencyScale.buckets + 1
@@ -73,7 +73,7 @@ package final class LoopCounters: Sendable {
     /// Counts the reason at `place` of `Reason.all`.
     func addReason(at place: Int) { add(1, to: LoopCounters.reasons + place) }
 
-    /// One writer, so a load and a store are enough.
+    /// There is one writer, so a load and a store suffice.
     @inline(__always)
     private func add(_ value: UInt64, to cell: Int) {
         let current = cells[cell].load(ordering: .relaxed)
@@ -82,7 +82,7 @@ package final class LoopCounters: Sendable {
 
     // MARK: Services
 
-    /// Where the loop counts what concerns the service of that name.
+    /// The loop's counters for the service of that name.
     func counters(of service: String) -> ServiceCounters {
         services.withLock { services in
             if let known = services[service] { return known }

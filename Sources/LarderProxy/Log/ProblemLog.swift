@@ -4,8 +4,8 @@ import LarderHTTP
 import LarderRules
 import Logging
 
-/// Lines about answers of Larder's own with a status of 5xx: which origin, what happened, what to do. One for each
-/// origin and kind of failure in `interval`, however many requests fail. Confined to its loop.
+/// Log lines about Larder's own 5xx responses: the origin, the failure, the remedy. One for each origin and kind of
+/// failure in `interval`, however many requests fail. Confined to its loop.
 struct ProblemLog {
     private struct Subject: Hashable {
         let authority: String
@@ -17,14 +17,14 @@ struct ProblemLog {
         var omitted = 0
     }
 
-    /// Nanoseconds for which the same is not said again.
+    /// Nanoseconds during which the same line is not repeated.
     static let interval: Int64 = 10_000_000_000
-    /// Subjects that are remembered.
+    /// The most subjects remembered.
     static let limit = 256
 
     private var silences: [Subject: Silence] = [:]
 
-    /// Whether the problem is worth a line: the origin's or Larder's own failure, not a refusal.
+    /// Whether the problem is logged: a failure of the origin or of Larder, not a refusal.
     private static func isFailure(_ problem: Problem) -> Bool {
         problem.status.isServerError && problem.proxyError != .httpRequestDenied
             && problem.proxyError != .connectionLimitReached

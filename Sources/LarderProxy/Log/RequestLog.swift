@@ -4,12 +4,12 @@ import LarderIO
 import LarderRules
 import Synchronization
 
-/// The last exchanges, and those of them that are worth a look: the slowest, and what was not kept.
+/// The last exchanges, and two rankings: the slowest, and the most frequent that were not stored.
 ///
-/// Answers from memory are noted only while somebody watches, and then some in each second: to note one costs more
-/// than to give it.
+/// Hits in memory are recorded only while somebody watches, and then some in each second: recording one costs more than
+/// answering it.
 package final class RequestLog: Sendable {
-    /// How URLs, without their queries, took or were not kept.
+    /// Durations or reasons by URL, without its query.
     package struct Line: Sendable {
         package let method: String
         package let url: String
@@ -18,7 +18,7 @@ package final class RequestLog: Sendable {
         /// In nanoseconds.
         package var longest: Int64 = 0
         package var total: Int64 = 0
-        /// Why it was not kept the last time, in one word.
+        /// Why it was last not stored, in one word.
         package var reason = ""
 
         package var mean: Int64 { total / Int64(max(1, requests)) }
@@ -37,34 +37,34 @@ package final class RequestLog: Sendable {
 
     private let state = Lock(State())
     private let streams = Atomic<Int>(0)
-    /// Up to when, in monotonic nanoseconds, somebody has asked to be told of all.
+    /// Until when, in monotonic nanoseconds, an observer has asked for all exchanges.
     private let watchedUntil = Atomic<Int64>(.min)
 
-    /// How many notes are kept.
+    /// The most notes kept.
     package static let limit = 500
-    /// How many URLs are ranked before those with least to say go.
+    /// The most URLs ranked, beyond which the lowest are dropped.
     static let lineLimit = 1_024
-    /// How long who has looked is taken to be watching.
+    /// How long after a look the observer counts as watching.
     static let patience: Int64 = 15_000_000_000
 
     init() {}
 
     // MARK: Watching
 
-    /// Whether answers from memory are to be noted too.
+    /// Whether hits in memory are recorded too.
     @inline(__always)
     func isWatched(at now: Int64) -> Bool { now < watchedUntil.load(ordering: .relaxed) }
 
-    /// Somebody looks, and will again soon.
+    /// An observer looks, and will again soon.
     package func look(at now: Int64) {
         let until = watchedUntil.load(ordering: .relaxed)
         if until < now + RequestLog.patience { watchedUntil.store(now + RequestLog.patience, ordering: .relaxed) }
     }
 
-    /// Whether somebody listens.
+    /// Whether there are listeners.
     var isHeard: Bool { streams.load(ordering: .relaxed) > 0 }
 
-    /// Somebody begins to listen; `ignore` must follow.
+    /// Adds a listener; `ignore` must follow.
     func listen() {
         streams.add(1, ordering: .relaxed)
         watchedUntil.store(.max, ordering: .relaxed)
@@ -76,7 +76,7 @@ package final class RequestLog: Sendable {
 
     // MARK: Noting
 
-    /// Keeps a note, and gives it its number.
+    /// Adds a note, and assigns its number.
     func add(_ note: RequestNote) -> RequestNote {
         state.withLock { state in
             state.last += 1
@@ -128,26 +128,26 @@ package final class RequestLog: Sendable {
 
     // MARK: Reading
 
-    /// The notes behind the one with number `last`, newest first.
+    /// The notes after number `last`, newest first.
     package func notes(after last: UInt64 = 0, limit: Int = RequestLog.limit) -> [RequestNote] {
         let notes = state.withLock { $0.notes }
         return Array(notes.filter { $0.number > last }.sorted { $0.number > $1.number }.prefix(limit))
     }
 
-    /// What took longest to be got from its origin.
+    /// The URLs that took longest to load.
     package func slowest(_ count: Int) -> [Line] {
         let lines = state.withLock { Array($0.loads.values) }
         return Array(lines.sorted { ($1.longest, $0.url) < ($0.longest, $1.url) }.prefix(count))
     }
 
-    /// What was asked for most often of what is not kept.
+    /// The most requested URLs that are not stored.
     package func unkept(_ count: Int) -> [Line] {
         let lines = state.withLock { Array($0.unkept.values) }
         return Array(lines.sorted { ($1.requests, $0.url) < ($0.requests, $1.url) }.prefix(count))
     }
 }
 
-/// How many answers from memory a loop may note in a second. Confined to its loop.
+/// The limit on hits in memory that a loop records in a second. Confined to its loop.
 struct NoteBudget {
     private static let perSecond = 20
     private var second = Int64.min

@@ -4,21 +4,21 @@ package import LarderHTTP
 import LarderIO
 package import LarderRules
 
-/// One exchange as those who watch are told of it.
+/// One exchange as reported to observers.
 package struct RequestNote: Sendable {
-    /// Counts the notes; made by the log that keeps it.
+    /// A serial number, assigned by the log.
     package var number: UInt64 = 0
-    /// When it was over.
+    /// The end of the exchange.
     package let at: Timestamp
     package let method: String
-    /// As it was asked for, its query included.
+    /// The requested URL, with its query.
     package let url: String
     package let service: String
     package let client: String
-    /// 0 for an exchange that was aborted before there was a response.
+    /// 0 for an exchange that was aborted before the response.
     package let status: Int
     package let kind: LoopCounters.Kind
-    /// Why it came out as it did, in one word.
+    /// The reason of the outcome, in one word.
     package let reason: String
     package let cacheStatus: CacheStatus?
     package let problem: String?
@@ -26,8 +26,8 @@ package struct RequestNote: Sendable {
     package let bytes: Int64
     package let nanoseconds: Int64
 
-    /// The URL for people. A query may hold secrets: it is shown of what is kept under the whole URL, which is no secret
-    /// to them.
+    /// The URL for people. A query may contain secrets: it is shown only of stored responses, whose whole URLs are
+    /// visible to them anyway.
     package var shownURL: String {
         isKept ? url : plainURL + (plainURL.utf8.count < url.utf8.count ? "?…" : "")
     }
@@ -35,7 +35,7 @@ package struct RequestNote: Sendable {
     /// The URL up to its query.
     package var plainURL: String { String(url.prefix { $0 != "?" }) }
 
-    /// Whether what was answered is stored.
+    /// Whether the response is stored.
     package var isKept: Bool {
         switch kind {
         case .hit, .stale, .validated, .collapsed: return true

@@ -3,8 +3,7 @@
 import LarderIO
 package import LarderRules
 
-/// The tokens that language models did not have to be asked for, because the answer was there: by service and model,
-/// since the start.
+/// The tokens saved by answering requests to language models from the cache: by service and model, since the start.
 package final class SavingsTable: Sendable {
     package struct Line: Sendable, Equatable {
         package var service: String
@@ -20,7 +19,7 @@ package final class SavingsTable: Sendable {
     }
 
     private let lines = Lock<[Subject: Line]>([:])
-    /// More models than this of all services together are not told apart.
+    /// The most models of all services together that are counted individually.
     private static let limit = 1_000
 
     package init() {}

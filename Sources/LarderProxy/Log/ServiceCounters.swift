@@ -2,9 +2,9 @@
 
 import Synchronization
 
-/// What one loop has counted of one service. Only that loop writes; anybody reads, and sums over the loops.
+/// The counters of one loop for one service. Only that loop writes; any thread reads, and sums over the loops.
 package final class ServiceCounters: Sendable {
-    /// Where answers came from: what is stored, or the origin, be it only to validate.
+    /// The source of a response: the cache, or the origin, even if only to validate.
     package enum Source: Int, CaseIterable, Sendable {
         case cache, origin
 
@@ -32,7 +32,7 @@ package final class ServiceCounters: Sendable {
         cells.deallocate()
     }
 
-    /// Counts an exchange that sent so many octets of content.
+    /// Counts an exchange with its octets of content sent.
     func count(_ kind: LoopCounters.Kind, latency nanoseconds: Int64, sent: Int) {
         add(1, to: kind.rawValue)
         add(UInt64(sent), to: ServiceCounters.sent)
@@ -42,7 +42,7 @@ package final class ServiceCounters: Sendable {
         add(UInt64(max(0, nanoseconds)), to: histogram + LatencyScale.buckets)
     }
 
-    /// One writer, so a load and a store are enough.
+    /// There is one writer, so a load and a store suffice.
     @inline(__always)
     private func add(_ value: UInt64, to cell: Int) {
         let current = cells[cell].load(ordering: .relaxed)
@@ -51,13 +51,13 @@ package final class ServiceCounters: Sendable {
 
     fileprivate func value(at cell: Int) -> UInt64 { cells[cell].load(ordering: .relaxed) }
 
-    /// What several loops counted of one service, or of all.
+    /// The sums over several loops, for one service or for all.
     package struct Totals: Sendable {
         package var kinds = [UInt64](repeating: 0, count: LoopCounters.Kind.allCases.count)
         package var sent: UInt64 = 0
-        /// Octets of content that clients got out of the cache.
+        /// Octets of content answered from the cache.
         package var saved: UInt64 = 0
-        /// Exchanges by their duration, on `LatencyScale`, by where the answer came from.
+        /// Exchanges by their duration, on `LatencyScale`, by the source of the response.
         package var latencies = Source.allCases.map { _ in [UInt64](repeating: 0, count: LatencyScale.buckets) }
         /// In nanoseconds.
         package var latencySums = Source.allCases.map { _ in UInt64(0) }
@@ -68,11 +68,11 @@ package final class ServiceCounters: Sendable {
         package func latencies(_ source: Source) -> [UInt64] { latencies[source.rawValue] }
         package func latencySum(_ source: Source) -> UInt64 { latencySums[source.rawValue] }
 
-        /// Answers that no origin had to give in full.
+        /// Responses that no origin had to send in full.
         package var served: UInt64 { count(.hit) + count(.stale) + count(.validated) + count(.collapsed) }
         package var requests: UInt64 { kinds.reduce(0, +) }
 
-        /// The share of cacheable requests that no origin had to answer in full; 0 before there were any.
+        /// The share of cacheable requests that no origin had to answer in full; 0 before the first.
         package var hitRatio: Double {
             let cacheable = served + count(.miss)
             return cacheable == 0 ? 0 : Double(served) / Double(cacheable)
@@ -94,7 +94,7 @@ package final class ServiceCounters: Sendable {
 }
 
 extension Proxy {
-    /// What all loops counted, by the name of the service; `-` is what no service claims.
+    /// The sums over all loops, by the name of the service; `-` is for URLs without one.
     package func serviceTotals() -> [String: ServiceCounters.Totals] {
         var totals: [String: ServiceCounters.Totals] = [:]
         for loop in counters {

@@ -3,11 +3,11 @@
 import LarderIO
 import Synchronization
 
-/// What an operator chose about going offline while the daemon runs. It comes before the configuration, survives a
-/// reload, and ends with the process: who starts a daemon anew gets what its configuration says.
+/// An operator's choice to go offline while the daemon runs. It overrides the configuration, survives a reload, and
+/// ends with the process: a restarted daemon has its configured mode.
 package final class OfflineSwitch: Sendable {
     package struct Choices: Sendable, Equatable {
-        /// For everything that has no choice of its own; nil leaves it to the configuration.
+        /// For all services without a choice of their own; nil leaves it to the configuration.
         package var all: OfflineMode?
         package var services: [String: OfflineMode] = [:]
 
@@ -21,7 +21,7 @@ package final class OfflineSwitch: Sendable {
 
     package var choices: Choices { state.withLock { $0 } }
 
-    /// Chooses for one service, or for all and forgets what was chosen for single ones; nil takes a choice back.
+    /// Sets the choice for one service, or for all, which resets those of single services; nil removes a choice.
     package func choose(_ mode: OfflineMode?, service: String?) {
         state.withLock { choices in
             if let service {
@@ -33,7 +33,7 @@ package final class OfflineSwitch: Sendable {
         }
     }
 
-    /// The mode of a service for which the configuration says `configured`.
+    /// The mode of a service whose configured mode is `configured`.
     package func mode(of service: String, configured: OfflineMode) -> OfflineMode {
         guard isChosen.load(ordering: .relaxed) else { return configured }
         return state.withLock { $0.services[service] ?? $0.all } ?? configured

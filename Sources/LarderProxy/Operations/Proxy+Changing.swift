@@ -5,7 +5,8 @@ import LarderHTTP
 package import LarderRules
 import LarderStores
 
-/// What operators change: one resource as everyone shares it. Partitions are reached as many resources are.
+/// Changes by operators, to one resource in the shared partition. Other partitions are changed through lists of
+/// resources.
 extension Proxy {
     /// Marks a resource in memory out of date. Returns how many variants changed.
     package func markStale(
@@ -21,8 +22,8 @@ extension Proxy {
         return changed
     }
 
-    /// Has every use of what is stored for `subject` validated first; it is still served when the origin fails.
-    /// Returns how many variants changed.
+    /// Requires validation before each use of the stored responses for `subject`; they are still served when the origin
+    /// fails. Returns how many variants changed.
     package func invalidate(_ subject: ResourceSubject) async -> Int {
         let service = subject.service
         let policy = service.configuration(for: subject.uri, method: subject.method).policy
@@ -34,8 +35,7 @@ extension Proxy {
         return max(inMemory, onDisk)
     }
 
-    /// Empties a resource: what is in memory, and what is stored unless `keepsStored`. Returns how many variants
-    /// there were.
+    /// Empties a resource: in memory, and in the store unless `keepsStored`. Returns how many variants there were.
     package func wipe(_ subject: ResourceSubject, keepsStored: Bool) async -> Int {
         let service = subject.service
         let configuration = service.configuration(for: subject.uri, method: subject.method)
@@ -48,12 +48,12 @@ extension Proxy {
                 await storing.peek(key.url, partition: .shared, service: service.name, configuration).count)
             storing.removeAll(of: key.url, partition: .shared, service: service)
         }
-        // Once more, for who read the store in between.
+        // Repeated, for responses read from the store in between.
         if let resource = registry.resource(for: key) { wipe(resource) }
         return count
     }
 
-    /// Cancels the loads under way of a resource; those who wait for them get an error. Returns how many there were.
+    /// Cancels the loads under way of a resource; waiting clients get an error. Returns how many there were.
     package func cancelLoads(of subject: ResourceSubject) -> Int {
         let flights = registry.resource(for: subject.key(in: .shared))?.memory.flights ?? []
         for flight in flights { flight.cancel() }

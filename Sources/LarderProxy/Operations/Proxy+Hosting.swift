@@ -6,16 +6,16 @@ import LarderRules
 import LarderStores
 import Logging
 
-/// What a program does to all resources of a service of its own.
+/// Operations of a program on all resources of its own service.
 extension Proxy {
-    /// Empties the memory of those for which `isMatch` is true; loads under way do not land in them.
+    /// Empties the memory of those for which `isMatch` is true; loads under way are not stored in them.
     package func wipeInMemory(_ service: RoutedService, where isMatch: (Resource) -> Bool) {
         registry.forEach { resource in
             if resource.key.serviceNumber == service.number, isMatch(resource) { wipe(resource) }
         }
     }
 
-    /// Removes what is on disk, and then from memory what was read from there meanwhile.
+    /// Removes them from disk, and then from memory those read from there meanwhile.
     package func wipeStored(_ service: RoutedService, where isMatch: @escaping @Sendable (Resource) -> Bool) async {
         guard let storing else { return }
         let model = service.service
@@ -33,7 +33,7 @@ extension Proxy {
         wipeInMemory(service, where: isMatch)
     }
 
-    /// Marks those that `pattern` matches out of date, as far as they are in memory.
+    /// Marks those that `pattern` matches out of date, in memory.
     package func markStaleInMemory(_ service: RoutedService, matching pattern: GlobPattern) {
         let isMatch = pattern.predicate(relativeTo: service.base)
         registry.forEach { resource in
@@ -43,7 +43,7 @@ extension Proxy {
         }
     }
 
-    /// Loads what is watched and whose last load failed, one after the other, unless that was too recently.
+    /// Reloads watched resources whose last load failed, one after the other, unless that was too recently.
     package func reloadFailed(of service: RoutedService) async {
         var failed: [Resource] = []
         registry.forEach { resource in

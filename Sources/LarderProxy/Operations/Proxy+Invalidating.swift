@@ -4,18 +4,18 @@ package import Larder
 package import LarderHTTP
 import LarderStores
 
-/// What a write makes unusable (RFC 9111 §4.4, RFC 9875). Costs the same whatever it concerns: nothing is walked.
+/// Invalidation by writes (RFC 9111 §4.4, RFC 9875). The cost is constant: nothing is enumerated.
 extension Proxy {
     package var invalidations: Invalidations { configuration.router.table.unclaimed.invalidations }
 
-    /// Makes everything stored for `uri` unusable, in every partition of its service, and under all ways to write it
-    /// that mean the same (RFC 9110 §4.2.3).
+    /// Invalidates all responses stored for `uri`, in every partition of its service, and under all equivalent
+    /// spellings (RFC 9110 §4.2.3).
     ///
     /// - Parameter spelling: path and query as a client wrote them, where that is not the normal form.
     package func invalidate(_ uri: TargetURI, spelling: [UInt8] = [], service: RoutedService) {
         var key = ResourceKey()
         key.set(service: service.number, partition: .shared, url: uri, spelling: spelling)
-        // A load that ends in between finds that it is late; who reads the store in between is told afterwards.
+        // A load that ends in between is superseded; responses read from the store in between are wiped afterwards.
         if let resource = registry.resource(for: key) { wipe(resource) }
         if let storing {
             storing.removeAll(of: key.url, partition: .shared, service: service)
@@ -29,15 +29,15 @@ extension Proxy {
         }
     }
 
-    /// Makes the members of groups unusable, at one origin or, where that is nil, at all.
+    /// Invalidates the members of groups, at one origin or, where that is nil, at all.
     package func invalidate(groups: [String], origin: String?) {
         invalidate(groups.map { .group($0, origin: origin) }) { storing in
             for group in groups { storing.removeAll(inGroup: group, origin: origin) }
         }
     }
 
-    /// Before and after the store: a load that ends in between finds that it is late, and what is read from the store
-    /// in between is told from what is there afterwards.
+    /// Before and after the store: a load that ends in between is superseded, and responses read from the store in
+    /// between are removed afterwards.
     private func invalidate(_ scopes: [Invalidations.Scope], inStore remove: (Storing) -> Void) {
         invalidations.invalidate(scopes)
         guard let storing else { return }

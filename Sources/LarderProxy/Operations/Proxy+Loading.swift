@@ -6,23 +6,23 @@ import LarderIO
 import LarderRules
 import LarderUpstream
 
-/// What became of a load that an operator asked for.
+/// The outcome of a load requested by an operator.
 package enum LoadOutcome: Sendable {
-    /// What is stored is up to date; nobody was asked.
+    /// The stored response is up to date; the origin was not asked.
     case upToDate(Variant)
-    /// The origin said that what is stored is still good.
+    /// The origin validated the stored response.
     case validated(Variant)
-    /// The origin answered anew.
+    /// The origin sent a new response.
     case loaded(Status, length: Int64, isStored: Bool)
 }
 
 extension Proxy {
-    /// Asks the origin for a resource, as a client with these fields would, and waits until the answer is there.
+    /// Asks the origin for a resource, like a client with these fields, and waits for the response.
     ///
     /// - Parameters:
-    ///   - onlyIfNeeded: nothing is asked while what is stored is up to date.
-    ///   - despiteFailure: something is asked although that has failed a moment ago.
-    ///   - reach: whose rules about addresses apply, and whose resource is loaded.
+    ///   - onlyIfNeeded: the origin is not asked while the stored response is up to date.
+    ///   - despiteFailure: the origin is asked even right after a failure.
+    ///   - reach: whose address rules apply, and whose resource is loaded.
     package func load(
         _ subject: ResourceSubject, fields: Fields, onlyIfNeeded: Bool, despiteFailure: Bool = false, from reach: Reach
     ) async throws -> LoadOutcome {
@@ -39,7 +39,7 @@ extension Proxy {
     }
 }
 
-/// One load on the loop it runs on.
+/// One load on its loop.
 private struct OperatorLoad {
     let subject: ResourceSubject
     let head: RequestHead
@@ -92,7 +92,7 @@ private struct OperatorLoad {
         }
     }
 
-    /// What would become of a client's request. An origin that is held back is told from others where it is asked.
+    /// The plan for a client's request. Backoff is handled where the origin is asked.
     private func plan(by snapshot: ResourceMemory.Snapshot, _ configuration: EffectiveConfiguration) -> Plan {
         Plan.decide(head, snapshot.candidates, policy: configuration.policy, now: context.now()) {
             var outlook = LiveOutlook(
@@ -121,7 +121,7 @@ private struct OperatorLoad {
         throw FlightError.cancelled
     }
 
-    /// Reads the content to its end, so that the load is complete when the operator hears of it.
+    /// Reads the content to its end, so that the load is complete when the operator gets the outcome.
     private func length(of flight: Flight, for reader: Int) async throws -> Int64 {
         var length: Int64 = 0
         while true {

@@ -7,14 +7,14 @@ import LarderStores
 import LarderUpstream
 import Logging
 
-/// Going offline, and what is there then.
+/// Offline mode, and the responses available in it.
 extension Proxy {
     /// Whether a service asks its origin for resources with this configuration.
     package func offlineMode(_ service: RoutedService, _ configuration: EffectiveConfiguration) -> OfflineMode {
         offline.mode(of: service.name, configured: configuration.offline)
     }
 
-    /// Chooses for one service, or for all; nil leaves it to the configuration again.
+    /// Sets the mode for one service, or for all; nil returns to the configuration.
     package func goOffline(_ mode: OfflineMode?, service: String?) {
         offline.choose(mode, service: service)
         logger.notice(
@@ -27,18 +27,18 @@ extension Proxy {
         origins.isOutOfReach(Origin(uri), parent: service.parent(uri))
     }
 
-    /// Whether the next request to an origin that is out of reach would be sent, to find out whether it is back.
+    /// Whether the next request to an unreachable origin would be sent as a probe.
     func isProbeDue(_ uri: TargetURI, _ service: RoutedService) -> Bool {
         origins.isProbeDue(
             Origin(uri), parent: service.parent(uri), limits: configuration.upstreamSettings.breaker,
             now: time.monotonic())
     }
 
-    /// The URLs of a service that are stored for this partition and most like `uri`: those with the longest common
-    /// path first, of these those with the fewest differences.
+    /// The stored URLs of a service in this partition that are most similar to `uri`: those with the longest common
+    /// path first, among these those with the fewest differences.
     ///
-    /// A bounded number of resources is looked at, on a thread that serves nobody and on the store's; while several
-    /// such searches are under way, more find nothing.
+    /// The search is bounded, on a background thread and on the store's; while several searches are under way, others
+    /// return nothing.
     package func nearestStored(
         to uri: TargetURI, service: RoutedService, partition: Larder.Partition, limit: Int
     ) async -> [String] {
@@ -69,11 +69,11 @@ extension Proxy {
         return nearest.urls
     }
 
-    /// How many resources a search looks at in memory, and how many entries on disk.
+    /// The most resources searched in memory, and entries on disk.
     private static let searchLimit = 20_000
 }
 
-/// The few of many URLs that are most like one.
+/// Collects the few of many URLs that are most similar to one.
 struct NearestURLs: Sendable {
     private struct Found: Sendable {
         var url: String
@@ -98,7 +98,7 @@ struct NearestURLs: Sendable {
         let shared = sharedSegments(octets)
         if found.count == limit, let last = found.last, shared.count < last.shared { return }
         guard !found.contains(where: { $0.url == url }) else { return }
-        // What follows the common part; a long rest is not worth comparing octet by octet.
+        // The part after the common prefix; a long one is not worth comparing octet by octet.
         let (rest, other) = (wanted.dropFirst(shared.offset).prefix(128), octets.dropFirst(shared.offset).prefix(128))
         let new = Found(url: url, shared: shared.count, distance: Nearest.distance(Array(rest), Array(other)))
         let place =
@@ -107,7 +107,7 @@ struct NearestURLs: Sendable {
         if found.count > limit { found.removeLast() }
     }
 
-    /// How many whole segments both begin with, and where the common part ends.
+    /// The number of whole segments in common, and where the common part ends.
     private func sharedSegments(_ octets: [UInt8]) -> (count: Int, offset: Int) {
         var (count, offset) = (0, 0)
         for index in 0..<min(octets.count, wanted.count) {

@@ -5,13 +5,13 @@ package import LarderHTTP
 import LarderIO
 package import LarderUpstream
 
-/// What operators see of origins that are left alone.
+/// The state of origins in backoff, for operators.
 extension Proxy {
     package func originReports() -> [OriginReport] {
         origins.report(limits: configuration.upstreamSettings.breaker, now: time.monotonic())
     }
 
-    /// What is known of the origin of `subject`, for a request with this method and these fields that is only imagined.
+    /// The state of the origin of `subject`, for a hypothetical request with this method and these fields.
     package func outlook(
         on subject: ResourceSubject, method: LarderHTTP.Method, fields: Fields, _ memory: ResourceMemory?
     ) -> LiveOutlook {

@@ -6,11 +6,11 @@ import LarderIO
 import LarderRules
 import LarderStores
 
-/// What an operator wants clients to get in place of what the origin says.
+/// A response that an operator sets in place of the origin's.
 package struct Override: Sendable {
     package var content: [UInt8]
     package var type: MediaType
-    /// How long the origin is not asked; nil for as long as the configuration says of what names no lifetime.
+    /// How long the origin is not asked; nil for the configured lifetime of responses without one.
     package var lifetime: Duration?
 
     package init(content: [UInt8], type: MediaType, lifetime: Duration? = nil) {
@@ -19,17 +19,17 @@ package struct Override: Sendable {
         self.lifetime = lifetime
     }
 
-    /// What it lasts where nothing says how long: as data of services does.
+    /// The lifetime if nothing specifies one: that of a service's data.
     package static let usualLifetime = Duration.seconds(30)
     package static let longestLifetime = Duration.seconds(365 * 86_400)
 }
 
 extension Proxy {
-    /// Makes `override` what clients get for a resource: those whose requests carry `fields`, where the service tells
-    /// clients apart, else all.
+    /// Sets `override` as the response of a resource: for clients whose requests contain `fields`, where the service
+    /// separates clients, else for all.
     ///
-    /// It is in memory only, and what is stored is removed. Loads under way do not land over it; later ones, which do
-    /// not validate it, end it. A wipe and a write do so too.
+    /// It is in memory only, and stored responses are removed. Loads under way do not replace it; later ones, which do
+    /// not validate it, end it. So do wipes and writes.
     package func override(
         _ subject: ResourceSubject, with override: Override, fields: Fields, from reach: Reach
     ) throws(Problem) -> (variant: Variant, partition: Larder.Partition) {
@@ -46,13 +46,13 @@ extension Proxy {
             service.makeResource(key: key, partition: partition, url: subject.uri)
         }
         guard overrides.place(variant, in: resource, of: registry) else { throw .tooManyOverrides }
-        // A load that ended just before has written what it brought; those that end later find that they are late.
+        // A load that ended just before has written its response; those that end later are superseded.
         storing?.removeAll(of: resource, service: service)
         return (variant, partition)
     }
 
-    /// The variant that has no validators for the origin and tags of its own for clients, which are to ask each time:
-    /// nobody else could tell them that it is over (T-17).
+    /// The variant has no validators for the origin and tags of its own for clients, which must revalidate each time:
+    /// they could not notice its end otherwise (T-17).
     private func variant(
         of override: Override, for subject: ResourceSubject, _ configuration: EffectiveConfiguration
     ) -> Variant {
@@ -77,15 +77,15 @@ extension Proxy {
     }
 }
 
-/// Which resources are overridden, so that what is not evicted stays little.
+/// The overridden resources, to limit the memory that is exempt from eviction.
 final class Overrides: Sendable {
     private let places = Lock<[ResourceKey: Int]>([:])
     private let limit: Int
 
     init(limit: Int = 1_024) { self.limit = limit }
 
-    /// Overrides a resource. False when there are too many overrides, or all of them would take more than a quarter
-    /// of the memory.
+    /// Overrides a resource. False when there are too many overrides, or all of them would exceed a quarter of the
+    /// memory.
     func place(_ variant: Variant, in resource: Resource, of registry: Registry) -> Bool {
         places.withLock { places in
             places = places.filter { key, _ in

@@ -4,14 +4,14 @@ import LarderHTTP
 import LarderIO
 package import LarderRules
 
-/// What origins say is left of their quotas, by service and credential.
+/// The remaining quotas reported by origins, by service and credential.
 package final class QuotaTable: Sendable {
     package struct Line: Sendable, Equatable {
         package var service: String
-        /// A number that tells credentials apart, and nothing of what they are; another one in each process.
+        /// A number that identifies a credential without revealing it; different in each process.
         package var credential: UInt64
         package var left: RateLimit.Left
-        /// When the origin said so, in nanoseconds of the monotonic clock.
+        /// The time of the report, in nanoseconds of the monotonic clock.
         package var at: Int64
     }
 
@@ -21,7 +21,7 @@ package final class QuotaTable: Sendable {
     }
 
     private let lines = Lock<[Key: Line]>([:])
-    /// Of more credentials than this nothing is kept.
+    /// The most credentials recorded.
     private static let limit = 10_000
 
     package init() {}
@@ -36,7 +36,7 @@ package final class QuotaTable: Sendable {
         }
     }
 
-    /// How long a quota with no more than `reserve` left stays so; nil when there is more, or nothing is known.
+    /// For how long the remaining quota is at most `reserve`; nil when there is more, or nothing is known.
     func pause(reserve: Int, for fields: Fields, of service: String, at monotonic: Int64) -> Duration? {
         let key = Key(service: service, credential: QuotaTable.credential(in: fields))
         guard let line = lines.withLock({ $0[key] }), line.left.remaining <= Int64(reserve) else { return nil }
@@ -44,7 +44,7 @@ package final class QuotaTable: Sendable {
         return rest > .zero ? rest : nil
     }
 
-    /// Those that have not begun anew, in the order of their services.
+    /// The quotas that have not been reset, in the order of their services.
     fileprivate func all(at monotonic: Int64) -> [Line] {
         lines.withLock { lines in
             lines = lines.filter { $0.value.left.reset > .nanoseconds(monotonic - $0.value.at) }
@@ -68,7 +68,7 @@ package final class QuotaTable: Sendable {
 }
 
 extension LoopContext {
-    /// Keeps what a response of a service says is left of its quota.
+    /// Records the remaining quota in a service's response.
     func noteQuota(in response: ResponseHead, to request: RequestHead, of service: RoutedService) {
         guard service.base != nil else { return }
         proxy.quotas.note(
@@ -77,6 +77,6 @@ extension LoopContext {
 }
 
 extension Proxy {
-    /// What is left of all quotas at the moment.
+    /// The remaining quotas at the moment.
     package var quotaReport: [QuotaTable.Line] { quotas.all(at: time.monotonic()) }
 }

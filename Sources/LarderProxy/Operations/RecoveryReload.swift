@@ -7,32 +7,32 @@ import LarderRules
 import LarderUpstream
 import Logging
 
-/// Loads what is watched and in error when its origin works again, where the configuration says so (B-28).
+/// Reloads watched resources in error when their origin has recovered, where configured (B-28).
 ///
-/// A few at a time, each once: an origin that has just come back is not met by everything at once, and one that fails
-/// again is not asked for the rest. Where nobody else asks an origin that is left alone, one of them finds out whether
-/// it works again, no more often than a client's request would.
+/// A few at a time, each once: a recovered origin must not get all requests at once, and one that fails again gets no
+/// further ones. If an origin in backoff gets no other requests, one of the resources probes it, no more often than a
+/// client's request would.
 final class RecoveryReload: Sendable {
     private struct State {
         weak var proxy: Proxy?
-        /// What is to be loaded.
+        /// The resources to load.
         var waiting: [ResourceSubject] = []
-        /// How many loads are under way.
+        /// The number of loads under way.
         var lanes = 0
-        /// Whether somebody looks after origins that are left alone.
+        /// Whether origins in backoff are being probed.
         var isLooking = false
     }
 
     private let state = Lock(State())
     static let laneLimit = 4
-    /// How many wait at a time; clients load the rest.
+    /// The most waiting resources; clients load the rest.
     static let waitingLimit = 1_000
-    /// How often it is looked whether an origin may be asked again.
+    /// How often origins are checked for a due probe.
     private static let interval = Duration.seconds(1)
 
     func attach(to proxy: Proxy) { state.withLock { $0.proxy = proxy } }
 
-    /// Takes note of what became of an origin. Nothing is looked up on the caller's time.
+    /// Records an event of an origin. Nothing is looked up in the caller's time.
     func heard(_ event: OriginWatch.Event) {
         guard let proxy = state.withLock({ $0.proxy }), proxy.phase == .serving else { return }
         switch event {
@@ -61,8 +61,8 @@ final class RecoveryReload: Sendable {
         }
     }
 
-    /// Sends one request to each origin that is left alone and may be asked again, if something of it is watched and
-    /// in error. Who waits for none of them looks no more.
+    /// Sends one request to each origin in backoff with a due probe, if one of its resources is watched and in error.
+    /// Ends when no resource waits for an origin.
     private func look(on context: LoopContext) {
         guard let proxy = state.withLock({ $0.proxy }), proxy.phase == .serving, proxy.hasOriginsOutOfReach else {
             return state.withLock { $0.isLooking = false }
@@ -130,11 +130,11 @@ extension Proxy {
         origins.isNetworkLost || originReports().contains { $0.state == .open || $0.state == .halfOpen }
     }
 
-    /// The single resources that someone watches, whose last load failed, and which are to be loaded again for that.
+    /// The individually watched resources whose last load failed, and for which a reload is configured.
     var watchedInError: [ResourceSubject] {
         let table = configuration.router.table
         return events.watched.compactMap { subject in
-            // The service as it is today.
+            // The service in its current configuration.
             let current = subject.service.base == nil ? table.unclaimed : table.named(subject.service.name)
             guard let service = current, let resource = registry.resource(for: subject.key(in: .shared)),
                 service.configuration(for: resource).frozen.configuration.reloadsOnRecovery,
@@ -148,7 +148,7 @@ extension Proxy {
 }
 
 extension ResourceMemory {
-    /// Whether the last load brought no answer, or one that says that it is none.
+    /// Whether the last load brought no response, or an error.
     fileprivate var isInError: Bool {
         let snapshot = snapshot
         if snapshot.failure != nil { return true }

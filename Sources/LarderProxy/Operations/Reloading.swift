@@ -3,7 +3,7 @@
 package import LarderHTTP
 import LarderIO
 
-/// How the configuration came to be in force: what became of the last reload, and how one is asked for.
+/// The state of the configuration: the outcome of the last reload, and a way to request one.
 package final class Reloading: Sendable {
     /// One reading of the configuration while the daemon ran.
     package struct Attempt: Sendable {
@@ -12,9 +12,9 @@ package final class Reloading: Sendable {
         package let file: String?
         /// Why it was refused, a sentence each; none when it is in force.
         package let problems: [String]
-        /// What is not as it should be, but was taken.
+        /// Deviations that did not prevent its use.
         package let warnings: [String]
-        /// The settings that were changed and take a restart.
+        /// Changed settings that take effect after a restart.
         package let waiting: [String]
 
         package var isAccepted: Bool { problems.isEmpty }
@@ -35,7 +35,7 @@ package final class Reloading: Sendable {
         var accepted = 0
         var refused = 0
         var read: (@Sendable () async -> Attempt)?
-        /// The one that is under way or was the last.
+        /// The current or last one.
         var running: Task<Attempt, Never>?
     }
 
@@ -43,15 +43,15 @@ package final class Reloading: Sendable {
 
     init() {}
 
-    /// What became of the last one; nil when there was none since the start.
+    /// The outcome of the last one; nil when there was none since the start.
     package var latest: Attempt? { state.withLock { $0.latest } }
     package var accepted: Int { state.withLock { $0.accepted } }
     package var refused: Int { state.withLock { $0.refused } }
 
-    /// Says how the configuration is read again.
+    /// Sets the function that reads the configuration again.
     package func attach(_ read: @escaping @Sendable () async -> Attempt) { state.withLock { $0.read = read } }
 
-    /// Has the configuration read again, after whatever reload is under way; nil where nobody can.
+    /// Reloads the configuration, after any reload under way; nil where that is not possible.
     package func reload() async -> Attempt? {
         let task = state.withLock { state -> Task<Attempt, Never>? in
             guard let read = state.read else { return nil }

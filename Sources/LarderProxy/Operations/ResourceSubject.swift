@@ -5,7 +5,7 @@ package import LarderHTTP
 import LarderIO
 import LarderRules
 
-/// What an operator's question is about: a URL as Larder would route it, without anybody asking for it.
+/// The subject of an operator's command: a URL as Larder would route it, without a request.
 package struct ResourceSubject: Sendable {
     package let service: RoutedService
     package let way: Way
@@ -14,7 +14,7 @@ package struct ResourceSubject: Sendable {
     package let spelling: [UInt8]
     /// The request content that is part of the key, as `larder list` writes it behind the URL.
     package var content: ContentMark?
-    /// What a route made of the URL that was named.
+    /// The changes that a route made to the given URL.
     package var rewriting: RouteRewriting?
 
     /// The method whose responses are stored here.
@@ -32,10 +32,10 @@ package struct ResourceSubject: Sendable {
 }
 
 extension Proxy {
-    /// Finds what a URL is about: an origin's (`https://api.github.com/users/a`), a path of the gateway (`/github/users/a`),
-    /// or the gateway's whole URL (`http://localhost:3128/github/users/a`).
+    /// Finds the subject of a URL: an origin's (`https://api.github.com/users/a`), a path of the gateway
+    /// (`/github/users/a`), or the gateway's whole URL (`http://localhost:3128/github/users/a`).
     ///
-    /// - Parameter fields: of the request that is imagined; `Host` is overridden.
+    /// - Parameter fields: of the hypothetical request; `Host` is overridden.
     package func subject(of text: String) throws(Problem) -> ResourceSubject {
         let content = text.firstIndex(of: "#").flatMap { ContentMark(text[text.index(after: $0)...]) }
         let text = text.prefix { $0 != "#" }
@@ -94,7 +94,7 @@ extension Problem {
 }
 
 extension Proxy {
-    /// The authority that CONNECT to `target` from this machine would lead to, or why it is refused.
+    /// The authority to which CONNECT to `target` from this machine would lead, or why it is refused.
     package func tunnel(to target: String) -> Result<String, Problem> {
         var head = RequestHead(method: .connect, target: String(target.prefix(1024)))
         head.fields[.host] = "localhost"

@@ -5,14 +5,14 @@ import LarderHTTP
 package import LarderRules
 package import LarderStores
 
-/// What operators ask of the store, beside the requests of clients.
+/// Operators' access to the store.
 extension Storing {
-    /// What the origin sent.
+    /// The origin's response.
     package static let stage = "rawData"
-    /// Everything that is kept of a URL.
+    /// All stages stored for a URL.
     package static let stages = [stage, servedStage]
 
-    /// What is stored for a URL, newest first, without bringing it into memory.
+    /// The responses stored for a URL, newest first, without loading them into memory.
     package func peek(
         _ url: String, partition: Larder.Partition, service: String, _ configuration: EffectiveConfiguration
     ) async -> [Variant] {
@@ -27,7 +27,7 @@ extension Storing {
         store.mayContain(EntityKey(service: service, partition: partition.name, stage: Storing.stage, url: url))
     }
 
-    /// Has every use of what is stored under `key` validated first. Returns how many variants changed.
+    /// Requires validation before each use of the responses stored under `key`. Returns how many variants changed.
     package func markStale(
         _ key: EntityKey, policy: CachePolicy, where isMeant: (StoredResponse) -> Bool = { _ in true }
     ) async -> Int {

@@ -4,29 +4,29 @@ package import Larder
 package import LarderHTTP
 package import LarderRules
 
-/// What a resource's frozen configuration comes to for the proxy, computed once for each.
+/// The proxy's view of a resource's frozen configuration, computed once for each.
 package final class EffectiveConfiguration: Sendable {
     package let frozen: FrozenConfiguration
     package let policy: CachePolicy
-    /// Whether the origin is asked, as far as the configuration says.
+    /// Whether the origin is asked, according to the configuration.
     package let offline: OfflineMode
-    /// False when responses are not kept at all.
+    /// False when responses are not stored at all.
     package let caches: Bool
-    /// Whether what the origin sent goes to the store.
+    /// Whether origin responses are written to the store.
     let storesReceived: Bool
-    /// What happens around requests; nil when nothing does.
+    /// The decorators of requests; nil without any.
     package let decorators: Decorators?
     /// The longest content that can be part of a key.
     let keyedContentLimit: Int
-    /// Whether requests with `Authorization` may wait for one load: all that find its Resource have the same, or may
-    /// have what it brings.
+    /// Whether requests with `Authorization` may share a load: all that use its Resource have the same credentials, or
+    /// may share the response.
     let sharesAuthorized: Bool
     /// Whether redirects are followed for clients.
     let followsRedirects: Bool
     /// Whether links in content are mapped for clients of the gateway.
     package let mapsLinks: Bool
-    /// What clients get of a response depends on this: on the configuration, and on the program that transforms. 0 when
-    /// they get what the origin sent.
+    /// Identifies the transformation of responses: the configuration, and the program that transforms. 0 when clients
+    /// get the origin's response.
     package let fingerprint: UInt64
 
     init(_ frozen: FrozenConfiguration, policy: CachePolicy) {
@@ -46,17 +46,17 @@ package final class EffectiveConfiguration: Sendable {
         fingerprint = frozen.fingerprint == 0 ? 0 : (frozen.fingerprint ^ ProgramIdentity.number) | 1
     }
 
-    /// Sets and removes what the configuration says on a request that goes inbound.
+    /// Sets and removes the configured fields of a request that is sent inbound.
     func apply(to fields: inout Fields) { frozen.configuration.fields.apply(to: &fields) }
 
-    /// Takes off what the configuration has put on a request: another origin must not see the operator's secrets.
+    /// Removes the configured fields from a request: another origin must not see the operator's secrets.
     func removeConfigured(from fields: inout Fields) {
         frozen.configuration.fields.set.forEachLine { _, spelling, _ in fields.remove(FieldName(token: spelling)) }
     }
 }
 
 extension ConfigurationEntry {
-    /// A block of the configuration file as an entry of the model.
+    /// Converts a block of the configuration file to an entry of the model.
     package init(
         _ block: ConfigureBlock, relativeTo base: TargetURI?, variables: VariableValues = VariableValues()
     ) {
@@ -74,7 +74,7 @@ extension OfflineMode {
 }
 
 extension ConfigureBlock {
-    /// Lays what the block says over what earlier ones said.
+    /// Overrides the settings of earlier blocks with those of this block.
     package func apply(to configuration: inout Configuration, _ variables: VariableValues = VariableValues()) {
         for edit in headers { configuration.fields[edit.name] = edit.value?.reveal(variables) }
         if let expirationTime {

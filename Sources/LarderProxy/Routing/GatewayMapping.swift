@@ -4,28 +4,28 @@ import Larder
 import LarderHTTP
 import LarderRules
 
-/// Maps what a response says about URLs and hosts from the origin's names to the gateway's, so that a client that
-/// knows only the gateway stays on it.
+/// Maps URLs and hosts in a response from the origin's names to the gateway's, so that a client of the gateway stays on
+/// it.
 struct GatewayMapping {
     let table: ServiceTable
     let service: RoutedService
     let way: Way
-    /// The URI the response is about, against which references resolve.
+    /// The URI of the response, against which references are resolved.
     let target: TargetURI
-    /// What the client called Larder: the `Host` field of its request.
+    /// The client's name for Larder: the `Host` field of its request.
     let authority: String
     /// Whether the client speaks to Larder over TLS.
     var isSecure = false
-    /// Whether the client may be a browser, which takes the gateway's address for one origin.
+    /// Whether the client may be a browser, to which the gateway's address is one origin.
     var isForBrowser = true
 
-    /// Whether a response with these fields says anything about URLs, hosts or a whole origin.
+    /// Whether fields of the response contain URLs or hosts, or affect a whole origin.
     static func concerns(_ fields: Fields) -> Bool {
         !FieldSet(of: fields).isDisjoint(with: Variant.mappedOnGateway)
     }
 
-    /// `fields` with `Location`, `Content-Location`, `Link` and cookies as the gateway's client must see them, and for
-    /// browsers without fields that would bind them to more than the response.
+    /// `fields` with `Location`, `Content-Location`, `Link` and cookies mapped for the gateway's client, and for
+    /// browsers without fields that affect more than the response.
     func mapped(_ fields: Fields) -> Fields {
         var result = fields
         if isForBrowser { for name in Variant.aboutOrigin { result.remove(name) } }
@@ -42,9 +42,8 @@ struct GatewayMapping {
         return result
     }
 
-    /// A URI reference, mapped; absolute when no gateway path leads to it, nil when nobody knows where it leads. A reference
-    /// that leaves out scheme and host still does afterwards; one that is relative to the target's path means the
-    /// same below the gateway's.
+    /// A URI reference, mapped; absolute when no gateway path leads to it, nil when its target is unknown. A reference
+    /// without scheme and host stays one; one relative to the target's path is equivalent below the gateway's.
     func mapped(reference received: String) -> String? {
         let reference = ReceivedReference(received, scheme: target.scheme).text
         let isPath = reference.hasPrefix("/") && !reference.hasPrefix("//")
@@ -55,11 +54,11 @@ struct GatewayMapping {
         let fragment = reference.firstIndex(of: "#").map { String(reference[$0...]) } ?? ""
         if isAbsolute { return gatewayURL(of: uri).map { $0 + fragment } ?? uri.string + fragment }
         if !isPath, meansTheSame(reference, uri) { return reference }
-        // A path that is not the gateway's would lead to something else there.
+        // An unmapped path would lead elsewhere on the gateway.
         return (pathOnGateway(of: uri) ?? uri.string) + fragment
     }
 
-    /// Whether a relative reference leads clients of the gateway to `uri` as it stands. It does not where it climbs
+    /// Whether clients of the gateway resolve a relative reference to `uri` unchanged. They do not where it climbs
     /// higher than the gateway's path reaches, nor certainly where the client may have left out the mount's last slash.
     private func meansTheSame(_ reference: String, _ uri: TargetURI) -> Bool {
         if reference.isEmpty || reference.hasPrefix("?") || reference.hasPrefix("#") { return true }
@@ -70,7 +69,7 @@ struct GatewayMapping {
         return pathOnGateway(of: uri) == there.pathAndQuery
     }
 
-    /// The URL of a Refresh field (HTML §15.1.7 and its `http-equiv` steps); nil when it is none.
+    /// The URL of a Refresh field (HTML §15.1.7 and its `http-equiv` steps); nil if it is invalid.
     private func mapped(refresh: String) -> String? {
         let time = refresh.drop { $0 == " " || $0 == "\t" }.prefix { $0.isASCII && $0.isNumber || $0 == "." }
         guard !time.isEmpty else { return nil }
@@ -83,8 +82,8 @@ struct GatewayMapping {
         return mapped(reference: String(rest)).map { "\(time); url=\($0)" }
     }
 
-    /// The references between angle brackets of a Link field (RFC 8288 §3); everything else stays, quoted strings
-    /// with brackets in them too.
+    /// Maps the references between angle brackets of a Link field (RFC 8288 §3); everything else is unchanged,
+    /// including quoted strings with brackets.
     private func mapped(link: String) -> String {
         var result = ""
         var rest = Substring(link)
@@ -104,7 +103,7 @@ struct GatewayMapping {
         return result + rest
     }
 
-    /// What `text` begins with up to and including the quotation mark that ends a string (RFC 9110 §5.6.4).
+    /// The beginning of `text` up to and including the quotation mark that ends a string (RFC 9110 §5.6.4).
     private static func quotedString(_ text: Substring) -> Substring {
         var isEscaped = false
         let end = text.firstIndex { character in
@@ -129,10 +128,10 @@ struct GatewayMapping {
     func pathOnGateway(of uri: TargetURI) -> String? {
         if way == .hostName { return uri.hasSameOrigin(as: target) ? uri.pathAndQuery : nil }
         if way == .anyHost { return "/\(uri.scheme.text)/\(uri.authority)\(uri.pathAndQuery)" }
-        // A service's name as host leads to that service alone.
+        // With a service's name as host, only that service is reachable.
         let owner = service.covers(uri) ? service : way == .name ? nil : table.claiming(uri)
         guard let owner, let base = owner.base else { return nil }
-        // A path that a route would lead elsewhere is asked for by the one that leads to it.
+        // If a route rewrites this path, the path that is rewritten to it is used.
         guard let uri = owner.routes.map({ $0.original(of: uri) }) ?? uri else { return nil }
         if way == .name {
             let path = uri.string.dropFirst(base.pathRange.upperBound - 1)

@@ -2,11 +2,11 @@
 
 package import LarderHTTP
 
-/// A name with `*` for any characters in it.
+/// A name in which `*` matches any characters.
 package struct NamePattern: Sendable, Hashable {
     /// As it was written.
     package let text: String
-    /// What stands before, between and behind the asterisks.
+    /// The text before, between and behind the asterisks.
     private let parts: [[UInt8]]
 
     package init(_ text: String) {
@@ -14,13 +14,13 @@ package struct NamePattern: Sendable, Hashable {
         parts = text.utf8.split(separator: UInt8(ascii: "*"), omittingEmptySubsequences: false).map { Array($0) }
     }
 
-    /// Whether it describes `name`.
+    /// Whether it matches `name`.
     package func matches(_ name: some Collection<UInt8>) -> Bool {
         let name = Array(name)
         guard let first = parts.first, let last = parts.last, name.starts(with: first) else { return false }
         guard parts.count > 1 else { return name.count == first.count }
         guard name.count >= first.count + last.count, name.suffix(last.count).elementsEqual(last) else { return false }
-        // What stands between is looked for from left to right: the first place leaves most for the rest.
+        // The parts between are searched from left to right: the first match leaves most for the rest.
         var rest = name[first.count..<(name.count - last.count)]
         for part in parts.dropFirst().dropLast() where !part.isEmpty {
             guard let start = rest.firstOffset(of: part) else { return false }
@@ -38,7 +38,7 @@ extension ArraySlice<UInt8> {
 }
 
 extension TargetURI {
-    /// The URI without the query parameters whose names one of `patterns` describes; nil when there are none.
+    /// The URI without the query parameters whose names match one of `patterns`; nil when there are none.
     package func without(_ patterns: [NamePattern]) -> TargetURI? {
         guard let query, !query.isEmpty else { return nil }
         let parameters = query.split(separator: "&", omittingEmptySubsequences: false)

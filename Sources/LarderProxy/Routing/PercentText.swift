@@ -8,7 +8,7 @@ package enum PercentText {
         String(decoding: octets(of: text.utf8), as: UTF8.self)
     }
 
-    /// The octets that `text` says. A percent sign without two digits behind it stands for itself.
+    /// Decodes `text`. A percent sign without two digits stands for itself.
     static func octets(of text: some Sequence<UInt8>) -> [UInt8] {
         var octets: [UInt8] = []
         var rest = Array(text)[...]

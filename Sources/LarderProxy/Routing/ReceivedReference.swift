@@ -2,14 +2,14 @@
 
 import LarderHTTP
 
-/// A URI reference of a response as browsers understand it, however it is written (URL §4.4), in a form that
-/// RFC 3986 knows, so that the URL that is mapped is the one a browser would follow.
+/// A URI reference in a response as browsers interpret it, however it is written (URL §4.4), in a form valid by RFC
+/// 3986, so that the mapped URL is the one a browser would follow.
 struct ReceivedReference {
     let text: String
 
-    /// - Parameter scheme: of the resource whose response it is in.
+    /// - Parameter scheme: of the resource whose response contains it.
     init(_ received: String, scheme: TargetURI.Scheme) {
-        // Blanks around it and tabs anywhere do not count.
+        // Surrounding blanks, and tabs anywhere, are ignored.
         var reference = received.filter { $0 != "\t" }[...]
         while reference.first == " " { reference.removeFirst() }
         while reference.last == " " { reference.removeLast() }
@@ -43,7 +43,7 @@ struct ReceivedReference {
         return scheme.lowercased()
     }
 
-    /// The same with octets that URIs do not have percent-encoded, and percent signs that begin no triplet.
+    /// The same with octets invalid in URIs percent-encoded, and percent signs without a triplet.
     private static func encoded(_ text: String) -> String {
         let octets = Array(text.utf8)
         var result: [UInt8] = []

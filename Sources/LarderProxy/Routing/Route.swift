@@ -2,20 +2,20 @@
 
 package import LarderHTTP
 
-/// Where a request is going.
+/// The destination of a request.
 package enum Route: Sendable {
     /// To Larder itself: the first page, or something under `/-/`.
     case larder
     /// To a Resource; its URI has been written into the exchange's.
     case resource(RoutedService, Way)
-    /// Through, to this authority (CONNECT).
+    /// A tunnel to this authority (CONNECT).
     case tunnel(Authority)
-    /// `OPTIONS *`: about Larder's own abilities.
+    /// `OPTIONS *`: Larder's own capabilities.
     case capabilities
     case refused(Problem)
 }
 
-/// Which of the ways in a request took, which says how URLs in its response must read.
+/// The form in which a request named its target, which determines the form of URLs in its response.
 package enum Way: Sendable, Equatable {
     /// Absolute-form: the client knows the origin's URLs.
     case forward
@@ -25,11 +25,11 @@ package enum Way: Sendable, Equatable {
     case name
     /// Origin-form through `/https/<host>/…` or `/http/<host>/…`.
     case anyHost
-    /// Origin-form with a name for any host as host: `http://https--api-example-com.localhost:3128/…`.
+    /// Origin-form with the encoded name of any host as host: `http://https--api-example-com.localhost:3128/…`.
     case hostName
 
     package var isGateway: Bool { self != .forward }
 
-    /// Whether documents that came this way would be of one origin in a browser, Larder's own.
+    /// Whether documents requested this way would share an origin in a browser, Larder's own.
     var sharesOrigin: Bool { self == .mount || self == .anyHost }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What one of a service's routes made of a URL, for people.
+/// The effect of one of a service's routes on a URL, for people.
 package struct RouteRewriting: Sendable, Equatable {
-    /// The rule's place in the list, from 0 on.
+    /// The rule's index in the list, from 0.
     package var place: Int
     package var rule: RouteRule
     package var original: String

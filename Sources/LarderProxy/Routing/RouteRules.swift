@@ -2,7 +2,7 @@
 
 package import LarderHTTP
 
-/// One entry of a service's `routes`: which paths it is for, and what becomes of their URLs before they are looked
+/// One entry of a service's `routes`: the paths it applies to, and how their URLs are rewritten before they are looked
 /// up and forwarded.
 package struct RouteRule: Sendable, Equatable {
     package var from: RouteTemplate
@@ -18,24 +18,24 @@ package struct RouteRule: Sendable, Equatable {
     }
 }
 
-/// The routes of one service: requests for some URLs are about others.
+/// The routes of one service, which rewrite the URLs of requests.
 ///
-/// What is looked up, stored and forwarded is the URL that comes out, so that two ways to write one resource share
-/// what is stored for it. The first rule that matches is applied, and no other.
+/// The rewritten URL is looked up, stored and forwarded, so that two URLs of one resource share its stored responses.
+/// Only the first matching rule is applied.
 package struct RouteRules: Sendable {
     private let base: TargetURI
     private let rules: [RouteRule]
 
-    /// nil when there are no rules, so that services without them pay for one comparison.
+    /// nil when there are no rules, so that services without them only pay for one comparison.
     package init?(_ rules: [RouteRule], base: TargetURI) {
         guard !rules.isEmpty else { return nil }
         self.rules = rules
         self.base = base
     }
 
-    /// What a request for `uri` is about, or nil when that is `uri` itself.
+    /// The rewritten URL of a request for `uri`, or nil when it is unchanged.
     ///
-    /// - Throws: when the URL that comes out would be too long.
+    /// - Throws: when the rewritten URL would be too long.
     package func rewritten(_ uri: TargetURI) throws(URIError) -> TargetURI? {
         guard let path = pathBelowBase(uri) else { return nil }
         for rule in rules {
@@ -47,14 +47,14 @@ package struct RouteRules: Sendable {
         return nil
     }
 
-    /// The rule that is applied to `uri`, and its place among the others; nil when none is.
+    /// The rule that is applied to `uri`, and its index; nil when none is.
     func rule(for uri: TargetURI) -> (place: Int, rule: RouteRule)? {
         guard let path = pathBelowBase(uri) else { return nil }
         return rules.enumerated().first { $0.element.from.match(path) != nil }.map { ($0.offset, $0.element) }
     }
 
-    /// The URL that a client has to ask for to get `uri`, or nil when there is none that is known; `uri` itself
-    /// where no rule would change it. Queries stay as they are.
+    /// The URL that is rewritten to `uri`, or nil when none is known; `uri` itself where no rule would change it.
+    /// Queries are unchanged.
     package func original(of uri: TargetURI) -> TargetURI? {
         guard let path = pathBelowBase(uri) else { return uri }
         for rule in rules {
@@ -75,7 +75,7 @@ package struct RouteRules: Sendable {
         }
     }
 
-    /// The path behind the base's, without a slash in front.
+    /// The path relative to the base's, without a leading slash.
     private func pathBelowBase(_ uri: TargetURI) -> [UInt8]? {
         let start = base.pathRange.upperBound
         guard uri.hasSameOrigin(as: base), uri.pathRange.upperBound >= start else { return nil }
@@ -97,11 +97,11 @@ package struct RouteRules: Sendable {
     }
 }
 
-/// A change to the query of a URL. Each of them made twice changes nothing more.
+/// A change to the query of a URL. All changes are idempotent.
 package enum QueryEdit: Sendable, Equatable {
-    /// The parameter has this value and no other.
+    /// Sets the parameter to exactly this value.
     case set(name: String, value: String)
-    /// The parameter has this value if the request names it not.
+    /// Adds the parameter with this value if the request has none.
     case add(name: String, value: String)
     case remove(name: String)
 
@@ -111,8 +111,8 @@ package enum QueryEdit: Sendable, Equatable {
         }
     }
 
-    /// The query, without its question mark, after the change; nil when nothing is left. What is not changed stays
-    /// as it was written, in its order.
+    /// The query, without its question mark, after the change; nil when it is empty. Unchanged parameters keep their
+    /// spelling and order.
     package func applied(to query: String?) -> String? {
         var parameters = (query ?? "").split(separator: "&", omittingEmptySubsequences: false).map(String.init)
         if parameters == [""] { parameters = [] }

@@ -2,10 +2,10 @@
 
 import LarderHTTP
 
-/// A path below a base URL with places for what varies: `/users/{id}`, `/files/{path*}`.
+/// A path below a base URL with captures: `/users/{id}`, `/files/{path*}`.
 ///
-/// `{name}` is one whole segment that is not empty; `{name*}`, as the last segment, is all that is left, slashes
-/// included, and may be empty. Everything else is itself, in the normal form of URLs.
+/// `{name}` matches one whole segment that is not empty; `{name*}`, as the last segment, matches the rest, slashes
+/// included, and may be empty. Everything else is literal, in the normal form of URLs.
 package struct RouteTemplate: Sendable, Equatable {
     package enum Segment: Sendable, Equatable {
         case literal([UInt8])
@@ -35,7 +35,7 @@ package struct RouteTemplate: Sendable, Equatable {
         }
     }
 
-    /// The names of the places, in order.
+    /// The names of the captures, in order.
     package var names: [String] {
         segments.compactMap {
             switch $0 {
@@ -60,7 +60,7 @@ package struct RouteTemplate: Sendable, Equatable {
         return .rest(String(name))
     }
 
-    /// The segment in the form that URLs are compared in.
+    /// The segment in the normal form used for comparison.
     private static func literal(_ part: Substring) throws(RouteTemplateError) -> [UInt8] {
         if part.isEmpty { return [] }
         guard !part.contains("?"), !part.contains("#"), let uri = try? TargetURI("http://h/\(part)"),
@@ -73,7 +73,7 @@ package struct RouteTemplate: Sendable, Equatable {
 
     // MARK: Matching
 
-    /// What stands in the places if `path`, below the base and without a slash in front, has this form; else nil.
+    /// The captures if `path`, below the base and without a leading slash, matches; else nil.
     package func match(_ path: some Collection<UInt8>) -> [String: [UInt8]]? {
         var captures: [String: [UInt8]] = [:]
         var rest = Array(path)[...]
@@ -98,7 +98,7 @@ package struct RouteTemplate: Sendable, Equatable {
         return captures
     }
 
-    /// The path, without a slash in front, with `captures` in the places.
+    /// The path, without a leading slash, with `captures` filled in.
     package func filled(with captures: [String: [UInt8]]) -> [UInt8] {
         var path: [UInt8] = []
         for (index, segment) in segments.enumerated() {
@@ -112,17 +112,17 @@ package struct RouteTemplate: Sendable, Equatable {
     }
 }
 
-/// Why a text is no template.
+/// Why a text is not a template.
 package enum RouteTemplateError: Error, Sendable, Equatable {
     case tooLong(limit: Int)
     /// It does not begin with a slash.
     case relative
-    /// A place that is not a whole segment.
+    /// A capture that is not a whole segment.
     case partOfSegment(String)
     case invalidName(String)
     case restBeforeEnd(String)
     case repeatedName(String)
-    /// A segment that no normalised path has.
+    /// A segment that cannot occur in a normalised path.
     case refusedSegment(String)
 }
 

@@ -7,62 +7,62 @@ import LarderRules
 package import LarderUpstream
 import Synchronization
 
-/// A service of the model as requests find it: its place in Larder's URL space, and whose its resources are.
+/// A service of the model as used by requests: its place in Larder's URL space, and the partitions of its resources.
 package final class RoutedService: Sendable {
     package let service: Service
     /// Distinguishes services in keys; a reload keeps the number of a name.
     package let number: UInt32
     package let settings: ServiceSettings
-    /// What the service's URLs begin with; nil for unclaimed traffic.
+    /// The prefix of the service's URLs; nil for unclaimed traffic.
     package let base: TargetURI?
     /// The gateway path, with slashes at both ends.
     package let mount: [UInt8]
-    /// Which URLs stand for others; nil when none do.
+    /// The rewriting of URLs; nil without any.
     package let routes: RouteRules?
     private let tls: UpstreamTLS?
     private let findParent: @Sendable (TargetURI) -> ParentAddress?
-    /// Through which proxy the origin of the base URL is reached.
+    /// The proxy through which the origin of the base URL is reached.
     private let parentOfBase: ParentAddress?
-    /// How often requests to the origin may be repeated.
+    /// Limits the repetitions of requests to the origin.
     let retryBudget = RetryBudget()
-    /// The values of variables that this is made with. When one changes, another `RoutedService` takes this one's
-    /// place; requests that began with this one end with it (B-09).
+    /// The values of variables used here. When one changes, another `RoutedService` replaces this one; requests that
+    /// began with this one end with it (B-09).
     let variables: VariableValues
-    /// What the blocks say, with those values in it.
+    /// The configuration blocks, with those values filled in.
     private let configurations: ConfigurationSet
-    /// What they come to here, one for each that was asked for.
+    /// Their results for the proxy, one for each frozen configuration in use.
     private let effective = OnceMap<Frozen, EffectiveConfiguration>()
-    /// The values of variables in the service's own credentials, which are part of everybody's identity (T-03).
+    /// The values of variables in the service's own credentials, which are part of every identity (T-03).
     private let configuredCredentials: [UInt8]?
     private let usesVariables: Bool
-    /// What says who asks; nil where users are not kept apart.
+    /// The parts of a request that identify a client; nil where users are not separated.
     private let identity: Identity?
-    /// Whether a program says for some of its URLs whether users are kept apart.
+    /// Whether a program decides for some of its URLs whether users are separated.
     private let saysPrivacyByURL: Bool
-    /// Whether the octets of a request and the kind of its client say whose Resource it is about.
+    /// Whether the octets of a request and the kind of its client determine the partition.
     let isKeyedByHead: Bool
     private let targets: [FieldName]
     private let identities: IdentityDigest
-    /// Whether the configuration leaves no doubt which place the service is at, so that clients elsewhere may be
-    /// connected to it even inside this machine or its network, and share what is stored with those on this machine.
+    /// Whether the configuration pins the service's origin, so that clients elsewhere may be connected to it even
+    /// inside this machine or its network, and share stored responses with those on this machine.
     ///
-    /// Either the base URL has the address itself or a name of this machine's, or the origin proves by its certificate
-    /// that it is meant. Behind any other name there may be another address tomorrow, chosen by who serves the name.
+    /// Either the base URL has the address itself or a name of this machine's, or the origin proves its identity by a
+    /// certificate. Any other name may resolve to another address tomorrow, chosen by the operator of its DNS.
     package let namesItsPlace: Bool
-    /// What is invalidated together; one for all services of a process.
+    /// Invalidations, shared by all services of a process.
     package let invalidations: Invalidations
     private let surrogateKey: SurrogateKey?
     /// Whether `invalidations` knows that there are resources in partitions.
     private let hasNotedPartitions = Atomic<Bool>(false)
-    /// What concerns nearly all Resources besides themselves: those at the origin of the base URL that all share.
+    /// The invalidation scopes of nearly all Resources beside their own: for the shared ones at the base URL's origin.
     private let reachAtBase: ResourceMemory.Reach?
 
     package var name: String { settings.name }
 
     /// - Parameters:
-    ///   - targets: the targeted cache control fields that are obeyed (RFC 9213).
-    ///   - invalidations: outlives reloads as what is stored does.
-    ///   - surrogateKey: the field that names further groups.
+    ///   - targets: the targeted cache control fields in use (RFC 9213).
+    ///   - invalidations: outlives reloads, as stored responses do.
+    ///   - surrogateKey: the field with further groups.
     package init(
         _ service: Service, number: UInt32, settings: ServiceSettings, targets: [FieldName],
         identities: IdentityDigest, invalidations: Invalidations = Invalidations(),
@@ -98,13 +98,13 @@ package final class RoutedService: Sendable {
         mount = service.baseURL == nil ? [] : Array(settings.effectiveMount.utf8)
     }
 
-    /// Whether `uri` lies under the base URL, which ends at a segment's border.
+    /// Whether `uri` lies under the base URL, which ends at a segment boundary.
     func covers(_ uri: TargetURI) -> Bool {
         guard let base else { return false }
         return uri.withBytes { candidate in
             base.withBytes(of: 0..<base.pathRange.upperBound) { prefix in
                 if candidate.count >= prefix.count { return candidate.prefix(prefix.count).elementsEqual(prefix) }
-                // `https://host/v1` is the base `https://host/v1/` itself.
+                // `https://host/v1` means the base `https://host/v1/` itself.
                 return candidate.count == prefix.count - 1 && prefix.dropLast().elementsEqual(candidate)
             }
         }
@@ -118,32 +118,33 @@ package final class RoutedService: Sendable {
             || settings.allowHosts.contains { $0.matches(host: uri.host, port: uri.port) }
     }
 
-    /// Through which proxy a URI is reached.
+    /// The proxy through which a URI is reached.
     func parent(_ uri: TargetURI) -> ParentAddress? {
         if let base, uri.hasSameOrigin(as: base) { return parentOfBase }
         return findParent(uri)
     }
 
-    /// How TLS is spoken with the origin of a URI, where not as with all: only that of the base URL is meant.
+    /// The TLS settings for the origin of a URI, where they are special: for that of the base URL only.
     func tls(for uri: TargetURI) -> UpstreamTLS? {
         guard let tls, let base, uri.hasSameOrigin(as: base) else { return nil }
         return tls
     }
 
-    /// Which addresses a client may be connected to for `uri`.
+    /// The addresses to which a client may be connected for `uri`.
     func allowedAddresses(for uri: TargetURI, from reach: Reach) -> (SocketAddress) -> Bool {
-        // Functions that capture nothing: making one for each request takes no memory.
+        // Closures without captures need no allocation per request.
         if reach == .machine { return { Reach.machine.allows($0) } }
-        // Of the hosts the configuration lists besides, only the base URL's is named beyond doubt.
+        // Of the hosts in the configuration, only the base URL's is pinned.
         let isNamed = namesItsPlace && base.map { uri.hasSameOrigin(as: $0) } ?? false
         return isNamed ? { Reach.network.allows($0, isNamed: true) } : { Reach.network.allows($0) }
     }
 
     // MARK: Partitions
 
-    /// Whose Resource a request is about (T-03), and whether it may have come from inside this machine or its network.
+    /// The partition of a request (T-03), and whether the request may have come from inside this machine or its
+    /// network.
     ///
-    /// - Parameter client: the address it came from; nil where it came from none, as what operators ask for.
+    /// - Parameter client: its address; nil for requests of operators.
     package func partition(
         of fields: Fields, for uri: TargetURI, from reach: Reach, client: String? = nil
     ) -> Larder.Partition {
@@ -155,38 +156,39 @@ package final class RoutedService: Sendable {
         guard let identity else { return .shared }
         let own = identity.octets(of: fields, client: client)
         guard let configuredCredentials else { return own.isEmpty ? .shared : identities.partition(of: own) }
-        // The service's own credentials tell apart what was got before and after they changed. They are nobody's.
+        // The service's own credentials separate responses fetched before and after they changed. They belong to no
+        // user.
         let partition = identities.partition(of: own, with: configuredCredentials)
         return own.isEmpty ? partition.ofNobody : partition
     }
 
-    /// Who may be answered from what is stored of a URL.
+    /// The clients that may get the stored responses of a URL.
     package func privacy(for uri: TargetURI) -> ServicePrivacy {
         guard saysPrivacyByURL else { return settings.privacy }
         let configuration = configurations.configuration(for: ResourceURL(uri), method: .get).configuration
         return ServicePrivacy(rawValue: configuration.privacy.rawValue) ?? settings.privacy
     }
 
-    /// What of a request says who asks, by name.
+    /// The identifying parts of a request, by name.
     package func identification(in fields: Fields) -> [String] { identity?.named(in: fields) ?? [] }
 
-    /// Whether resources of the service were kept in partitions since the start.
+    /// Whether resources of the service were stored in partitions since the start.
     package var hasPartitions: Bool {
         settings.privacy == .partitioned || saysPrivacyByURL || invalidations.hasPartitions(number)
     }
 
     // MARK: Configuration
 
-    /// The version of what the blocks say; the model's own is another one once this service has been replaced.
+    /// The version of the blocks; the model's own differs once this service has been replaced.
     var configurationVersion: UInt64 { configurations.version }
 
-    /// Whether anything holds for some of the service's URLs and not for others.
+    /// Whether any setting applies to some of the service's URLs only.
     var hasBlocks: Bool { !settings.configure.isEmpty }
 
-    /// Whether a block says that content is part of what some requests ask for.
+    /// Whether a block makes content part of the key of some requests.
     var keysByContent: Bool { settings.configure.contains { $0.keyedByContent == true } }
 
-    /// - Parameter isStoreRead: whether the store is known to have nothing of it.
+    /// - Parameter isStoreRead: whether the store is known not to contain it.
     func makeResource(
         key: ResourceKey, partition: Larder.Partition, url: TargetURI, isStoreRead: Bool = false
     ) -> Resource {
@@ -199,7 +201,8 @@ package final class RoutedService: Sendable {
         of key: ResourceKey, _ partition: Larder.Partition, _ url: TargetURI
     ) -> ResourceMemory.Reach {
         var scope: Invalidations.Scope?
-        // What is kept for one content, or for one spelling, goes with the URL, like what is kept for one user.
+        // Responses stored for one content, or for one spelling, are invalidated with the URL, like those stored for
+        // one user.
         if partition != .shared || key.hasMark || !key.isFor(url) {
             if !hasNotedPartitions.exchange(true, ordering: .relaxed) { invalidations.notePartitions(of: number) }
             scope = .resource(service: number, url: url.string)
@@ -208,8 +211,8 @@ package final class RoutedService: Sendable {
         return ResourceMemory.Reach(invalidations, scope: scope, origin: url.origin)
     }
 
-    /// What applies to a GET of `resource`, or to the method that its key names: computed once for each generation of
-    /// the configuration, by which the variants in memory are then judged too.
+    /// The configuration of a GET of `resource`, or of the method in its key: computed once for each generation of the
+    /// configuration, by which the variants in memory are then judged too.
     func configuration(for resource: Resource) -> EffectiveConfiguration {
         resource.memory.configuration(version: configurations.version) {
             let method = resource.key.mark?.method ?? .get
@@ -221,7 +224,7 @@ package final class RoutedService: Sendable {
         }
     }
 
-    /// - Parameter partition: whose Resource it is about. Nobody's is the one with the stricter rules.
+    /// - Parameter partition: of the Resource. An anonymous one has the stricter rules.
     package func configuration(
         for url: TargetURI, method: Method, in partition: Larder.Partition = .shared
     ) -> EffectiveConfiguration {
@@ -230,11 +233,11 @@ package final class RoutedService: Sendable {
             isOfUser: partition.isOfUser)
     }
 
-    /// A configuration, and whether it is for a method whose content can be part of what is asked for.
+    /// A configuration, and whether it is for a method whose content can be part of the key.
     private struct Frozen: Hashable, Sendable {
         let configuration: ObjectIdentifier
         let isOfContent: Bool
-        /// Whether it is for what one user has.
+        /// Whether it is for the partition of one user.
         let isOfUser: Bool
     }
 
@@ -245,14 +248,14 @@ package final class RoutedService: Sendable {
             configuration: ObjectIdentifier(frozen), isOfContent: method == .post || method == .query,
             isOfUser: isOfUser)
         return effective.value(for: key) {
-            // It holds what it was made from, so no other can be taken for that.
+            // It retains its source, so no other configuration can get the same identity.
             EffectiveConfiguration(frozen, policy: policy(frozen.configuration, key))
         }
     }
 
     private func policy(_ configuration: Configuration, _ key: Frozen) -> CachePolicy {
         var policy = configuration.cachePolicy
-        // Where nobody described an API, RFC 9111 alone decides.
+        // Without a configured API, RFC 9111 alone decides.
         if base == nil {
             policy.retryTime = .zero
             policy.staleIfError = .zero
@@ -262,7 +265,7 @@ package final class RoutedService: Sendable {
         policy.setCookie = .withheld
         policy.surrogateKey = surrogateKey?.field
         policy.hidesSurrogateKey = surrogateKey?.isHidden ?? false
-        // In files that is the service's to say, not a block's.
+        // In files this is a setting of the service, not of a block.
         let privacy = configuration.privacy
         policy.role = privacy == .private || privacy == .partitioned && key.isOfUser ? .private : .shared
         policy.storesAuthorized = false
@@ -276,7 +279,7 @@ package final class RoutedService: Sendable {
     }
 }
 
-/// The field in which origins name groups their own way, and whether clients see it.
+/// The field with which origins name groups, and whether clients get it.
 package struct SurrogateKey: Sendable {
     package let field: FieldName
     package let isHidden: Bool
@@ -290,22 +293,22 @@ package struct SurrogateKey: Sendable {
 // MARK: Variables
 
 extension RoutedService {
-    /// Whether what the service does depends on one of these variables.
+    /// Whether the service's configuration depends on one of these variables.
     package func uses(_ names: some Collection<String>) -> Bool {
         !settings.usedVariables.isDisjoint(with: names)
     }
 
-    /// How many values the variables that `rule` renews have had.
+    /// How many values the variables set by `rule` have had.
     func generation(of rule: RefreshRule) -> UInt64 { variables.generation(of: rule.variables) }
 
-    /// The service in its place in `table`, if variables that this one was made with have other values there.
+    /// The service's replacement in `table`, if variables used by this one have other values there.
     func successor(in table: ServiceTable) -> RoutedService? {
         guard usesVariables, let current = table.named(name), current !== self else { return nil }
         let names = settings.usedVariables
         return current.variables.generation(of: names) == variables.generation(of: names) ? nil : current
     }
 
-    /// The configured fields that one of these variables is in.
+    /// The configured fields that contain one of these variables.
     func fieldsUsing(_ names: [String]) -> Set<FieldName> {
         Set(
             settings.configure.flatMap(\.headers).filter { edit in
@@ -315,7 +318,7 @@ extension RoutedService {
 }
 
 extension ConfigurationEntry {
-    /// Whether it says something of privacy, whatever was said before.
+    /// Whether it sets privacy, whatever its value before.
     fileprivate var saysPrivacy: Bool {
         var (shared, own) = (Configuration(), Configuration())
         (shared.privacy, own.privacy) = (.shared, .private)
@@ -326,7 +329,7 @@ extension ConfigurationEntry {
 }
 
 extension ServiceSettings {
-    /// The variables in fields of requests, in the order of their names.
+    /// The variables in request fields, in the order of their names.
     fileprivate var variablesInFields: [String] {
         Set(configure.flatMap(\.headers).flatMap { $0.value?.variables ?? [] }).sorted()
     }

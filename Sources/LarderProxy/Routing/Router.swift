@@ -3,10 +3,10 @@
 package import LarderHTTP
 import LarderRules
 
-/// The octets of a `Host` field that was found to mean Larder and no service, and by which router.
+/// The octets of a `Host` field that was found to address Larder and no service, and by which router.
 package struct KnownHost {
     private var octets: [UInt8] = []
-    /// Held, so that no later one can be taken for it.
+    /// Retained, so that no later one can get the same identity.
     private var router: Router?
 
     package init() {}
@@ -22,16 +22,16 @@ package struct KnownHost {
     }
 }
 
-/// Decides where a request goes (product: three ways in), as a function of the request and of who sent it.
+/// Determines the route of a request, as a function of the request and of its client.
 package final class Router: Sendable {
     package let table: ServiceTable
-    /// CONNECT is allowed to these ports.
+    /// The ports allowed for CONNECT.
     package let connectPorts: [PortRange]
-    /// Names besides the loopback ones and the addresses listened on that gateway requests may be addressed to.
+    /// Names accepted in gateway requests, besides the loopback ones and the listeners' addresses.
     package let hosts: [HostPattern]
-    /// Whether `/https/<host>/…` leads anywhere.
+    /// Whether `/https/<host>/…` is supported.
     package let gatewayToAnyHost: Bool
-    /// Whether absolute-form requests may name hosts that are no service's.
+    /// Whether absolute-form requests may name hosts without a service.
     package let forwardsToAnyHost: Bool
     /// Whether CONNECT may name this machine.
     package let tunnelsToLoopback: Bool
@@ -48,18 +48,18 @@ package final class Router: Sendable {
         self.tunnelsToLoopback = tunnelsToLoopback
     }
 
-    /// What the router knows about the connection.
+    /// The router's knowledge of the connection.
     package struct Client: Sendable, Hashable {
         /// Whether the client is on this machine.
         package var isLoopback: Bool
-        /// Whether the client came to a listener that is the admin surface's alone.
+        /// Whether the client connected to a listener of the admin surface alone.
         package var isAdminOnly = false
-        /// Whether URLs in absolute form are meant as they are forwarded, behind all routes: an operator's are.
+        /// Whether URLs in absolute form are those after rewriting: an operator's are.
         package var namesForwarded = false
         /// The address the client connected to, as a normalised host, and its port.
         package var localHost: String
         package var localPort: UInt16
-        /// The https origin that all requests of the connection are for, once Larder has opened it.
+        /// The https origin of all requests of the connection, once Larder intercepts it.
         package var inside: Authority?
 
         package init(isLoopback: Bool, isAdminOnly: Bool = false, localHost: String, localPort: UInt16) {
@@ -71,9 +71,9 @@ package final class Router: Sendable {
     }
 
     /// Routes `head` and, for a Resource, writes its URI into `uri`, and path and query as the client wrote them into
-    /// `spelling` where that is not the same.
+    /// `spelling` where they differ.
     ///
-    /// - Parameter host: what is known of the last `Host` seen on the connection, which is nearly always this one too.
+    /// - Parameter host: the last `Host` seen on the connection, nearly always the same.
     package func route(
         _ head: RequestHead, from client: Client, uri: inout TargetURI, spelling: inout [UInt8], host: inout KnownHost
     ) -> Route {
@@ -86,7 +86,7 @@ package final class Router: Sendable {
         guard service.base != nil else { return route }
         if let routes = service.routes, !(client.namesForwarded && way == .forward) {
             do throws(URIError) {
-                // A URL that was rewritten goes out in normal form.
+                // A rewritten URL is forwarded in normal form.
                 if let rewritten = try routes.rewritten(uri) {
                     uri = rewritten
                     spelling.removeAll(keepingCapacity: true)
@@ -95,12 +95,13 @@ package final class Router: Sendable {
                 return .refused(.badRequest("The URL that a route makes of the request's cannot be used: \(error)."))
             }
         }
-        // Credentials for one part of a service must not go with a URL that the origin takes for another part.
+        // Credentials for one part of a service must not be sent with a URL that the origin may interpret as another
+        // part.
         if way.isGateway || service.hasBlocks, uri.hidesDotSegments { return .refused(.hiddenDotSegments) }
         return route
     }
 
-    /// What a route made of the URL that a request names; nil when none did.
+    /// The rewriting of a request's URL by a route; nil without any.
     func rewriting(_ head: RequestHead, from client: Client) -> RouteRewriting? {
         var (uri, spelling, host) = (TargetURI(), [UInt8](), KnownHost())
         guard
@@ -112,7 +113,7 @@ package final class Router: Sendable {
         return RouteRewriting(place: found.place, rule: found.rule, original: uri.string, result: rewritten.string)
     }
 
-    /// Where a request goes as it was written.
+    /// The destination of a request before rewriting.
     private func destination(
         _ head: RequestHead, from client: Client, uri: inout TargetURI, spelling: inout [UInt8], host: inout KnownHost
     ) -> Route {
@@ -153,13 +154,13 @@ package final class Router: Sendable {
         if uri.scheme == .http, uri.port == client.localPort,
             isOurs(uri.host, client) || serviceNamed(by: uri.host) != nil
         {
-            // Larder itself, named in full: the gateway's business (RFC 9112 §3.2.2).
+            // Larder itself, in absolute form: a gateway request (RFC 9112 §3.2.2).
             let rest = authority.endIndex < target.endIndex ? Array(target[authority.endIndex...]) : [UInt8(ascii: "/")]
             let host = uri.host
             return try rest.withUnsafeBytes { try gateway($0, host: host, client, &uri, &spelling) }
         }
         if authority.endIndex == target.endIndex, head.method == .options {
-            // RFC 9112 §3.2.4: a URI without a path asks about the server as a whole.
+            // RFC 9112 §3.2.4: a URI without a path is about the server as a whole.
             spelling.append(UInt8(ascii: "*"))
         }
         Router.note(UnsafeRawBufferPointer(rebasing: target[authority.endIndex...]), of: uri, in: &spelling)
@@ -172,7 +173,7 @@ package final class Router: Sendable {
     private func tunnel(_ authority: Authority, _ client: Client) -> Route {
         let namesMachine = Router.isLoopbackName(authority.host)
         if namesMachine, !tunnelsToLoopback { return .refused(.noTunnelToMachine) }
-        // Development servers on this machine; not the ports where mail and the like are.
+        // Development servers on this machine; not the ports of mail and the like.
         let isDevelopment = client.isLoopback && namesMachine && authority.port >= 1024
         guard isDevelopment || connectPorts.contains(where: { $0.contains(authority.port) }) else {
             return .refused(.noTunnel(toPort: authority.port))
@@ -188,7 +189,7 @@ package final class Router: Sendable {
         _ spelling: inout [UInt8]
     ) throws -> Route {
         if let host, let service = serviceNamed(by: host) {
-            // Holds: `serviceNamed` finds those that have a base URL.
+            // Holds: `serviceNamed` finds only services with a base URL.
             try uri.set(base: service.base!, pathAndQuery: target)
             Router.note(target, below: service.base!, of: uri, in: &spelling)
             return .resource(service, .name)
@@ -207,16 +208,16 @@ package final class Router: Sendable {
         let path = UnsafeRawBufferPointer(rebasing: target.prefix { $0 != UInt8(ascii: "?") })
         if path.starts(with: "/-/".utf8) || path.elementsEqual("/-".utf8) { return .larder }
         if let (service, prefix) = table.mounted(at: path) {
-            // The slash the mount ends with begins the rest.
+            // The last slash of the mount begins the rest.
             let rest = UnsafeRawBufferPointer(rebasing: target[(prefix - 1)...])
-            // Holds: what is mounted has a base URL.
+            // Holds: a mounted service has a base URL.
             try uri.set(base: service.base!, pathAndQuery: rest)
             Router.note(rest, below: service.base!, of: uri, in: &spelling)
             return .resource(service, .mount)
         }
         if let service = table.mountedWithoutSlash(at: path) {
             let rest = [UInt8](arrayLiteral: UInt8(ascii: "/")) + target.dropFirst(path.count)
-            // Holds: what is mounted has a base URL.
+            // Holds: a mounted service has a base URL.
             try rest.withUnsafeBytes { try uri.set(base: service.base!, pathAndQuery: $0) }
             return .resource(service, .mount)
         }
@@ -225,7 +226,7 @@ package final class Router: Sendable {
         return .refused(.unknownPath(String(decoding: path, as: UTF8.self), services: table.services.map(\.name)))
     }
 
-    /// A gateway request whose `Host` is looked at only if it is not the connection's usual one.
+    /// A gateway request; its `Host` is parsed only if it is not the connection's usual one.
     private func gateway(
         _ target: UnsafeRawBufferPointer, _ head: RequestHead, _ client: Client, _ uri: inout TargetURI,
         _ spelling: inout [UInt8], _ known: inout KnownHost
@@ -262,7 +263,7 @@ package final class Router: Sendable {
         return .resource(table.claiming(uri) ?? table.unclaimed, .anyHost)
     }
 
-    /// The same through a name for the host, which a browser takes for another origin than Larder's own.
+    /// The same through an encoded host name, which is another origin than Larder's own to a browser.
     private func anyHost(
         named label: Substring, _ target: UnsafeRawBufferPointer, _ client: Client, _ uri: inout TargetURI,
         _ spelling: inout [UInt8]
@@ -293,8 +294,8 @@ package final class Router: Sendable {
         return service
     }
 
-    /// Whether a request addressed to `host` means Larder. Any other name is refused, so that a page whose name
-    /// was rebound to this machine's address reads nothing.
+    /// Whether `host` addresses Larder. Any other name is refused, so that a page cannot read anything by DNS
+    /// rebinding.
     private func isOurs(_ host: String?, _ client: Client) -> Bool {
         guard let host else { return true }
         return Router.isLoopbackName(host) || host == client.localHost
@@ -305,8 +306,8 @@ package final class Router: Sendable {
         octet == UInt8(ascii: "/") || octet == UInt8(ascii: "?") || octet == UInt8(ascii: "#")
     }
 
-    /// Notes how the client wrote path and query, `rest`, if that differs from the normal form in nothing but
-    /// percent-encoding: then it is forwarded as it came (RFC 9110 §7.7). Anything else is forwarded in normal form.
+    /// Records how the client wrote path and query, `rest`, if that differs from the normal form in percent-encoding
+    /// only: then it is forwarded unchanged (RFC 9110 §7.7). All others are forwarded in normal form.
     static func note(
         _ rest: UnsafeRawBufferPointer, below base: TargetURI? = nil, of uri: TargetURI, in spelling: inout [UInt8]
     ) {
@@ -319,7 +320,7 @@ package final class Router: Sendable {
         spelling.append(contentsOf: rest)
     }
 
-    /// Whether a normalised host names this machine whoever resolves it.
+    /// Whether a normalised host names this machine for every resolver.
     package static func isLoopbackName(_ host: String) -> Bool {
         host == "localhost" || host.hasSuffix(".localhost") || host == "[::1]"
             || (host.hasPrefix("127.") && host.utf8.allSatisfy { ASCII.isDigit($0) || $0 == UInt8(ascii: ".") })

@@ -2,10 +2,10 @@
 
 package import LarderHTTP
 
-/// All services of one configuration, ordered for looking up.
+/// All services of one configuration, ordered for lookup.
 package struct ServiceTable: Sendable {
     package let services: [RoutedService]
-    /// What no service claims.
+    /// Handles unclaimed URLs.
     package let unclaimed: RoutedService
     private let byName: [String: RoutedService]
     /// The longest first, so that the first match is the most specific.
@@ -28,12 +28,12 @@ package struct ServiceTable: Sendable {
 
     package func named(_ name: String) -> RoutedService? { byName[name.lowercased()] }
 
-    /// The service with that number, whatever it is called now.
+    /// The service with that number, whatever its current name.
     package func numbered(_ number: UInt32) -> RoutedService? {
         unclaimed.number == number ? unclaimed : services.first { $0.number == number }
     }
 
-    /// The service whose base URL covers `uri`, the longest winning.
+    /// The service whose base URL covers `uri`; the longest wins.
     package func claiming(_ uri: TargetURI) -> RoutedService? { byBase.first { $0.covers(uri) } }
 
     /// The service mounted at the beginning of `path`, and how many octets of the path are the mount.
@@ -52,7 +52,7 @@ package struct ServiceTable: Sendable {
         byMount.first { $0.mount.count > 1 && $0.mount.dropLast().elementsEqual(path) }
     }
 
-    /// Whether a service's resources are at this host and port, as far as the configuration says.
+    /// Whether the configuration places a service's resources at this host and port.
     package func names(_ authority: Authority) -> Bool {
         services.contains { service in
             guard let base = service.base else { return false }

@@ -34,10 +34,10 @@ package struct BaseURL: Hashable, Sendable {
 
     private init(target: TargetURI) { self.target = target }
 
-    /// What a service has until its `baseURL` is read; one whose `baseURL` cannot be read is refused.
+    /// A service's value until its `baseURL` is read; an invalid `baseURL` is refused.
     static let placeholder = BaseURL(target: TargetURI())
 
-    /// The URL for people to see: what a query holds may be a key.
+    /// The URL for people to see: its query may contain a key.
     package var shown: String {
         target.query == nil ? target.string : target.string.prefix { $0 != "?" } + "?[redacted]"
     }

@@ -11,7 +11,7 @@ package struct BlockPattern: Sendable {
     package var regex: RegexPattern?
     /// One absolute URL, query included.
     package var url: TargetURI?
-    /// A glob as in `match`, of URLs that the block is not for.
+    /// A glob as in `match`, for excluded URLs.
     package var except: GlobPattern?
     package var query: [QueryCondition] = []
     package var scheme: URLScheme?
@@ -19,7 +19,7 @@ package struct BlockPattern: Sendable {
 
     package init() {}
 
-    /// What a query parameter, decoded, must be. Where a parameter comes more than once, one of them must be it.
+    /// The required value of a query parameter, decoded. Of a repeated parameter, one value must match.
     package struct QueryCondition: Sendable, Equatable {
         package var name: String
         package var value: QueryValue
@@ -32,7 +32,7 @@ package struct BlockPattern: Sendable {
     }
 }
 
-/// The schemes that resources have.
+/// The schemes of resources.
 package enum URLScheme: String, Sendable, CaseIterable {
     case http, https
 }

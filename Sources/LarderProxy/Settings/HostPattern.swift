@@ -2,8 +2,8 @@
 
 /// One host, or all hosts below a domain: `api.github.com`, `*.example.com`, `localhost:8080`.
 ///
-/// Names are compared without case; without a port every port is meant. `*.example.com` does not cover
-/// `example.com` itself.
+/// Names are compared without case; without a port every port matches. `*.example.com` does not match `example.com`
+/// itself.
 package struct HostPattern: Hashable, Sendable {
     /// In lower case, without `*.`, brackets or port.
     package let host: String
@@ -16,7 +16,7 @@ package struct HostPattern: Hashable, Sendable {
         self.port = port
     }
 
-    /// Reads a pattern; nil when it is neither a host name nor an IP address (IPv6 in brackets).
+    /// Parses a pattern; nil when it is neither a host name nor an IP address (IPv6 in brackets).
     package init?(_ text: String) {
         let isWild = text.hasPrefix("*.")
         guard let (host, port) = HostAndPort.split(isWild ? text.dropFirst(2) : Substring(text)) else { return nil }
@@ -24,7 +24,7 @@ package struct HostPattern: Hashable, Sendable {
         self.init(host: host, coversSubdomains: isWild, port: port)
     }
 
-    /// Whether it covers a host, which may have brackets if it is an IPv6 address.
+    /// Whether it matches a host, which may have brackets if it is an IPv6 address.
     package func matches(host candidate: some StringProtocol, port candidatePort: UInt16) -> Bool {
         if let port, port != candidatePort { return false }
         let candidate = HostPattern.bare(candidate)
@@ -77,7 +77,7 @@ package struct PortRange: Hashable, Sendable {
         last = port
     }
 
-    /// Reads `443` or `8000-8099`; nil for anything else, port 0 and a range that runs backwards.
+    /// Parses `443` or `8000-8099`; nil for anything else, port 0 and a range in descending order.
     package init?(_ text: String) {
         let parts = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
         guard let first = HostAndPort.decimalPort(parts[0]), first > 0 else { return nil }

@@ -9,7 +9,7 @@ package struct IPAddress: Hashable, Sendable {
     init(v4 octets: [UInt8]) { self.octets = octets }
     init(v6 octets: [UInt8]) { self.octets = octets }
 
-    /// Makes an address of its octets; nil unless there are 4 or 16. An IPv4 address mapped into IPv6
+    /// Creates an address from its octets; nil unless there are 4 or 16. An IPv4 address mapped into IPv6
     /// (`::ffff:192.0.2.1`, as a dual-stack socket reports its peers) becomes the IPv4 address.
     package init?(octets: some Collection<UInt8>) {
         switch octets.count {
@@ -21,7 +21,7 @@ package struct IPAddress: Hashable, Sendable {
         }
     }
 
-    /// Reads dotted decimals or hexadecimal groups, without brackets, zone or port.
+    /// Parses dotted decimals or hexadecimal groups, without brackets, zone or port.
     package init?(_ text: some StringProtocol) {
         var buffer = [UInt8](repeating: 0, count: 16)
         let text = String(text)

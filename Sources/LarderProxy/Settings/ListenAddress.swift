@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An address and port to accept clients on.
+/// An address and port to listen on.
 package struct ListenAddress: Hashable, Sendable {
     package var address: IPAddress
     /// 0 lets the system choose.
@@ -19,8 +19,8 @@ package struct ListenAddress: Hashable, Sendable {
         ListenAddress(address: IPAddress(v6: [UInt8](repeating: 0, count: 15) + [1]), port: port)
     }
 
-    /// The addresses that `host:port` stands for: one, or both loopback addresses for `localhost`; nil when it is
-    /// neither that nor an IP address with a port (IPv6 in brackets).
+    /// The addresses of `host:port`: one, or both loopback addresses for `localhost`; nil when it is neither that nor
+    /// an IP address with a port (IPv6 in brackets).
     package static func read(_ text: String) -> [ListenAddress]? {
         guard let (host, port) = HostAndPort.split(text), let port else { return nil }
         if host.lowercased() == "localhost" { return [loopback4(port), loopback6(port)] }
@@ -35,7 +35,7 @@ extension ListenAddress: CustomStringConvertible {
 
 /// Splits the `host[:port]` of an authority (RFC 3986 §3.2).
 enum HostAndPort {
-    /// The host without brackets, and the port if one is named; nil when the text is not of that form.
+    /// The host without brackets, and the port if there is one; nil when the text does not have that form.
     static func split(_ text: some StringProtocol) -> (host: String, port: UInt16?)? {
         let host: Substring
         let rest: Substring

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Guesses which of several names a misspelt one was meant to be.
+/// Guesses the intended one of several names from a misspelling.
 package enum Nearest {
-    /// The name that differs least from `text`, if it differs little enough to have been meant.
+    /// The name that differs least from `text`, if the difference is small enough.
     ///
-    /// Case, `-` and `_` do not count, so `base_url` is `baseURL`; otherwise one edit in three characters is
-    /// allowed. Of equally near names the first wins.
+    /// Case, `-` and `_` are ignored, so `base_url` is `baseURL`; otherwise one edit in three characters is allowed. Of
+    /// equally near names the first wins.
     package static func name(to text: String, in names: some Sequence<String>) -> String? {
         let wanted = folded(text)
         guard !wanted.isEmpty, wanted.count <= 64 else { return nil }

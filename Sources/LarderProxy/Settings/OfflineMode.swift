@@ -2,23 +2,23 @@
 
 /// Whether origins are asked.
 package enum OfflineMode: String, Sendable, CaseIterable {
-    /// As the rules say.
+    /// As the rules of HTTP require.
     case off
-    /// Never: clients get what is stored, whatever its age, else 504.
+    /// Never: clients get stored responses, whatever their age, else 504.
     case on
-    /// As `on` for as long as the origin is out of reach, else as `off`.
+    /// As `on` while the origin is unreachable, else as `off`.
     case auto
 }
 
 extension SettingKind where Value == OfflineMode {
-    /// `on`, `off` or `auto`; `true` and `false` mean the first two.
+    /// `on`, `off` or `auto`; `true` and `false` stand for the first two.
     static var offlineMode: SettingKind {
         .text(
             "word", expected: "`off`, `on` or `auto`", bounds: "off, on, auto",
             show: { .text($0.rawValue) },
             parse: { scalar in
                 switch scalar.text {
-                // YAML reads the plain words as flags, and writes them in quotes where they are words.
+                // YAML parses the plain words as booleans, and writes them in quotes where they are words.
                 case "true", "on", "yes": return .success(.on)
                 case "false", "off", "no": return .success(.off)
                 case "auto": return .success(.auto)

@@ -2,20 +2,20 @@
 
 package import LarderHTTP
 
-/// Through which proxy origins are reached.
+/// The proxy through which origins are reached.
 package enum ParentProxy: Sendable, Equatable {
-    /// As `http_proxy`, `https_proxy` and `no_proxy` say.
+    /// According to `http_proxy`, `https_proxy` and `no_proxy`.
     case environment
-    /// Through none.
+    /// Directly.
     case none
     case proxy(ProxyAddress)
 }
 
-/// Where a parent proxy is, and what it is shown.
+/// The address of a parent proxy, and its credentials.
 package struct ProxyAddress: Sendable, Equatable {
     package var host: String
     package var port: UInt16
-    /// `user:password`, decoded, for `Proxy-Authorization: Basic`; nil when the proxy asks for none.
+    /// `user:password`, decoded, for `Proxy-Authorization: Basic`; nil without credentials.
     package var credentials: Secret?
 
     package init(host: String, port: UInt16, credentials: Secret? = nil) {
@@ -29,8 +29,8 @@ package struct ProxyAddress: Sendable, Equatable {
         case form
     }
 
-    /// Reads `http://[user:password@]host[:port][/]`; the port is 80 unless named. The scheme may be missing, as
-    /// it often is in `http_proxy`, when `needsScheme` is false.
+    /// Parses `http://[user:password@]host[:port][/]`; the port defaults to 80. The scheme may be missing, as often in
+    /// `http_proxy`, when `needsScheme` is false.
     package static func read(_ text: String, needsScheme: Bool = true) -> Result<ProxyAddress, Failure> {
         var rest = Substring(text)
         if let colon = text.firstRange(of: "://") {
@@ -77,7 +77,7 @@ extension ProxyAddress: CustomStringConvertible {
     package var description: String { "http://\(host.contains(":") ? "[\(host)]" : host):\(port)" }
 }
 
-/// The proxies that the process's environment names.
+/// The proxies in the process's environment.
 package struct EnvironmentProxies: Sendable, Equatable {
     /// For http origins.
     package var http: ProxyAddress?
@@ -93,7 +93,7 @@ package struct EnvironmentProxies: Sendable, Equatable {
 extension Settings {
     /// The proxy through which an origin is reached, or nil for none.
     ///
-    /// What `service` says wins over `upstream.parent`; `noProxy` and loopback hosts are exempt from both, unless
+    /// The setting of `service` overrides `upstream.parent`; `noProxy` and loopback hosts are exempt from both, unless
     /// the service itself names a proxy.
     package func parentProxy(for service: ServiceSettings?, origin: TargetURI) -> ProxyAddress? {
         if case .proxy(let address)? = service?.parent { return address }
@@ -108,7 +108,7 @@ extension Settings {
             address = origin.scheme == .https ? proxies.https : proxies.http
             exempt += proxies.bypass
         }
-        // Mostly there is none, and then nothing else matters.
+        // Usually there is none, and the exemptions do not matter.
         guard let address else { return nil }
         let (host, port) = (origin.host, origin.port)
         if HostPattern.isLoopbackName(host) || exempt.contains(where: { $0.matches(host: host, port: port) }) {

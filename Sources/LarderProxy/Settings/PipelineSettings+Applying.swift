@@ -72,7 +72,7 @@ extension TransformerSettings {
 }
 
 extension TransformerSettings.Plain {
-    /// What a standard transformer makes of octets; nil for those that undo codings.
+    /// The content type that a standard transformer parses; nil for those that decode codings.
     var parsed: ContentType? {
         switch self {
         case .json: .json
@@ -82,7 +82,7 @@ extension TransformerSettings.Plain {
         }
     }
 
-    /// The coding that is undone by name.
+    /// The coding that is decoded by name.
     var coding: ContentCoding? {
         switch self {
         case .gunzip: .gzip
@@ -99,7 +99,7 @@ extension TransformerSettings.Plain {
 }
 
 extension ServiceSettings {
-    /// Puts the service's standard transformers into a pipeline, before any block.
+    /// Adds the service's standard transformers to a pipeline, before any block.
     package func addStandardTransformers(to configuration: inout Configuration) {
         for name in standardTransformers {
             var options = TransformerOptions()
@@ -109,7 +109,7 @@ extension ServiceSettings {
     }
 }
 
-/// The transformers that a service can have for all of its resources.
+/// The transformers that a service can apply to all of its resources.
 package enum StandardName: String, Sendable, CaseIterable {
     case json, text, image
 

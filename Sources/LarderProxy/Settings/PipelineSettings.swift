@@ -3,13 +3,13 @@
 package import Larder
 package import LarderTransformers
 
-/// What a block says about the pipeline: what happens to responses between the origin and the clients.
+/// A block's settings of the pipeline: the processing of responses between the origin and the clients.
 ///
-/// What it does not say stays as earlier blocks left it.
+/// Unset properties keep the values of earlier blocks.
 package struct PipelineSettings: Sendable {
-    /// The stages that run, in their order; nil keeps the order.
+    /// The stages to run, in order; nil keeps the order.
     package var order: [PipelineStageKey]?
-    /// Removes the transformers and caches that earlier blocks put into stages.
+    /// Removes the transformers and caches of earlier blocks from all stages.
     package var clear = false
     package var removeAllTransformers = false
     package var removeAllCaches = false
@@ -18,30 +18,30 @@ package struct PipelineSettings: Sendable {
 
     package init() {}
 
-    /// Words that stand beside the stages, so that no stage can be called like them.
+    /// Keys beside the stages, which cannot be names of stages.
     static let words = ["order", "clear", "removeAllTransformers", "removeAllCaches"]
 }
 
-/// What a block says about one stage.
+/// A block's settings of one stage.
 package struct StageSettings: Sendable {
     package var key: PipelineStageKey
-    /// Removes the transformers that earlier blocks put here.
+    /// Removes the transformers of earlier blocks from this stage.
     package var clear = false
-    /// What comes behind the transformers that are there.
+    /// Transformers to append to the existing ones.
     package var add: [TransformerSettings] = []
     package var cache: StageCaching?
 
     package init(_ key: PipelineStageKey) { self.key = key }
 }
 
-/// Whether the output of a stage is kept in the store.
+/// Whether the output of a stage is stored.
 package enum StageCaching: String, Sendable, CaseIterable {
     case `default`, none
 }
 
-/// One transformer: what it does, and for which content. Exactly one of the properties up to `exec` is set.
+/// One transformer: its function, and the content it applies to. Exactly one of the properties up to `exec` is set.
 package struct TransformerSettings: Sendable {
-    /// Those without anything to say but their name.
+    /// Those without options.
     package enum Plain: String, Sendable, CaseIterable {
         case json, text, image, decode, gunzip, brotli, zstd
     }
@@ -77,7 +77,7 @@ package struct TransformerSettings: Sendable {
     package var contentTypes: [ContentTypePattern]?
     package var onMismatch: InputTypeMismatchAction?
     package var transformErrors: Bool?
-    /// For codings: undo it whatever `Content-Encoding` says.
+    /// For codings: decode it whatever `Content-Encoding` says.
     package var always: Bool?
 
     package init() {}

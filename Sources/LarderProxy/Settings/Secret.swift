@@ -2,18 +2,18 @@
 
 /// A text that must not reach a log, an error message or the admin surface.
 ///
-/// Printing one in any way says `[redacted]`; whoever needs the text asks for it with `reveal()`, which makes the
-/// places that do so easy to find.
+/// Printing one in any way gives `[redacted]`; code that needs the text calls `reveal()`, which makes those places easy
+/// to find.
 package struct Secret: Sendable, Equatable {
     private let pieces: [Piece]
-    /// The text as it stood in the configuration when it refers to where the secret is (`Bearer ${TOKEN}`), which
-    /// is safe to show; nil when the secret itself stood there.
+    /// The text as written in the configuration when it refers to the secret (`Bearer ${TOKEN}`), which is safe to
+    /// show; nil when the secret itself was written there.
     package let reference: String?
 
-    /// What a secret is made of.
+    /// A part of a secret.
     package enum Piece: Sendable, Equatable {
         case text(String)
-        /// The value that a variable of the configuration has when the secret is used.
+        /// The value of a configuration variable at the time of use.
         case variable(String)
     }
 
@@ -29,7 +29,7 @@ package struct Secret: Sendable, Equatable {
         pieces.reduce(into: "") { text, piece in if case .text(let part) = piece { text += part } }
     }
 
-    /// The text with the values that variables have; nil when one of them has none.
+    /// The text with the values of its variables; nil when one of them has none.
     package func reveal(_ values: VariableValues) -> String? {
         var text = ""
         for piece in pieces {
@@ -43,12 +43,12 @@ package struct Secret: Sendable, Equatable {
         return text
     }
 
-    /// The variables that it is made with.
+    /// The variables in it.
     package var variables: [String] {
         pieces.compactMap { if case .variable(let name) = $0 { name } else { nil } }
     }
 
-    /// Compares in a time that depends on the length of `candidate` only.
+    /// Compares in time that depends on the length of `candidate` only.
     package func matches(_ candidate: some Collection<UInt8>) -> Bool {
         let secret = Array(reveal().utf8)
         guard !secret.isEmpty else { return false }

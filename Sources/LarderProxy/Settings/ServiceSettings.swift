@@ -4,119 +4,119 @@ package import Larder
 package import LarderHTTP
 package import LarderRules
 
-/// One API: where it is, how clients reach it, and how its resources are treated.
+/// One API: its URL, how clients reach it, and how its resources are handled.
 package struct ServiceSettings: Sendable {
     /// Lower-case letters, digits and `-`; it is a host label (`<name>.localhost`) and a path segment.
     package var name = ""
-    /// The preset whose settings this service begins with.
+    /// The preset that supplies this service's initial settings.
     package var preset: String?
-    /// The service's own credential, until the preset has put it where it belongs.
+    /// The service's own credential, until the preset has placed it.
     package var token: Secret?
     package var baseURL = BaseURL.placeholder
-    /// Path prefix that leads here in gateway mode, with a slash at both ends; nil means `/<name>/`.
+    /// Path prefix of the service in gateway mode, with a slash at both ends; nil means `/<name>/`.
     package var mount: String?
     package var privacy = ServicePrivacy.shared
-    /// What says who asks; nil means all fields that look like credentials.
+    /// The parts of a request that identify a client; nil means all fields that look like credentials.
     package var identity: [Identity.Part]?
-    /// Query parameters that are left out, by their names or globs of these.
+    /// Query parameters to remove, by their names or globs of these.
     package var ignoreQuery: [NamePattern] = []
-    /// Hosts beside that of `baseURL` which resources of this service may be on.
+    /// Additional hosts, beside that of `baseURL`, for resources of this service.
     package var allowHosts: [HostPattern] = []
-    /// How TLS is spoken with the origin of `baseURL`.
+    /// TLS settings for the origin of `baseURL`.
     package var tls = ServiceTLS()
     package var browsers = BrowserSettings()
-    /// Through which proxy the origin is reached; nil means as `upstream.parent` says.
+    /// The proxy through which the origin is reached; nil means `upstream.parent`.
     package var parent: ParentProxy?
-    /// Whether the origin is asked; nil means as all.
+    /// Whether the origin is asked; nil means the global setting.
     package var offline: OfflineMode?
-    /// What parses responses before any block has a say.
+    /// Parse responses before the transformers of any block.
     package var standardTransformers: [StandardName] = []
     /// In the order of the file; the first that matches a request is applied.
     package var routes: [RouteRule] = []
-    /// How many requests of a quota are left for writes and operators; nil for none.
+    /// How many requests of a quota are reserved for writes and operators; nil for none.
     package var quotaReserve: Int?
-    /// What language models cost, for the report of what was saved.
+    /// Prices of language models, for the report of savings.
     package var prices: [ModelPrice] = []
     /// In the order of the file; a later one overrides an earlier one.
     package var configure: [ConfigureBlock] = []
-    /// What a program that brings the service along says about it, before `configure`; nothing in files says this.
+    /// The configuration by the program that supplies the service, before `configure`; not settable in files.
     package var declare: (@Sendable (Service) -> Void)?
 
     package init() {}
 
-    /// The prefix that leads here, whether it was named or not.
+    /// The path prefix, given or by default.
     package var effectiveMount: String { mount ?? "/\(name)/" }
 }
 
-/// How a service has TLS with its origin.
+/// A service's TLS settings for its origin.
 package struct ServiceTLS: Sendable, Hashable {
-    /// PEM certificates of authorities that are trusted too.
+    /// PEM certificates of additional trusted authorities.
     package var caFile: String?
-    /// PEM files of the certificate and the key that Larder proves its identity with.
+    /// PEM files of Larder's client certificate and its key.
     package var certificate: String?
     package var key: String?
-    /// The name that the origin is to prove, in place of the host of `baseURL`.
+    /// The name that the origin must prove, in place of the host of `baseURL`.
     package var serverName: String?
 
     package init() {}
 }
 
-/// Which web pages may use a service.
+/// The web pages that may use a service.
 package struct BrowserSettings: Sendable {
     /// The origins of pages that may use it through the gateway.
     package var allow: [WebOrigin] = []
 }
 
-/// Who may be answered from a stored response.
+/// The clients that may get a stored response.
 package enum ServicePrivacy: String, Sendable, CaseIterable {
-    /// Everyone, as RFC 9111 §3.5 allows a shared cache.
+    /// All clients, as RFC 9111 §3.5 permits a shared cache.
     case shared
-    /// Those who are recognised as the same user, by `identity`.
+    /// Clients recognised as the same user, by `identity`.
     case partitioned
     /// One user: responses marked `private` are stored too.
     case `private`
 }
 
-/// One entry of a service's `configure` list: which resources it is for, and what it says about them.
+/// One entry of a service's `configure` list: the resources it applies to, and their settings.
 ///
-/// A property that is nil says nothing, and what earlier blocks said stays.
+/// Unset properties keep the values of earlier blocks.
 package struct ConfigureBlock: Sendable {
     package var pattern = BlockPattern()
     /// nil means every method.
     package var methods: [Method]?
-    /// What the block is called in logs and explanations; nil means its pattern.
+    /// The block's name in logs and explanations; nil means its pattern.
     package var description: String?
     package var headers: [HeaderEdit] = []
     package var expirationTime: Expiration?
-    /// true makes `expirationTime` win over the lifetime that the origin names, false lets it fill in only.
+    /// true makes `expirationTime` override the origin's lifetime, false makes it a fallback.
     package var override: Bool?
     package var retryTime: Duration?
     package var staleWhileRevalidate: Duration?
     package var staleIfError: Duration?
-    /// Whether what is watched and in error is loaded when its origin works again.
+    /// Whether watched resources in error are reloaded when their origin recovers.
     package var reloadOnRecovery: Bool?
     package var ignoreRequest: IgnoredRequest?
     package var ignoreResponse: IgnoredResponse?
-    /// Whether what the origin sends is the same for everyone.
+    /// Whether the origin's responses are the same for all clients.
     package var everyone: Bool?
     package var cache: BlockCaching?
     package var offline: OfflineMode?
-    /// Whether the content of POST and QUERY is part of what they ask for.
+    /// Whether the content of POST and QUERY is part of the key.
     package var keyedByContent: Bool?
     /// The longest such content.
     package var keyedContentLimit: ByteCount?
-    /// Members of JSON content that are no part of the key.
+    /// Members of JSON content that are not part of the key.
     package var ignoreContent: [String]?
-    /// What the end of a whole stream of events has in it.
+    /// Texts that the end of a complete event stream contains.
     package var streamEnd: [String]?
     /// Whether links in content are mapped for clients of the gateway.
     package var links: Bool?
     /// Whether redirects are followed for clients.
     package var followRedirects: Bool?
-    /// The codings that stored content is given in.
+    /// The codings in which stored content is offered.
     package var codings: [OfferedCoding]?
     package var pipeline: PipelineSettings?
-    /// What clients get of what the pipeline makes.
+    /// Which transformed responses clients get.
     package var serve: Configuration.Serving?
     package var transformTimeout: Duration?
     package var transformedSizeLimit: ByteCount?
@@ -125,21 +125,21 @@ package struct ConfigureBlock: Sendable {
 
     package init() {}
 
-    /// How `expirationTime` relates to the origin's own lifetime, if this block says anything about it.
+    /// How `expirationTime` relates to the origin's own lifetime, if this block sets it.
     package var expirationMode: ExpirationMode? {
         expirationTime?.mode ?? override.map { $0 ? .override : .fallback }
     }
 
-    /// How the block is named to people.
+    /// The name of the block for people.
     package var title: String { description ?? pattern.patternDescription }
 }
 
-/// A lifetime, and how it relates to the one the origin names.
+/// A lifetime, and how it relates to the origin's.
 package struct Expiration: Sendable, Equatable {
-    /// nil where only statuses are named.
+    /// nil where only statuses have lifetimes.
     package var time: Duration?
     package var mode: ExpirationMode?
-    /// Of responses with these statuses.
+    /// Lifetimes of responses with these statuses.
     package var byStatus: [Status: Duration]
 
     package init(time: Duration?, mode: ExpirationMode? = nil, byStatus: [Status: Duration] = [:]) {
@@ -149,9 +149,9 @@ package struct Expiration: Sendable, Equatable {
     }
 }
 
-/// How a configured lifetime relates to the one the origin names.
+/// How a configured lifetime relates to the origin's.
 package enum ExpirationMode: String, Sendable, CaseIterable {
-    /// The origin's if it names one, else the configured one.
+    /// The origin's if there is one, else the configured one.
     case fallback
     /// The shorter of the two.
     case cap
@@ -161,14 +161,14 @@ package enum ExpirationMode: String, Sendable, CaseIterable {
     case override
 }
 
-/// Whether what a block is for is kept.
+/// Whether the block's responses are stored.
 package enum BlockCaching: String, Sendable, CaseIterable {
     case none
-    /// As without any block: kept as the rules of HTTP allow.
+    /// As without any block: stored as HTTP allows.
     case `default`
 }
 
-/// A content coding that clients may be given stored content in.
+/// A content coding in which stored content may be sent.
 package enum OfferedCoding: String, Sendable, CaseIterable {
     case zstd, br, gzip
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a map of settings is read into; made anew, it holds the defaults.
+/// The result of reading a map of settings; a new one has the defaults.
 package protocol SettingsRoot: Sendable {
     init()
 }
@@ -9,21 +9,20 @@ extension Settings: SettingsRoot {}
 extension ServiceSettings: SettingsRoot {}
 extension ConfigureBlock: SettingsRoot {}
 
-/// One setting: its name, what it may be, what it is when it is not set, and what it means.
+/// One setting: its name, its allowed values, its default, and its meaning.
 ///
-/// Everything that the daemon says about its settings (parsing, help, the reference page, the admin dump) comes
-/// from these values.
+/// The daemon's parsing, help, reference page and admin dump of its settings are all derived from these values.
 package struct Setting<Root: SettingsRoot>: Sendable {
-    /// The dotted path below the section it belongs to.
+    /// The dotted path within its section.
     package let name: String
     package let about: SettingDescription
     let read: @Sendable (SettingNode, inout Root, inout SettingsReader) -> Void
     let show: @Sendable (Root) -> ShownValue
-    /// Puts what the first has in the place of what the second has.
+    /// Copies the setting from the first to the second.
     let copy: @Sendable (Root, inout Root) -> Void
 
-    /// Names the setting at `path`. `initially` says in words what the default is when it depends on something;
-    /// otherwise the default shown is the one that a new `Root` has.
+    /// Declares the setting at `path`. `initially` describes the default in words when it depends on something;
+    /// otherwise that of a new `Root` is shown.
     init<Value>(
         _ name: String, _ path: any WritableKeyPath<Root, Value> & Sendable, _ kind: SettingKind<Value>,
         initially: String? = nil, isRequired: Bool = false, needsRestart: Bool = false,
@@ -43,7 +42,7 @@ package struct Setting<Root: SettingsRoot>: Sendable {
         copy = { $1[keyPath: path] = $0[keyPath: path] }
     }
 
-    /// The same for a setting that may be absent.
+    /// The same for an optional setting.
     init<Value>(
         _ name: String, _ path: any WritableKeyPath<Root, Value?> & Sendable, _ kind: SettingKind<Value>,
         initially: String? = nil, isRequired: Bool = false, needsRestart: Bool = false,
@@ -55,7 +54,7 @@ package struct Setting<Root: SettingsRoot>: Sendable {
     }
 }
 
-/// What is said about a setting.
+/// The description of a setting.
 package struct SettingDescription: Sendable, Equatable {
     package var name: String
     package var type: String
@@ -65,10 +64,10 @@ package struct SettingDescription: Sendable, Equatable {
     package var initially: String
     package var isInitiallyInWords: Bool
     package var isRequired: Bool
-    /// Whether a reload applies it; otherwise it takes a restart.
+    /// Whether a reload applies it; otherwise a restart is necessary.
     package var isReloadable: Bool
     package var text: String
-    /// What a map or a list holds, with names relative to one of its elements.
+    /// The settings within a map or a list, with names relative to one of its elements.
     package var inside: [SettingDescription]
 }
 
@@ -85,7 +84,7 @@ extension ShownValue {
     fileprivate var asDefault: String { self == .nothing ? "not set" : isEmpty ? "empty" : yaml }
 }
 
-/// The settings that one map holds, with nested maps for the dots in their names.
+/// The settings in one map, with nested maps for the dots in their names.
 package struct SettingsSection<Root: SettingsRoot>: Sendable {
     package let settings: [Setting<Root>]
 
@@ -93,12 +92,12 @@ package struct SettingsSection<Root: SettingsRoot>: Sendable {
 
     package var descriptions: [SettingDescription] { settings.map(\.about) }
 
-    /// Reads a map into `root`. Nothing at all is an empty map, as when every line below a key is commented out.
+    /// Reads a map into `root`. An absent value is an empty map, as when every line below a key is commented out.
     package func read(_ node: SettingNode, into root: inout Root, _ reader: inout SettingsReader) {
         read(node, below: "", into: &root, &reader)
     }
 
-    /// What is set in `root`, as a map of the same shape as the configuration.
+    /// The values in `root`, as a map of the same shape as the configuration.
     package func show(_ root: Root) -> ShownValue {
         show(root, below: "")
     }
@@ -139,7 +138,7 @@ package struct SettingsSection<Root: SettingsRoot>: Sendable {
                 advice: nearest == nil ? "`larder settings` lists them all" : nil))
     }
 
-    /// The keys that may stand in the map below `prefix`.
+    /// The valid keys of the map below `prefix`.
     private func keys(below prefix: String) -> [String] {
         var keys: [String] = []
         for setting in settings where setting.name.hasPrefix(prefix) {

@@ -25,7 +25,7 @@ extension SettingKind where Value: SettingsRoot {
             show: { section.show($0) })
     }
 
-    /// The same, or `none`, which takes back what an earlier block said.
+    /// The same, or `none`, which removes the setting of an earlier block.
     var revocable: SettingKind<Revocable<Value>> {
         let expected = "\(expected), or `none`"
         return SettingKind<Revocable<Value>>(

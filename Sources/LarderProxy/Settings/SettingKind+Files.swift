@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Who may do what with a file, as chmod(2) counts.
+/// The permissions of a file, as in chmod(2).
 package struct FileMode: Sendable, Equatable {
     package let bits: UInt32
 
@@ -14,7 +14,7 @@ package struct FileMode: Sendable, Equatable {
 }
 
 extension SettingKind where Value == FileMode {
-    /// The mode of a socket: its owner may use it in any case, and nobody runs it.
+    /// The mode of a socket: its owner always has access, and execution is meaningless.
     static var fileMode: SettingKind {
         .text(
             "file mode", expected: "a mode in octal from `0600` to `0666`, as `0660`", bounds: "0600 … 0666",
@@ -32,8 +32,8 @@ extension SettingKind where Value == FileMode {
 }
 
 extension SettingKind where Value == FileLocation {
-    /// Where the database lies: its directory, with or without a slash at the end, or the file in it. All of them are
-    /// read as the file.
+    /// The location of the database: its directory, with or without a slash at the end, or the file in it. All are read
+    /// as the file.
     static var database: SettingKind {
         let name = "larder.db"
         let location = SettingKind.location()

@@ -4,7 +4,7 @@ import LarderHTTP
 package import LarderRules
 
 extension SettingKind where Value == Identity.Part {
-    /// One thing that says who asks: a field, a cookie or the client's address.
+    /// One part of a client's identity: a field, a cookie or the client's address.
     static var identityPart: SettingKind {
         let expected = "the name of a field, `cookie: NAME` or `client`"
         let parse: @Sendable (String) -> Result<Identity.Part, TextRefusal> = { text in

@@ -135,15 +135,14 @@ extension HeaderEdit {
         "Proxy-Connection", "Proxy-Authorization", "Expect", "Via",
     ]
 
-    /// The value as written where it refers to a secret; a value written out is shown unless its name says that
-    /// it is one.
+    /// The value as written where it refers to a secret; a literal value is shown unless the name suggests a secret.
     var shownValue: ShownValue {
         guard let value else { return .nothing }
         if let reference = value.reference { return .text(reference) }
         return .text(HeaderEdit.soundsSecret(name.canonical) ? value.description : value.reveal())
     }
 
-    /// Whether what is called so is probably not for everybody's eyes.
+    /// Whether the name suggests that the value is secret.
     static func soundsSecret(_ name: String) -> Bool {
         let name = name.lowercased()
         return ["auth", "cookie", "token", "secret", "key", "password", "session"].contains { name.contains($0) }

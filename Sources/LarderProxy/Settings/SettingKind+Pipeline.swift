@@ -3,7 +3,7 @@
 import Larder
 
 extension SettingKind where Value == PipelineSettings {
-    /// A map of stages, and of what concerns them all.
+    /// A map of stages, and of settings for all of them.
     static var pipeline: SettingKind {
         SettingKind(
             "map of stages", expected: "a map from a stage's name to its transformers",
@@ -17,7 +17,7 @@ extension SettingKind where Value == PipelineSettings {
                 }
                 let entries = reader.withoutRepetitions(written)
                 var pipeline = PipelineSettings()
-                // The order names stages that others may then speak of, wherever it stands.
+                // The order declares stages that other keys may then use, wherever it stands.
                 if let order = entries.first(where: { $0.key == "order" }) {
                     pipeline.order = reader.within("order", at: order.place) { stageOrder(order.value, &$0) }
                     for key in pipeline.order ?? [] { reader.stageNames.insert(key.name) }
@@ -108,7 +108,7 @@ private struct StageDraft: SettingsRoot {
 }
 
 extension SettingKind where Value == Configuration.Serving {
-    /// What clients get.
+    /// The responses that clients get.
     static var serving: SettingKind {
         SettingKind(
             "`raw`, `final` or a stage", expected: "`raw`, `final` or the name of a stage",

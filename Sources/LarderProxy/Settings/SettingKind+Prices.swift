@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a language model costs, for a million tokens each.
+/// The prices of a language model, for a million tokens each.
 package struct ModelPrice: Sendable, Equatable {
     package var model: String
     package var input: Double
@@ -8,7 +8,8 @@ package struct ModelPrice: Sendable, Equatable {
 }
 
 extension [ModelPrice] {
-    /// The price of a model: that of its name, else of the longest name that it begins with, as models with dates do.
+    /// The price of a model: by its exact name, else by its longest listed prefix, for models with dates in their
+    /// names.
     package func price(of model: String) -> ModelPrice? {
         filter { model.hasPrefix($0.model) }.max { $0.model.count < $1.model.count }
     }

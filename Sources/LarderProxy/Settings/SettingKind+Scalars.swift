@@ -180,7 +180,7 @@ extension TextRefusal {
 }
 
 extension Result where Success: Comparable, Failure == TextRefusal {
-    /// Refuses what lies outside `range`, and names the bound that was passed.
+    /// Refuses values outside `range`, and names the exceeded bound.
     fileprivate func within(_ range: ClosedRange<Success>, write: (Success) -> String) -> Result {
         flatMap { value in
             if value < range.lowerBound {

@@ -62,7 +62,7 @@ extension ServiceSettings {
 }
 
 extension SettingsReader {
-    /// The service that `--set services.<name>.…` was probably about, when there is none of that name.
+    /// The service that `--set services.<name>.…` was probably meant for, when there is none of that name.
     fileprivate func knownService(near entry: SettingNode.Entry) -> String? {
         guard case .option = entry.place else { return nil }
         return Nearest.name(to: entry.key, in: serviceNames).map { "services.\($0)" }
@@ -70,7 +70,7 @@ extension SettingsReader {
 }
 
 extension SettingNode {
-    /// Whether it is a map, or nothing, without the key or anything that was meant to be it.
+    /// Whether it is a map, or nothing, without the key or anything resembling it.
     fileprivate var lacksBaseURL: Bool {
         guard case .map(let entries) = content else { return isNull }
         return !entries.contains { Nearest.name(to: $0.key, in: ["baseURL"]) != nil }
@@ -107,7 +107,7 @@ extension SettingKind where Value == [ConfigureBlock] {
 }
 
 extension SettingKind where Value == String {
-    /// Where a service is mounted.
+    /// The mount of a service.
     static var mount: SettingKind {
         .text(
             "path prefix", expected: "a path that starts and ends with `/`, as `/github/`",

@@ -79,7 +79,7 @@ extension TransformerSettings {
         contentTypes == nil && onMismatch == nil && transformErrors == nil && always == nil
     }
 
-    /// Refuses options that mean nothing to this transformer; whether there were any.
+    /// Refuses options that do not apply to this transformer; whether there were any.
     fileprivate func refuseIdleOptions(
         of name: String, _ entries: [SettingNode.Entry], _ reader: inout SettingsReader
     ) -> Bool {
@@ -128,7 +128,7 @@ extension SettingKind where Value == SettingText {
 private let programTimeout = Duration.milliseconds(10)...Duration.seconds(3_600)
 
 extension SettingKind where Value == TransformerSettings.JQ {
-    /// A jq program, which is compiled when it is read.
+    /// A jq program, compiled when it is read.
     static var jq: SettingKind {
         let program = SettingKind<SettingText>.text(
             "jq program", expected: "a jq program, as `{login, name}`", upTo: 65_536)

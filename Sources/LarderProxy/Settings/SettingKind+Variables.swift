@@ -89,7 +89,7 @@ extension SettingKind where Value == [VariableSettings] {
 }
 
 extension SettingKind where Value == Secret {
-    /// A text that may stand in a field, never shown.
+    /// A text that is valid in a field, never shown.
     fileprivate static var secretLine: SettingKind {
         .text(
             "secret", expected: "visible ASCII characters, spaces and tabs, at most 8 KiB", isSecret: true,
@@ -189,8 +189,8 @@ extension SettingKind where Value == RefreshRule {
 }
 
 extension SettingsReader {
-    /// Refuses a text with variables in it where the value must be known when the configuration is read; whether it
-    /// was one.
+    /// Refuses a text with variables in it where the value must be known when the configuration is read; whether there
+    /// were any.
     mutating func refuseVariables(_ scalar: SettingNode.Scalar, _ node: SettingNode) -> Bool {
         guard !scalar.pieces.isEmpty else { return false }
         refuse(

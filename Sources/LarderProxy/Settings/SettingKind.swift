@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A kind of value: how it is called, how it is read, and how it is shown.
+/// A kind of value: its name, and how it is read and shown.
 package struct SettingKind<Value: Sendable>: Sendable {
     /// The type's name in the reference: `duration`, `list of addresses`.
     package var name: String
-    /// What may stand there, as a clause that follows "expected".
+    /// The valid values, as a clause that follows "expected".
     package var expected: String
-    /// What the type leaves open: `10 ms … 1 day`; nil when nothing does.
+    /// Bounds within the type: `10 ms … 1 day`; nil without any.
     package var bounds: String?
-    /// The units it is written in; nil when it has none.
+    /// The units it is written in; nil without any.
     package var unit: String?
-    /// Reads a value, or tells the reader what is wrong and gives nil.
+    /// Reads a value, or reports a problem to the reader and returns nil.
     let read: @Sendable (SettingNode, inout SettingsReader) -> Value?
     let show: @Sendable (Value) -> ShownValue
 
@@ -27,7 +27,7 @@ package struct SettingKind<Value: Sendable>: Sendable {
         self.show = show
     }
 
-    /// A kind whose values are written as one text. `parse` gives the value, or why there is none.
+    /// A kind whose values are written as one text. `parse` returns the value, or why it is invalid.
     static func text(
         _ name: String, expected: String, bounds: String? = nil, unit: String? = nil, isSecret: Bool = false,
         allowsVariables: Bool = false,
@@ -46,7 +46,7 @@ package struct SettingKind<Value: Sendable>: Sendable {
                 switch parse(scalar) {
                 case .success(let value): return value
                 case .failure where scalar.hasReferences:
-                    // What it refers to may be a secret: nothing derived from it may be shown.
+                    // It may refer to a secret: nothing derived from it may be shown.
                     reader.refuse(
                         node, found: "\(SettingsProblem.quoted(scalar.written)), which refers to something else",
                         expected: expected, advice: "correct what it refers to")
@@ -61,7 +61,7 @@ package struct SettingKind<Value: Sendable>: Sendable {
             show: show)
     }
 
-    /// The same values, and nil when the setting is not there.
+    /// The same values, and nil when the setting is absent.
     var optional: SettingKind<Value?> {
         SettingKind<Value?>(
             name, expected: expected, bounds: bounds, unit: unit,
@@ -70,7 +70,7 @@ package struct SettingKind<Value: Sendable>: Sendable {
     }
 }
 
-/// Why a text is not a value.
+/// Why a text is invalid.
 struct TextRefusal: Error {
     /// nil means the text itself, in quotes.
     var found: String?

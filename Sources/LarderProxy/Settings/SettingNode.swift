@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A piece of configuration as it was written, before anyone knows what it means: a text, a list or a map, and
-/// where it stood.
+/// A piece of configuration as written, before its interpretation: a text, a list or a map, and its location.
 package struct SettingNode: Sendable {
     package var content: Content
     package var place: SourcePlace
@@ -9,20 +8,20 @@ package struct SettingNode: Sendable {
     package enum Content: Sendable {
         case scalar(Scalar)
         case list([SettingNode])
-        /// In the order written; a key may stand in it twice, which the reader refuses.
+        /// In the order written; duplicate keys are possible, which the reader refuses.
         case map([Entry])
     }
 
     package struct Scalar: Sendable {
         /// The text, with references to secrets replaced.
         package var text: String
-        /// The text as written, which is what messages show.
+        /// The text as written, for messages.
         package var written: String
-        /// Whether it stood in quotes, so that it is a text even if it looks like a number.
+        /// Whether it was quoted, and so is a text even if it looks like a number.
         package var isQuoted: Bool
-        /// Whether it refers to something that could not be found, which has been reported: there is no text.
+        /// Whether it contains a reference that could not be resolved, which has been reported: there is no text.
         package var isUnresolved: Bool
-        /// What it is made of when variables are in it, whose values come later and are not in `text`; else empty.
+        /// Its parts when it contains variables, whose values are determined later and are not in `text`; else empty.
         package var pieces: [Secret.Piece]
 
         package init(
@@ -39,7 +38,7 @@ package struct SettingNode: Sendable {
         package var isNull: Bool { !isQuoted && ["", "~", "null", "Null", "NULL"].contains(text) }
         package var hasReferences: Bool { text != written }
 
-        /// The text as one that is not shown.
+        /// The text as a secret.
         var secret: Secret {
             Secret(pieces.isEmpty ? [.text(text)] : pieces, reference: hasReferences ? written : nil)
         }
@@ -66,7 +65,7 @@ package struct SettingNode: Sendable {
         if case .scalar(let scalar) = content { scalar.isNull } else { false }
     }
 
-    /// What it is, for a message; a text only if it is known not to be a secret.
+    /// A description for a message; a text only if it is known not to be a secret.
     func summary(showingText: Bool) -> String {
         switch content {
         case .list(let items): return items.isEmpty ? "an empty list" : "a list"
@@ -79,16 +78,16 @@ package struct SettingNode: Sendable {
     }
 }
 
-/// Where a piece of configuration stood.
+/// The location of a piece of configuration.
 package enum SourcePlace: Sendable, Hashable {
     /// Lines and columns count from 1.
     case file(String, line: Int, column: Int)
     /// The value of `--set KEY=…`; line and column are within the value.
     case option(String, line: Int, column: Int)
     case environment(String)
-    /// A file as a whole, or what is missing from it.
+    /// A file as a whole, or something missing from it.
     case wholeFile(String)
-    /// Nowhere: what is missing when nothing was given.
+    /// No location: something is missing from an empty configuration.
     case nowhere
 }
 

@@ -4,11 +4,11 @@ package import LarderHTTP
 package import LarderIO
 package import Logging
 
-/// What the daemon was told: every value of the configuration, read once and passed down.
+/// The daemon's settings: every value of the configuration, read once and passed down.
 ///
 /// The initial values are the defaults; `SettingsCatalogue` names, bounds and explains each of them. A value that
-/// depends on where the daemon runs (a path, the environment's proxies) is `automatic` here and is replaced by
-/// `SettingsLoader` before anyone else sees it.
+/// depends on the environment (a path, the environment's proxies) is `automatic` here and is replaced by
+/// `SettingsLoader` first.
 package struct Settings: Sendable {
     package var listen = [ListenAddress.loopback4(3128), ListenAddress.loopback6(3128)]
     /// Number of event loops; nil means one per core.
@@ -25,9 +25,9 @@ package struct Settings: Sendable {
     package var access = Access()
     package var gateway = Gateway()
     package var forward = Forward()
-    /// Whether requests sent inbound say for whom they are (RFC 7239).
+    /// Whether requests sent inbound identify the client (RFC 7239).
     package var forwarded = Forwarded.none
-    /// Whether origins are asked, where neither a service nor a block says anything else.
+    /// Whether origins are asked, unless a service or a block has its own setting.
     package var offline = OfflineMode.off
     /// In the order of the file; names are unique.
     package var variables: [VariableSettings] = []
@@ -39,30 +39,30 @@ package struct Settings: Sendable {
     package struct Admin: Sendable {
         /// The Unix socket of the admin surface; its file permissions are the authorisation.
         package var socket = FileLocation.automatic
-        /// Who may use it, as chmod(2) counts.
+        /// The permissions of the socket, as in chmod(2).
         package var socketMode = FileMode(0o600)
-        /// The group that is meant by that; nil for the daemon's own.
+        /// The group of the socket; nil for the daemon's own.
         package var socketGroup: String?
-        /// Where the admin surface alone is served over TCP.
+        /// TCP addresses for the admin surface alone.
         package var listen: [ListenAddress] = []
-        /// The bearer token that authorises changes over TCP; nil means that none does.
+        /// The bearer token that authorises changes over TCP; nil disallows them.
         package var token: Secret?
     }
 
     package struct Cache: Sendable {
-        /// The database; content files lie in a directory beside it. `none` keeps nothing on disk.
+        /// The database; content files are in a directory beside it. `none` stores nothing on disk.
         package var path = FileLocation.automatic
-        /// Bound of everything on disk: database, write-ahead log and content files.
+        /// Limit of everything on disk: database, write-ahead log and content files.
         package var disk = ByteCount.gibibytes(10)
-        /// Bound of the Resources held in memory.
+        /// Limit of the Resources in memory.
         package var memory = ByteCount.mebibytes(256)
-        /// Content up to this size is kept in the database, larger content in files.
+        /// Content up to this size is stored in the database, larger content in files.
         package var inlineLimit = ByteCount.kibibytes(64)
-        /// Content larger than this passes through unstored.
+        /// Larger content is relayed without being stored.
         package var maxObject = ByteCount.gibibytes(1)
-        /// The targeted cache control fields that are obeyed, first one wins (RFC 9213 §2.2).
+        /// The targeted cache control fields in use, first one wins (RFC 9213 §2.2).
         package var targets: [FieldName] = [.cdnCacheControl]
-        /// The field in which origins name groups besides `Cache-Groups`.
+        /// The field in which origins name groups, besides `Cache-Groups`.
         package var surrogateKey: FieldName?
         package var hideSurrogateKey = false
     }
@@ -74,24 +74,24 @@ package struct Settings: Sendable {
         package var idle = Duration.seconds(75)
         /// A client that stopped sending the content of its request.
         package var body = Duration.seconds(60)
-        /// A client that stopped taking what it is sent.
+        /// A client that stopped reading.
         package var write = Duration.seconds(60)
         /// Name resolution, connection and TLS handshake with an origin, together.
         package var connect = Duration.seconds(10)
         /// An origin that has gone silent, before its head or inside its content.
         package var upstream = Duration.seconds(60)
-        /// A connection to an origin that waits in the pool.
+        /// An idle connection to an origin in the pool.
         package var upstreamIdle = Duration.seconds(60)
-        /// How long a connection to an origin rests after a response before it carries another request.
+        /// How long a connection to an origin stays idle after a response before its reuse.
         package var upstreamRest = Duration.milliseconds(1)
-        /// A tunnel on which nothing moves.
+        /// A tunnel without traffic.
         package var tunnelIdle = Duration.seconds(600)
-        /// What running exchanges are given to end after SIGTERM.
+        /// The time for running exchanges to end after SIGTERM.
         package var drain = Duration.seconds(30)
-        /// How long a request to an origin outlives the last client that wanted it.
+        /// How long a request to an origin outlives the last client waiting for it.
         package var abandon = Duration.milliseconds(50)
 
-        /// How long a client may pause inside the content of its request: no longer than between two requests.
+        /// How long a client may pause while it sends content: no longer than between two requests.
         package var content: Duration { min(body, idle) }
     }
 
@@ -115,49 +115,49 @@ package struct Settings: Sendable {
         package var upstreamConnections = 256
         /// Tunnels open at once, over all loops.
         package var tunnels = 1_000
-        /// Octets of content that transformers are given, and of what they may make of it.
+        /// The limit on octets of content for transformers, and on their output.
         package var transformedContent = ByteCount.mebibytes(16)
         /// Octets of content that is collected for transformers at one time, over all loops.
         package var transforming = ByteCount.mebibytes(256)
 
-        /// How many connections one client may have.
+        /// The connection limit of one client.
         var connectionsOfClient: Int { min(clientConnections ?? max(100, connections / 2), connections) }
-        /// How many requests to origins one client of the network may have under way.
+        /// The limit on simultaneous requests to origins of one network client.
         var requestsOfClient: Int { clientRequests ?? max(16, upstreamConnections / 2) }
     }
 
     package struct Log: Sendable {
         package var level = Logger.Level.info
-        /// Whether each exchange leaves a line.
+        /// Whether each exchange is logged.
         package var access = false
         package var format = LogFormat.text
-        /// The form of these lines.
+        /// The format of these lines.
         package var accessFormat = AccessFormat.standard
-        /// Where they go; nil for the log itself.
+        /// The file for these lines; nil for the log itself.
         package var accessFile: String?
     }
 
     package struct Upstream: Sendable {
         /// PEM certificates trusted beside the system's.
         package var caFile: String?
-        /// Whether the authorities that the system trusts are trusted.
+        /// Whether the system's trusted authorities are trusted.
         package var systemTrust = true
-        /// Through which proxy origins are reached where a service names none.
+        /// The proxy through which origins are reached where a service names none.
         package var parent = ParentProxy.environment
         /// Hosts that are reached without `parent`.
         package var noProxy: [HostPattern] = []
-        /// What `parent: environment` means in this process; filled in by `SettingsLoader`.
+        /// The proxies for `parent: environment` in this process; filled in by `SettingsLoader`.
         package var environment = EnvironmentProxies()
         package var breaker = Breaker()
-        /// The longest that an origin is left alone because it asked for it.
+        /// The longest backoff by an origin's `Retry-After`.
         package var retryAfterLimit = Duration.seconds(60)
     }
 
-    /// When an origin that fails is left alone.
+    /// Backoff of failing origins.
     package struct Breaker: Sendable {
-        /// Failures in a row; 0 asks it each time.
+        /// Failures in a row; 0 disables backoff.
         package var failures = 5
-        /// The longest time between two attempts to find out whether it works again.
+        /// The longest time between two probes.
         package var openFor = Duration.seconds(10)
     }
 
@@ -168,31 +168,31 @@ package struct Settings: Sendable {
         package var loopback = true
     }
 
-    /// Whose https Larder answers in the origin's place, so that it can be cached.
+    /// The https hosts that are intercepted, so that their responses can be cached.
     package struct Intercept: Sendable {
         package var hosts: [HostPattern] = []
-        /// Hosts that are never opened.
+        /// Hosts that are never intercepted.
         package var except: [HostPattern] = []
-        /// Whether the hosts of https services are opened, once there is a local authority.
+        /// Whether the hosts of https services are intercepted, once there is a local authority.
         package var services = false
-        /// How long a client that does not trust the local authority is left alone; 0 never does.
+        /// How long connections of a client that does not trust the local authority are tunnelled; 0 disables this.
         package var retreat = Duration.seconds(3_600)
     }
 
-    /// Where clients are accepted over TLS.
+    /// Listeners with TLS.
     package struct TLS: Sendable {
         package var listen: [ListenAddress] = []
-        /// PEM files: the certificate with those of its issuers behind it, and its key.
+        /// PEM files: the certificate followed by its chain, and its key.
         package var certificate: String?
         package var key: String?
-        /// Further ones, for clients that ask for their hosts.
+        /// Further ones, selected by SNI.
         package var certificates: [TLSIdentityFiles] = []
-        /// A PEM file with the authorities that sign clients' certificates; without it none is asked for.
+        /// A PEM file with the authorities that sign clients' certificates; without it none are requested.
         package var clientCA: String?
     }
 
     package struct Access: Sendable {
-        /// Clients that are served although they are not on a loopback address.
+        /// Clients beside those on a loopback address that are served.
         package var allow: [AddressRange] = []
     }
 
@@ -204,14 +204,14 @@ package struct Settings: Sendable {
     package struct Gateway: Sendable {
         /// Whether loopback clients may name any host as `/https/<host>/…` and `/http/<host>/…`.
         package var anyHost = true
-        /// Names that gateway requests may be addressed to, besides loopback names and our own addresses.
+        /// Names accepted in gateway requests, besides loopback names and our own addresses.
         package var hosts: [HostPattern] = []
     }
 }
 
-/// Where a file of the daemon's own is.
+/// The location of a file of the daemon's own.
 package enum FileLocation: Sendable, Equatable {
-    /// Where such a file belongs for this user on this machine.
+    /// The standard location for this user on this machine.
     case automatic
     case none
     case path(String)
@@ -222,12 +222,12 @@ package enum FileLocation: Sendable, Equatable {
     }
 }
 
-/// What a log line looks like.
+/// The format of log lines.
 package enum LogFormat: String, Sendable, CaseIterable {
     case text, json
 }
 
-/// What a line about an exchange looks like.
+/// The format of access log lines.
 package enum AccessFormat: String, Sendable, CaseIterable {
     case standard
     /// The combined log format of web servers.
@@ -236,9 +236,9 @@ package enum AccessFormat: String, Sendable, CaseIterable {
     case squid
 }
 
-/// What the `Forwarded` field of a request becomes on its way inbound (RFC 7239).
+/// How the `Forwarded` field of a request is changed on its way inbound (RFC 7239).
 package enum Forwarded: String, Sendable, CaseIterable {
-    /// Nobody is told anything.
+    /// The origin is told nothing about the client.
     case none
     /// One element names the client's address, scheme and host.
     case add

@@ -3,7 +3,7 @@
 import LarderHTTP
 import LarderRules
 
-/// What must hold between settings that are each right by themselves.
+/// Constraints between settings that are each valid by themselves.
 enum SettingsChecks {
     static func check(_ settings: Settings, _ reader: inout SettingsReader) {
         checkSizes(settings, &reader)
@@ -79,8 +79,8 @@ enum SettingsChecks {
         }
     }
 
-    /// Two services may not be reached through the same path, nor one through a path inside the other's; only
-    /// `/`, which means everything else, may lie around others.
+    /// Two services must not have the same mount, nor one a mount inside the other's; only `/`, which matches
+    /// everything else, may contain others.
     private static func checkMounts(_ services: [ServiceSettings], _ reader: inout SettingsReader) {
         for (index, service) in services.enumerated() {
             let mount = service.effectiveMount
@@ -90,7 +90,7 @@ enum SettingsChecks {
                     || mount != "/" && theirs != "/" && (mount.hasPrefix(theirs) || theirs.hasPrefix(mount))
             }
             guard let other else { continue }
-            // The one that was written down is the one to blame.
+            // The explicit one is reported.
             let setting = service.mount == nil && other.mount != nil ? other : service
             let rival = setting.name == service.name ? other : service
             refuse(
@@ -114,7 +114,7 @@ enum SettingsChecks {
         }
     }
 
-    /// A service whose origin is Larder itself would ask itself for ever.
+    /// A service whose origin is Larder itself would forward in a loop.
     private static func checkLoops(_ settings: Settings, _ reader: inout SettingsReader) {
         for service in settings.services {
             let target = service.baseURL.target
@@ -173,7 +173,8 @@ enum SettingsChecks {
         }
     }
 
-    /// What is one user's may be kept where users are apart, or where somebody says that it is everyone's.
+    /// A user's responses may be stored where users are separated, or where they are declared to be the same for
+    /// everyone.
     private static func checkIgnored(
         _ block: ConfigureBlock, of service: ServiceSettings, at setting: String, _ reader: inout SettingsReader
     ) {
@@ -190,7 +191,7 @@ enum SettingsChecks {
         }
     }
 
-    /// What is stored must be stored in something that is declared.
+    /// Refreshed values must be stored in declared variables.
     private static func checkRefresh(
         _ block: ConfigureBlock, _ settings: Settings, at setting: String, _ reader: inout SettingsReader
     ) {

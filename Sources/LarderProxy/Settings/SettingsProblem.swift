@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One thing that is wrong with a configuration: where, what was found, what was expected, what to do.
+/// One problem of a configuration: where, what was found, what was expected, what to do.
 package struct SettingsProblem: Error, Sendable, Equatable {
     package var place: SourcePlace
-    /// The dotted path of the setting, as `services.github.baseURL`; empty when it is the file as a whole.
+    /// The dotted path of the setting, as `services.github.baseURL`; empty for the file as a whole.
     package var setting: String
     /// A clause that follows "found": `` `10 minuets` ``, `an unknown key`.
     package var found: String
     package var expected: String?
-    /// What was probably meant, as it would be written.
+    /// The probable intention, as it would be written.
     package var suggestion: String?
     package var advice: String?
 
@@ -41,7 +41,7 @@ package struct SettingsProblem: Error, Sendable, Equatable {
 extension SettingsProblem: CustomStringConvertible {
     /// `larder.yaml:3:7: cache.disk: found …; did you mean …? Expected …; …`
     package var description: String {
-        // What was meant comes first: what may stand there can be a long list.
+        // The suggestion comes first: the list of valid values can be long.
         let meant = suggestion.map { "; did you mean \(SettingsProblem.quoted($0))? " } ?? ""
         let rest = [expected.map { "expected \($0)" }, advice].compactMap(\.self).joined(separator: "; ")
         let prefix = setting.isEmpty ? "\(place): " : "\(place): \(setting): "
@@ -57,7 +57,7 @@ extension String {
 /// Every problem of a configuration, in the order of the text.
 package struct SettingsProblems: Error, Sendable, CustomStringConvertible {
     package var problems: [SettingsProblem]
-    /// How many more there were than are kept.
+    /// The number of further problems that were not kept.
     package var omitted: Int
 
     package init(_ problems: [SettingsProblem], omitted: Int = 0) {

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Walks a configuration, keeping count of where it is and of what is wrong.
+/// Traverses a configuration, tracking its position and the problems found.
 ///
-/// Reading goes on after a problem, so that all of them are told at once; a value that cannot be read leaves the
-/// default, which nobody sees because a configuration with problems is refused.
+/// Reading continues after a problem, so that all of them are reported at once; an invalid value leaves the default,
+/// which is never used because a configuration with problems is refused.
 package struct SettingsReader {
     package private(set) var problems: [SettingsProblem] = []
     package private(set) var omitted = 0
-    /// What is read as it stands, but cannot work or does not do what it seems to.
+    /// Valid settings that cannot work or do not do what they suggest.
     package private(set) var warnings: [SettingsProblem] = []
-    /// Where each setting that was read stood, by its dotted path; the checks over several settings use it.
+    /// The location of each setting that was read, by its dotted path; used by the checks over several settings.
     package private(set) var places: [String: SourcePlace] = [:]
-    /// The services that the configuration has, for suggestions.
+    /// The services in the configuration, for suggestions.
     var serviceNames: [String] = []
-    /// The stages that the blocks of the service being read have named so far.
+    /// The stages named so far by the blocks of the service being read.
     var stageNames: Set<String> = []
     private var path: [String] = []
 
-    /// More problems than this are counted but not kept.
+    /// The most problems kept; more are counted.
     package static let problemLimit = 100
 
     package init() {}
@@ -29,7 +29,7 @@ package struct SettingsReader {
         }
     }
 
-    /// Reads what is called `part` inside the setting being read.
+    /// Reads `part` of the setting being read.
     mutating func within<Value>(
         _ part: String, at place: SourcePlace, _ body: (inout SettingsReader) -> Value
     ) -> Value {
@@ -60,7 +60,7 @@ package struct SettingsReader {
                 suggestion: suggestion, advice: advice))
     }
 
-    /// The place of a setting that was read, or of the nearest one around it.
+    /// The location of a setting that was read, or of the nearest one around it.
     package func place(of setting: String) -> SourcePlace {
         var name = Substring(setting)
         while !name.isEmpty {

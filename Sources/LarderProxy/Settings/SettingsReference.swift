@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the catalogue says, for a terminal and as JSON; `SettingsReference+Page.swift` has the page.
+/// The catalogue as text for a terminal and as JSON; `SettingsReference+Page.swift` has the page.
 package enum SettingsReference {
     /// Every setting under its full name: `services.<name>.configure[].match`.
     package static var flat: [SettingDescription] { flatten(SettingsCatalogue.descriptions, below: "") }

@@ -2,10 +2,10 @@
 
 package import Larder
 
-/// The catalogue as a JSON Schema (2020-12), by which editors complete and check configurations.
+/// The catalogue as a JSON Schema (2020-12), with which editors complete and check configurations.
 ///
-/// It knows shapes, words, numbers and units. What depends on other settings, and what a text must be beyond that, is
-/// `larder check`'s.
+/// It covers shapes, words, numbers and units. Dependencies on other settings, and further constraints on texts, are
+/// checked by `larder check`.
 package enum SettingsSchema {
     package static var json: JSONValue {
         var root: JSONObject = [
@@ -20,7 +20,7 @@ package enum SettingsSchema {
 
     // MARK: Maps
 
-    /// What may stand in a map, with a map for each dot in the names.
+    /// The schema of a map, with a nested map for each dot in the names.
     private static func section(_ settings: [SettingDescription]) -> JSONObject {
         var properties = JSONObject()
         var required: [String] = []
@@ -40,7 +40,7 @@ package enum SettingsSchema {
                 groups.append((parts[0], [inner]))
             }
         }
-        // A setting that is a map or a word has its inner ones below its own name (`afterWrite.action`).
+        // The settings within one that is a map or a word are listed below its name (`afterWrite.action`).
         for group in groups {
             properties[group.name] = .object(section(group.settings))
         }
@@ -101,7 +101,7 @@ package enum SettingsSchema {
         }
     }
 
-    /// What is a map or a word.
+    /// A setting that is a map or a word.
     private static func choice(_ setting: SettingDescription) -> JSONObject {
         var kinds: [JSONValue] = [["type": ["string", "number", "null"]]]
         kinds.append(setting.inside.isEmpty ? ["type": "object"] : .object(section(setting.inside)))
@@ -123,7 +123,7 @@ package enum SettingsSchema {
         case "word":
             let words = (bounds ?? "").split(separator: ",").map { String($0.drop { $0 == " " }) }
             var kinds: [JSONValue] = [["enum": .array(words.map { .string($0) })], reference]
-            // Readers of YAML 1.1 take these words for switches.
+            // YAML 1.1 parses these words as booleans.
             if words.contains("on") || words.contains("off") { kinds.append(["type": "boolean"]) }
             return ["anyOf": .array(kinds)]
         case "duration": return quantity(UnitText.duration, reference)

@@ -3,7 +3,7 @@
 import Larder
 import LarderHTTP
 
-/// What is right by itself and cannot work all the same, as far as the configuration alone says.
+/// Valid settings that cannot work, as far as the configuration alone shows.
 enum SettingsWarnings {
     static func check(_ settings: Settings, _ reader: inout SettingsReader) {
         checkAccess(settings, &reader)
@@ -41,7 +41,7 @@ enum SettingsWarnings {
 
     // MARK: Blocks
 
-    /// Patterns that are written as other programs have them.
+    /// Patterns in the syntax of other programs.
     private static func checkMatch(
         _ block: ConfigureBlock, of service: ServiceSettings, at setting: String, _ reader: inout SettingsReader
     ) {
@@ -70,7 +70,7 @@ enum SettingsWarnings {
             advice: "no resource is at \(SettingsProblem.quoted(String(base.dropLast()) + rooted))", &reader)
     }
 
-    /// What is on another host is no resource of the service.
+    /// URLs on another host are not resources of the service.
     private static func checkPlace(
         _ block: ConfigureBlock, of service: ServiceSettings, at setting: String, _ reader: inout SettingsReader
     ) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A value in the form people and programs see it: what the configuration would say, secrets left out.
+/// A value as shown to people and programs: in the form of the configuration, without secrets.
 package indirect enum ShownValue: Sendable, Equatable {
     case nothing
     case flag(Bool)
@@ -43,7 +43,7 @@ package indirect enum ShownValue: Sendable, Equatable {
             }
         case .list(let values):
             for value in values {
-                // What an item holds lines up behind its dash.
+                // The lines of an item are aligned behind its dash.
                 var item = ""
                 value.writeBlock(to: &item, indent: indent + 2)
                 text += "\(margin)- \(item.dropFirst(indent + 2))"
@@ -62,7 +62,7 @@ package indirect enum ShownValue: Sendable, Equatable {
         }
     }
 
-    /// Whether it takes lines of its own: a map, or a list of maps.
+    /// Whether it needs several lines: a map, or a list of maps.
     private var isBlock: Bool {
         switch self {
         case .map(let entries): !entries.isEmpty
@@ -82,7 +82,7 @@ package indirect enum ShownValue: Sendable, Equatable {
         }
     }
 
-    /// A plain scalar where that reads back as the same text inside a list or a map, else a quoted one.
+    /// A plain scalar where that is parsed as the same text inside a list or a map, else a quoted one.
     private static func scalar(_ text: String) -> String {
         let plain = text.utf8.allSatisfy { byte in
             (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20) || " ./_-%".utf8.contains(byte)

@@ -2,13 +2,13 @@
 
 import LarderHTTP
 
-/// Reads a number with a unit: `10 min`, `1.5 GiB`, `500ms`. Only 0 may stand without one.
+/// Parses a number with a unit: `10 min`, `1.5 GiB`, `500ms`. Only 0 needs none.
 package struct UnitText: Sendable {
-    /// What one of each unit is worth, in the smallest quantity that counts.
+    /// The value of each unit, in the smallest quantity.
     let units: [(name: String, worth: Int64)]
-    /// Units that are written often and refused because they are ambiguous, and what is probably meant.
+    /// Common units that are refused because they are ambiguous, and what is probably meant.
     let mistaken: [String: String]
-    /// The unit that a bare number is suggested to carry.
+    /// The unit suggested for a bare number.
     let usual: String
 
     package enum Failure: Error, Equatable {
@@ -45,7 +45,7 @@ package struct UnitText: Sendable {
 
     private static let second: Int64 = 1_000_000_000
 
-    /// The quantity that `text` names, rounded down to a whole one.
+    /// The quantity in `text`, rounded down to a whole one.
     package func read(_ text: String) -> Result<Int64, Failure> {
         let bytes = Array(text.utf8)
         var index = 0

@@ -4,12 +4,12 @@ import Larder
 import LarderHTTP
 import LarderRules
 
-/// What the pipeline made of a stored response, as octets for the store: a version, the fingerprint of the
-/// configuration that made it, whether it counts as data, the origin's status, and the head that clients get.
+/// The pipeline's output for a stored response, as octets for the store: a version, the fingerprint of the
+/// configuration that made it, whether it counts as data, the origin's status, and the head for clients.
 enum RenditionCoding {
     private static let version: UInt8 = 1
 
-    /// Nil for a variant that is as the origin sent it.
+    /// Nil for an untransformed variant.
     static func encode(_ variant: Variant) -> [UInt8]? {
         guard let rendition = variant.rendition else { return nil }
         var out: [UInt8] = [version]
@@ -22,7 +22,7 @@ enum RenditionCoding {
         return out + StoredResponseCoding.encode(head, normalises: false)
     }
 
-    /// The rendition, if `octets` are one that the configuration with `fingerprint` made.
+    /// The rendition, if `octets` are a valid one made by the configuration with `fingerprint`.
     static func decode(_ octets: [UInt8], madeBy fingerprint: UInt64) -> Rendition? {
         guard octets.count > 12, octets[0] == version, number(octets[1..<9]) == fingerprint, octets[9] <= 1,
             let origin = UInt16(exactly: number(octets[10..<12])), (100...599).contains(origin),
@@ -37,7 +37,7 @@ enum RenditionCoding {
 
     private static func number(_ octets: ArraySlice<UInt8>) -> UInt64 { octets.reduce(0) { $0 << 8 | UInt64($1) } }
 
-    /// The fields have been reduced to what may be kept before they became a rendition's.
+    /// The fields were reduced to storable ones before they became a rendition's.
     private static var keepingAll: CachePolicy {
         var policy = CachePolicy()
         policy.role = .private

@@ -6,9 +6,9 @@ import LarderStores
 
 /// Stored responses as octets for the store, and back.
 ///
-/// The form is a version, then method, range, variance, status, fields and, of what is not whole, the ranges that are
-/// held, each with its length in front. Reading
-/// trusts nothing: octets that are not exactly what writing makes are nil, which is a miss.
+/// The format is a version, then method, range, variance, status, fields and, for an incomplete response, the stored
+/// ranges, each with its length in front. Reading trusts nothing: octets that are not exactly what writing produces
+/// give nil, which is a miss.
 package enum StoredResponseCoding {
     private static let version: UInt8 = 2
 
@@ -18,13 +18,13 @@ package enum StoredResponseCoding {
         static let normalised = Flags(rawValue: 2)
         static let stale = Flags(rawValue: 4)
         static let invalid = Flags(rawValue: 8)
-        /// The ranges that are held follow the fields.
+        /// The stored ranges follow the fields.
         static let parts = Flags(rawValue: 16)
         static let personal = Flags(rawValue: 32)
         static let all: Flags = [.authorized, .normalised, .stale, .invalid, .parts, .personal]
     }
 
-    /// The head of `stored` for the store. Times and content lie beside it there.
+    /// The head of `stored` for the store. Times and content are stored beside it.
     package static func encode(_ stored: StoredResponse, normalises: Bool) -> [UInt8] {
         var out = OctetWriter(room: OctetWriter.room(for: stored.fields) + 64)
         out.append(version)
@@ -34,7 +34,7 @@ package enum StoredResponseCoding {
         if normalises { flags.insert(.normalised) }
         if stored.standing == .stale { flags.insert(.stale) }
         if stored.standing == .invalid { flags.insert(.invalid) }
-        // A 206 says itself which part it is.
+        // A 206 has its range in its fields.
         var parts: ([ByteRange], Int64?)?
         if stored.status != 206, case .parts(let held, let completeLength) = stored.extent {
             flags.insert(.parts)
@@ -56,13 +56,13 @@ package enum StoredResponseCoding {
                 out.append(place: range.first)
                 out.append(place: range.last)
             }
-            // Nobody has that many octets.
+            // No content has that many octets.
             out.append(place: completeLength ?? .max)
         }
         return out.octets
     }
 
-    /// What tells this variant from others of its key; equal for responses that the same requests select.
+    /// Identifies this variant within its key; equal for responses selected by the same requests.
     package static func variantKey(_ variance: Variance) -> [UInt8] {
         var out = OctetWriter()
         for selector in variance.selectors {
@@ -72,7 +72,7 @@ package enum StoredResponseCoding {
         return out.octets
     }
 
-    /// The response that `encode` wrote, under the policy of today; nil when the octets are not one.
+    /// The response written by `encode`, under the current policy; nil when the octets are invalid.
     package static func decode(
         _ octets: [UInt8], requestTime: Timestamp, responseTime: Timestamp, contentLength: Int64, policy: CachePolicy
     ) -> StoredResponse? {
@@ -114,7 +114,7 @@ package enum StoredResponseCoding {
         return Variance(selectors: selectors, matchesNothing: false, normalises: normalises)
     }
 
-    /// Ranges in order and apart, which together are as long as the content is.
+    /// Ordered, separate ranges whose lengths add up to that of the content.
     private static func parts(_ reader: inout OctetReader, contentLength: Int64) -> StoredResponse.Extent? {
         guard let count = reader.count(), (1...PartialContent.partLimit).contains(Int(count)) else { return nil }
         var parts: [ByteRange] = []

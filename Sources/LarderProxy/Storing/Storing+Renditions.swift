@@ -5,14 +5,14 @@ import LarderHTTP
 import LarderRules
 package import LarderStores
 
-/// What the pipeline made of stored responses, kept beside them so that nothing is transformed twice.
+/// The pipeline's output for stored responses, stored beside them so that nothing is transformed twice.
 ///
-/// A rendition belongs to the response that was stored at the same instant and selected by the same requests. One
-/// that another configuration made, or whose response has been replaced, counts for nothing.
+/// A rendition belongs to the response that was stored at the same instant and is selected by the same requests. One
+/// made by another configuration, or whose response has been replaced, is ignored.
 extension Storing {
     package static let servedStage = "served"
 
-    /// What was made of the stored responses that `match` is about.
+    /// The renditions of the stored responses that `match` selects.
     package static func renditions(of match: EntityMatch) -> EntityMatch {
         var renditions = match
         renditions.stage = servedStage
@@ -24,7 +24,7 @@ extension Storing {
         return renditions
     }
 
-    /// Stored responses, and what was made of them.
+    /// Stored responses, and their renditions.
     static func withRenditions(_ match: EntityMatch) -> [EntityMatch] { [match, renditions(of: match)] }
 
     func keepRendition(of variant: Variant, _ resource: Resource, service: RoutedService) {
@@ -52,8 +52,8 @@ extension Storing {
             labels: labels(of: stored, key(of: resource, service, stage: Storing.servedStage), resource))
     }
 
-    /// The variants of what is stored under one URL, as clients get them. Those for which the pipeline has to be run
-    /// first have no fingerprint.
+    /// The variants stored under one URL, as clients get them. Those that still have to be transformed have no
+    /// fingerprint.
     func variants(
         of records: [EntityRecord], renditions: [EntityRecord], _ configuration: EffectiveConfiguration
     ) -> [Variant] {

@@ -10,7 +10,7 @@ package import LarderStores
 package final class Storing: Sendable {
     package let store: SQLiteStore
     let via: String
-    /// The longest content the store takes.
+    /// The longest content that the store accepts.
     let maxObject: Int64
 
     package init(store: SQLiteStore, via: String, maxObject: Int64) {
@@ -19,7 +19,7 @@ package final class Storing: Sendable {
         self.maxObject = maxObject
     }
 
-    /// Whether content waits to be written in such amounts that its producers should wait.
+    /// Whether so much content is queued for writing that its producers should wait.
     var isBehind: Bool { store.pendingBytes > 8 << 20 }
 
     func key(of resource: Resource, _ service: RoutedService, stage: String = Storing.stage) -> EntityKey {
@@ -32,14 +32,14 @@ package final class Storing: Sendable {
         key.withURL { EntityKey(service: service.name, partition: partition.name, stage: stage, url: $0) }
     }
 
-    /// Whether the store may have something of the Resource with this key.
+    /// Whether the store may contain the Resource with this key.
     func mayContain(_ key: ResourceKey, _ partition: Larder.Partition, _ service: RoutedService) -> Bool {
         store.mayContain(self.key(key, partition, service, stage: Storing.stage))
     }
 
     // MARK: Reading
 
-    /// Brings what the store has for a Resource into its memory, once, however many ask at the same time.
+    /// Loads stored responses of a Resource into memory, once, however many requests need them.
     func load(_ resource: Resource, service: RoutedService, _ configuration: EffectiveConfiguration) async {
         let memory = resource.memory
         let key = key(of: resource, service)
@@ -72,7 +72,7 @@ package final class Storing: Sendable {
 
     // MARK: Writing
 
-    /// Begins to store a response whose content follows.
+    /// Begins to store a response; its content follows.
     func begin(
         _ stored: StoredResponse, of resource: Resource, service: RoutedService, length: Int64?, policy: CachePolicy
     ) -> EntityWriter {
@@ -85,8 +85,8 @@ package final class Storing: Sendable {
             expectedLength: length, labels: labels(of: stored, key, resource))
     }
 
-    /// By what a stored response is found besides its key: its URL where that is in partitions or content is part of
-    /// the key, the normal form of its URL where it is stored under another, and its groups.
+    /// The labels by which a stored response is found besides its key: its URL where that is in partitions or content
+    /// is part of the key, the normal form of its URL where it is stored under another, and its groups.
     func labels(of stored: StoredResponse, _ key: EntityKey, _ resource: Resource) -> [EntityLabel] {
         var labels = stored.facts.groups.map(EntityLabel.group) + [EntityLabel.partitioned(key)].compactMap(\.self)
         let (plain, mark) = ContentMark.split(key.url)
@@ -100,7 +100,7 @@ package final class Storing: Sendable {
     /// Writes a freshened head.
     func update(_ variant: Variant, of resource: Resource, service: RoutedService, policy: CachePolicy) {
         updateRendition(of: variant, resource, service: service)
-        // As the origin sent it, whatever it counts as here.
+        // As the origin sent it, whatever status it counts as here.
         let stored =
             variant.rendition.map { variant.stored.counting(as: $0.originStatus, policy: policy) }
             ?? variant.stored
@@ -130,19 +130,19 @@ package final class Storing: Sendable {
         for stage in Storing.stages { store.remove(key(of: resource, service, stage: stage)) }
     }
 
-    /// Removes what is stored for `url` in the given partition, whether or not it is in memory.
+    /// Removes the responses stored for `url` in the given partition, whether or not they are in memory.
     package func removeAll(of url: String, partition: Larder.Partition, service: RoutedService) {
         for stage in Storing.stages {
             store.remove(EntityKey(service: service.name, partition: partition.name, stage: stage, url: url))
         }
     }
 
-    /// Removes what is stored for `url` in partitions, however many there are.
+    /// Removes the responses stored for `url` in all partitions.
     func removePartitions(of url: String, service: String) {
         for match in Storing.withRenditions(Storing.partitions(of: url, service: service)) { store.beginRemoval(match) }
     }
 
-    /// Removes what is stored for other ways to write `uri`, in all partitions.
+    /// Removes the responses stored for other spellings of `uri`, in all partitions.
     func removeSpellings(of uri: TargetURI, service: String) {
         let match = EntityMatch(
             service: service, stage: Storing.stage, urlPrefix: uri.origin + "/",
@@ -150,7 +150,7 @@ package final class Storing: Sendable {
         for match in Storing.withRenditions(match) { store.beginRemoval(match) }
     }
 
-    /// Removes what belongs to a group, at one origin or at all.
+    /// Removes the members of a group, at one origin or at all.
     func removeAll(inGroup group: String, origin: String?) {
         for match in Storing.withRenditions(Storing.match(group: group, origin: origin)) { store.beginRemoval(match) }
     }
@@ -160,14 +160,14 @@ package final class Storing: Sendable {
         EntityMatch(stage: Storing.stage, urlPrefix: origin.map { $0 + "/" }, label: .group(group))
     }
 
-    /// What is stored for a URL in partitions.
+    /// The responses stored for a URL in partitions.
     package static func partitions(of url: String, service: String) -> EntityMatch {
         EntityMatch(
             service: service, stage: Storing.stage, urlPrefix: url,
             label: .url(url, service: service, stage: Storing.stage))
     }
 
-    /// Takes variants out of the store that `variant` replaced in memory under another variance.
+    /// Removes variants from the store that `variant` replaced in memory under another variance.
     func removeReplaced(_ replaced: [Variant], by variant: Variant, of resource: Resource, service: RoutedService) {
         let current = StoredResponseCoding.variantKey(variant.stored.variance)
         for other in replaced where StoredResponseCoding.variantKey(other.stored.variance) != current {
@@ -176,7 +176,7 @@ package final class Storing: Sendable {
     }
 }
 
-/// Content that lies in a file of the store.
+/// Content in a file of the store.
 private struct StoreContent: ContentSource {
     let store: SQLiteStore
     let reference: ContentReference

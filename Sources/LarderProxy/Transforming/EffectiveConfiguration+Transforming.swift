@@ -4,18 +4,18 @@ import Larder
 import LarderHTTP
 import LarderRules
 
-/// Whether the pipeline has to do with a response.
+/// Whether the pipeline applies to a response.
 extension EffectiveConfiguration {
-    /// Whether clients may get something else than what the origin sent.
+    /// Whether clients may get anything but the origin's response.
     package var mayTransform: Bool { fingerprint != 0 }
 
-    /// Whether that goes for a method that does not read as well: where a block that names it has something to say of
-    /// the pipeline. (A method that nobody names is configured like GET, but need not bring what GET does.)
+    /// Whether that applies to other methods as well: where a block for the method configures the pipeline. (A method
+    /// without a block is configured like GET, but its response need not be what GET returns.)
     func transforms(_ method: LarderHTTP.Method) -> Bool {
         mayTransform && frozen.configuration.transformedMethods.contains(method)
     }
 
-    /// Whether what clients get goes to the store beside it.
+    /// Whether transformed responses are stored beside the originals.
     var storesRenditions: Bool {
         let pipeline = frozen.configuration.pipeline
         let served: PipelineStageKey? =
@@ -23,23 +23,23 @@ extension EffectiveConfiguration {
         return served.map { pipeline[$0].isCached != false } ?? true
     }
 
-    /// What becomes of a response with this head, as far as the pipeline is concerned.
+    /// How the pipeline handles a response with this head.
     enum Treatment: Equatable {
-        /// Its octets go on as they came.
+        /// Relayed unchanged.
         case none
-        /// They go on as they came because there are so many.
+        /// Relayed unchanged because of its size.
         case tooLarge
-        /// They are collected and go through the pipeline.
+        /// Collected and transformed.
         case transformed
     }
 
     /// - Parameters:
-    ///   - length: octets of content, if they are known.
+    ///   - length: octets of content, if known.
     ///   - limit: the most octets that are collected.
     func treatment(of head: ResponseHead, length: Int64?, in resource: Resource, limit: Int) -> Treatment {
         guard mayTransform, head.status != 206, !head.status.hasNoContent, length != 0,
             resource.hasTransformers(for: head, frozen.configuration),
-            // RFC 9111 §5.2.2.6: the origin has the last word on whether its octets may change on the way.
+            // RFC 9111 §5.2.2.6: the origin can forbid changes by intermediaries.
             !CacheControl.Response(head.fields, targets: policy.targets).flags.contains(.noTransform)
         else { return .none }
         return (length ?? 0) > Int64(limit) ? .tooLarge : .transformed

@@ -6,22 +6,22 @@ import LarderIO
 import LarderRules
 import LarderUpstream
 
-/// Responses to other methods than GET and HEAD, where the configuration has a pipeline for them. Each is its own client's
-/// alone: nothing of it is shared or kept.
+/// Responses to other methods than GET and HEAD, where a pipeline is configured for them. They are for their own client
+/// alone: nothing is shared or stored.
 extension Exchange {
-    /// What becomes of a response that is passed through.
+    /// The disposition of a relayed response.
     enum ForwardedAnswer {
-        /// What the pipeline made of it.
+        /// Transformed by the pipeline.
         case made(MadeResponse)
-        /// It goes on as it came, behind what was read of it already.
+        /// Relayed unchanged, after the content that was already read.
         case asItCame(after: [ContentChunk])
     }
 
-    /// Collects a response for the pipeline of its method, if it has one, and lets the pipeline have it.
+    /// Collects a response for the pipeline of its method, if there is one, and transforms it.
     ///
-    /// - Parameter promotion: takes what the origin sent, whatever the pipeline makes of it.
-    /// - Throws: `PipelineFailure` when there is nothing that the client could get, although the origin has done what it
-    ///   was asked for.
+    /// - Parameter promotion: receives the origin's response, whatever the pipeline returns.
+    /// - Throws: `PipelineFailure` when there is no response for the client, although the origin has performed the
+    ///   request.
     func answerOfPipeline(
         to response: UpstreamResponse, _ received: ResponseHead, _ service: RoutedService,
         _ configuration: EffectiveConfiguration, _ promotion: Promotion?
@@ -64,12 +64,13 @@ extension Exchange {
         return .made(try MadeResponse(result, of: received, content, sealed))
     }
 
-    /// Sends what the pipeline made.
+    /// Sends the pipeline's response.
     func send(
         _ made: MadeResponse, trailers: Fields, _ service: RoutedService, _ way: Way, _ status: CacheStatus
     ) async throws {
         var fields = made.head.fields
-        // The tag of a response to a write is that of the state the origin keeps (RFC 9110 §8.8.3), not of these octets.
+        // The entity tag of a response to a write identifies the state at the origin (RFC 9110 §8.8.3), not these
+        // octets.
         if made.isTransformed { fields.remove(.eTag) }
         startHead(
             status: made.head.status, fields: way.isGateway ? mapped(fields, service: service, way: way) : fields)
@@ -80,7 +81,7 @@ extension Exchange {
         try await endContent(trailers: made.isTransformed ? Fields() : trailers)
     }
 
-    /// What transformers see of the URL; nothing is remembered about it.
+    /// A temporary resource with the URL, for transformers.
     private func unregisteredResource(of service: RoutedService) -> Resource {
         let partition = partition(in: service)
         var key = ResourceKey()

@@ -5,9 +5,9 @@ import LarderHTTP
 import LarderIO
 import LarderRules
 
-/// Requests for what goes through a pipeline.
+/// Requests for transformed responses.
 extension Exchange {
-    /// Answers from upstream without looking at what is stored.
+    /// Answers from upstream without a cache lookup.
     func bypass(_ retrieval: inout Retrieval, reason: ForwardReason) async throws {
         if reason == .bypass { try checkPassing(reason, retrieval.service, retrieval.way, retrieval.configuration) }
         guard retrieval.configuration.mayTransform, traits.method == .get else {
@@ -17,23 +17,23 @@ extension Exchange {
         _ = try await fetch(&retrieval, reason: reason, validating: nil)
     }
 
-    /// A response to HEAD says nothing of octets that a GET would not get.
+    /// A response to HEAD must not describe octets that a GET would not return.
     func hideOriginalOctets(of response: inout ResponseHead, _ retrieval: Retrieval) {
         let treatment = retrieval.configuration.treatment(
             of: response, length: nil, in: retrieval.resource, limit: context.transformedContentLimit)
         if treatment == .transformed { WireFields.removeThoseOfOriginalOctets(from: &response.fields) }
     }
 
-    /// The variant that would answer, if it is not what clients get by today's configuration.
+    /// The selected variant, if it was not transformed by the current configuration.
     func outdated(in snapshot: ResourceMemory.Snapshot, _ retrieval: Retrieval) -> Variant? {
         guard let index = Reuse.select(head, snapshot.candidates, policy: retrieval.policy) else { return nil }
         let variant = snapshot.variants[index]
-        // No pipeline has a say about what an operator wants clients to get.
+        // An operator's override is never transformed.
         return variant.isOverride || variant.fingerprint == retrieval.configuration.fingerprint ? nil : variant
     }
 
-    /// Has what is stored go through the pipeline again, once for all who want it, and then decides anew. Answers
-    /// only when the pipeline refuses it.
+    /// Transforms a stored response again, once for all requests that need it, and then decides anew. Answers only when
+    /// the pipeline refuses it.
     func remake(_ variant: Variant, _ retrieval: Retrieval) async throws -> Bool {
         let memory = retrieval.resource.memory
         if let failure = memory.snapshot.failure, failure.error is PipelineFailure, context.now() < failure.retryAt {

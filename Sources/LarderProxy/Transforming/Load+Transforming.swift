@@ -7,10 +7,10 @@ import LarderRules
 import LarderStores
 import LarderUpstream
 
-/// Responses that go through the pipeline: collected, transformed once, given to everyone who waits, and kept with
-/// what they were made of.
+/// Responses that are transformed: collected, transformed once, sent to all waiting clients, and stored with their
+/// originals.
 extension Load {
-    /// Whether the pipeline has to do with a response.
+    /// Whether the pipeline applies to a response.
     func isTransformed(_ arrival: Arrival) -> Bool {
         switch treatment(of: arrival.head, length: arrival.length) {
         case .none: return false
@@ -26,7 +26,8 @@ extension Load {
             of: head, length: length, in: resource, limit: context.transformedContentLimit)
     }
 
-    /// Whether a 206 is a part of what the pipeline changes: it needs the whole, and parts are of what it makes.
+    /// Whether a 206 is a part of transformed content: the pipeline needs the whole, and clients' ranges refer to its
+    /// output.
     func isPartOfTransformed(_ arrival: Arrival) -> Bool {
         guard arrival.head.status == 206, configuration.mayTransform else { return false }
         return treatment(of: ResponseHead(status: 200, fields: arrival.head.fields), length: nil) == .transformed
@@ -34,9 +35,9 @@ extension Load {
 
     // MARK: Loads
 
-    /// Collects a response and lets the pipeline have it. One that turns out to be too large goes on as it comes.
+    /// Collects a response and transforms it. One that turns out to be too large is relayed unchanged.
     func transform(_ response: UpstreamResponse, _ arrival: Arrival) async throws {
-        // An error that the pipeline makes data of may be kept although it is one.
+        // An error that the pipeline turns into data may be stored.
         let asData = arrival.counting(as: 200)
         let stored = arrival.storedResponse()
         let writer = arrival.isKept || asData.isKept ? beginWriting(stored, arrival.isKept ? arrival : asData) : nil
@@ -66,7 +67,7 @@ extension Load {
         }
     }
 
-    /// Passes on what was collected and what follows.
+    /// Relays the collected content and the rest.
     private func goOn(
         _ response: UpstreamResponse, _ arrival: Arrival, _ stored: StoredResponse, _ writer: EntityWriter?,
         after content: CollectedContent
@@ -78,9 +79,9 @@ extension Load {
         try await keep(response, arrival, stored, writer, after: content.chunks)
     }
 
-    /// Tells the readers what was made, and keeps it if it is data that may be kept.
+    /// Announces the transformed response to the readers, and stores it if it is data and storable.
     private func publish(_ made: MadeResponse, of arrival: Arrival, _ writer: EntityWriter?, trailers: Fields) {
-        // Whether others may have it was the origin's to say, whatever became of it here.
+        // Whether it may be shared depends on the origin's response, whatever the pipeline returned.
         let stored = arrival.isKept ? arrival.storedResponse() : nil
         if !arrival.isKept { note(arrival.unstored) }
         flight.announce(.response(made.head, length: Int64(made.length), stored: stored), retains: true)
@@ -89,7 +90,7 @@ extension Load {
         finish(made.isTransformed ? Fields() : trailers)
     }
 
-    /// Puts what was made into memory, and into the store beside the response it was made of.
+    /// Puts the transformed response into memory, and into the store beside its original.
     private func land(_ made: MadeResponse, _ stored: StoredResponse, _ writer: EntityWriter?) {
         let memory = resource.memory
         let policy = policyAtLanding(of: stored)
@@ -120,7 +121,7 @@ extension Load {
 
     // MARK: The pipeline
 
-    /// Runs the pipeline on what was collected.
+    /// Runs the pipeline on the collected content.
     private func make(
         of head: ResponseHead, _ times: Arrival.Times, _ content: CollectedContent
     ) async throws -> MadeResponse {
@@ -136,13 +137,13 @@ extension Load {
         return try MadeResponse(result, of: head, content, sealed)
     }
 
-    /// Puts what is stored through the pipeline again, because the configuration is another now. Nobody is asked.
+    /// Transforms a stored response again, because the configuration has changed. The origin is not asked.
     func remake(_ variant: Variant) async throws {
         let memory = resource.memory
-        // Others may have done it between the look at what is stored and the start of this.
+        // Another load may have done it since the lookup.
         guard memory.snapshot.variants.contains(where: { $0 === variant }) else { return settle(by: variant) }
         guard variant.rendition == nil else {
-            // What it was made of is in the store, if anywhere.
+            // Its original is in the store, if anywhere.
             memory.forgetStoreRead(variance: variant.stored.variance, epoch: epoch)
             return settle(by: variant)
         }
@@ -178,13 +179,13 @@ extension Load {
         settle(by: variant)
     }
 
-    /// Has the readers look at the Resource again.
+    /// Has the readers repeat their lookup.
     private func settle(by variant: Variant) {
         flight.announce(.settled(variant))
         finish(Fields())
     }
 
-    /// All content of what is stored; nil when it cannot be had.
+    /// All content of a stored response; nil when it cannot be read.
     private func collect(_ content: VariantContent) async throws -> CollectedContent? {
         guard let cursor = await ContentCursor.open(content) else { return nil }
         let collected = CollectedContent(in: context.proxy.transforming)

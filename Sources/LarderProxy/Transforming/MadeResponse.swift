@@ -6,20 +6,20 @@ import LarderIO
 import LarderRules
 import LarderStores
 
-/// What the pipeline made of a response, as clients get it.
+/// A transformed response, as clients get it.
 struct MadeResponse {
     let head: ResponseHead
     let chunks: [ContentChunk]
     let length: Int
-    /// Whether it is other than what the origin sent.
+    /// Whether it differs from the origin's.
     let isTransformed: Bool
-    /// Whether the pipeline made an error of a success: clients get it, and it is not kept (T-06).
+    /// Whether the pipeline turned a success into an error: clients get it, and it is not stored (T-06).
     let isRefusal: Bool
-    /// Whether it made data of an error: it is kept as data is (T-06).
+    /// Whether it turned an error into data: it is stored as data is (T-06).
     let isPromoted: Bool
     private let originStatus: Status
 
-    /// - Throws: `PipelineFailure`, when there is nothing that clients could get.
+    /// - Throws: `PipelineFailure`, when there is no response for clients.
     init(
         _ result: TransformedResponse, of received: ResponseHead, _ content: CollectedContent, _ sealed: SealedContent
     ) throws(PipelineFailure) {
@@ -38,20 +38,20 @@ struct MadeResponse {
         isTransformed = result.isTransformed
         isPromoted = isSuccess && received.status.isError
         isRefusal = !isSuccess && !received.status.isError
-        // A success that was refused has no status of its own to be an error by.
+        // A refused success has no error status of its own.
         let status = isRefusal && !served.status.isError ? 502 : served.status
         head = ResponseHead(status: status, fields: served.fields)
         chunks = result.hasOtherOctets ? sealed.chunks : ContentChunk.coalesced(content.chunks)
         length = chunks.reduce(0) { $0 + $1.count }
     }
 
-    /// The variant this makes of the response `stored`.
+    /// The variant of the response `stored` with this content.
     func variant(
         of stored: StoredResponse, storedAt: Timestamp, _ load: Load, via: String
     ) -> Variant {
         var rendition: Rendition?
         if isTransformed || isPromoted {
-            // What may be kept of the fields is what may be kept of the origin's.
+            // Only storable fields of the origin's response are stored.
             let kept = StoredResponse(
                 status: head.status, fields: head.fields, requestTime: stored.requestTime,
                 responseTime: stored.responseTime, policy: load.policy)
@@ -65,7 +65,7 @@ struct MadeResponse {
     }
 }
 
-/// Octets made by the pipeline, cut into chunks and named by a strong entity tag where they were made.
+/// The pipeline's content, in chunks, with a strong entity tag computed where it was produced.
 final class SealedContent: Sendable {
     private let made = Lock<[ContentChunk]>([])
 

@@ -4,11 +4,11 @@ import Larder
 import LarderHTTP
 import LarderRules
 
-/// The pipeline made nothing of a response that clients could get.
+/// The pipeline returned nothing that clients could get.
 struct PipelineFailure: Error {
     let cause: RequestError
 
-    /// Whether there was no room for it, so that trying again helps.
+    /// Whether the budget was used up, so that a retry may succeed.
     var isBusy: Bool { cause.cause is TransformersBusy }
 
     var problem: Problem {

@@ -6,7 +6,7 @@ import LarderIO
 import Logging
 import Synchronization
 
-/// What transformers have to themselves: threads, and room for the content they work on.
+/// The resources of transformers: threads, and a budget for the content in work.
 final class TransformingRoom: Sendable {
     private let octets = Atomic<Int>(0)
     private let limitOctets: Atomic<Int>
@@ -30,7 +30,7 @@ final class TransformingRoom: Sendable {
     /// Octets of content that is being collected or transformed.
     var used: Int { octets.load(ordering: .relaxed) }
 
-    /// Threads are made when first needed: most daemons transform nothing.
+    /// Threads are created on demand: most daemons transform nothing.
     var threads: TransformerThreads {
         let workers = workers
         return TransformerThreads { workers.submit($0) }
@@ -61,7 +61,7 @@ final class TransformingRoom: Sendable {
     fileprivate func giveBack(_ count: Int) { octets.subtract(count, ordering: .relaxed) }
 }
 
-/// Content collected for the pipeline. It takes up room until whoever works on it has let go of it.
+/// Content collected for the pipeline. It counts against the budget until it is released.
 final class CollectedContent: Sendable {
     private struct State {
         var chunks: [ContentChunk] = []
@@ -78,7 +78,7 @@ final class CollectedContent: Sendable {
     var chunks: [ContentChunk] { state.withLock { $0.chunks } }
     var count: Int { state.withLock { $0.count } }
 
-    /// Throws when there is no room left for it.
+    /// Throws when the budget is used up.
     func append(_ chunk: ContentChunk) throws(TransformersBusy) {
         guard room.take(chunk.count) else { throw TransformersBusy() }
         state.withLock { state in
@@ -103,7 +103,7 @@ final class CollectedContent: Sendable {
 }
 
 extension Proxy {
-    /// Says that what `uri` brought goes on untransformed; its length is nil while it is not known.
+    /// Logs that the content of `uri` is relayed untransformed; its length is nil while it is unknown.
     func logTooLargeToTransform(_ uri: TargetURI, _ length: Int64?) {
         logger.notice(
             "too large to be transformed; passed on as it came",

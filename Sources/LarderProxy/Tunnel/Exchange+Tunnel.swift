@@ -7,7 +7,7 @@ import LarderRules
 import LarderUpstream
 
 extension Exchange {
-    /// Connects to `authority` and passes octets both ways, unseen (RFC 9110 §9.3.6).
+    /// Connects to `authority` and relays octets both ways, uninspected (RFC 9110 §9.3.6).
     func tunnel(to authority: Authority) async throws {
         record.kind = .tunnel
         guard content == nil else { throw Problem.badRequest("A CONNECT request has no content.") }
@@ -30,7 +30,7 @@ extension Exchange {
         do {
             upstream = try await context.upstream.connectTunnel(
                 to: authority, parent: parent, abort: abort,
-                // Judged by address, as any name may lead there.
+                // Tested by address, as any name may resolve to one.
                 allows: { reach.allows($0) && (reachesMachine || !$0.isOwn) })
         } catch {
             stream.onPeerClosed = nil
@@ -52,9 +52,9 @@ extension Exchange {
         await relayTunnel(to: upstream, early: [])
     }
 
-    /// Passes octets both ways until both sides have ended, or nothing has moved for the idle time.
+    /// Relays octets both ways until both sides have ended, or the idle time has passed.
     ///
-    /// What the client sent behind its head goes first, and `early`, which the other side sent behind its own.
+    /// The octets behind the client's head are sent first, and `early`, which the other side sent behind its own.
     func relayTunnel(to upstream: ByteStream, early: [UInt8]) async {
         let relay = TunnelRelay(
             client: stream, upstream: upstream, idle: context.configuration.settings.timeouts.tunnelIdle,
@@ -80,7 +80,7 @@ final class TunnelRelay {
     private static let bufferSize = 64 << 10
     var clientEarly: [UInt8] = []
     var upstreamEarly: [UInt8] = []
-    /// Octets that went through, both ways.
+    /// Octets relayed, in both directions.
     private(set) var passed = 0
     private var running = 2
     private var whenDone: UnsafeContinuation<Void, Never>?
@@ -110,7 +110,7 @@ final class TunnelRelay {
         if running == 0 { whenDone.take()?.resume() }
     }
 
-    /// Passes one direction on until its end, which is passed on too; a broken side breaks the other.
+    /// Relays one direction until its end, which is relayed too; a broken side breaks the other.
     private func pass(_ early: [UInt8], from source: ByteStream, to target: ByteStream) async {
         do {
             let buffer = try buffers.take(atLeast: TunnelRelay.bufferSize)
@@ -118,7 +118,7 @@ final class TunnelRelay {
             passed += early.count
             if !early.isEmpty { try await target.write(early) }
             while true {
-                // Movement in either direction keeps both alive.
+                // Traffic in either direction keeps both alive.
                 source.setDeadline(after: idle)
                 target.setDeadline(after: idle)
                 let count = try await source.read(into: buffer)

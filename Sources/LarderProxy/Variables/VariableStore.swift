@@ -4,10 +4,10 @@ import Larder
 package import LarderHTTP
 import LarderIO
 
-/// The variables of a configuration and the values they have now.
+/// The variables of a configuration and their current values.
 ///
-/// It outlives reloads. A value that was set at run time stays until its source has another one, or it is set again;
-/// it does not outlive the process.
+/// It outlives reloads. A value set at run time stays until its source changes, or it is set again; it does not outlive
+/// the process.
 package final class VariableStore: Sendable {
     private struct Variable {
         var settings: VariableSettings
@@ -27,7 +27,7 @@ package final class VariableStore: Sendable {
 
     package init() {}
 
-    /// What a person may know of a variable: everything but its value.
+    /// The public state of a variable: everything but its value.
     package struct Report: Sendable {
         package var name: String
         package var source: String
@@ -57,7 +57,7 @@ package final class VariableStore: Sendable {
 
     package func isDeclared(_ name: String) -> Bool { state.withLock { $0.variables[name] != nil } }
 
-    /// Whether everything stored for the services that use one of these is forgotten when it changes.
+    /// Whether everything stored for the services that use one of these is removed when it changes.
     package func wipes(_ names: [String]) -> Bool {
         state.withLock { state in
             names.contains { state.variables[$0]?.settings.onChange.contains(.wipeAll) == true }
@@ -66,8 +66,7 @@ package final class VariableStore: Sendable {
 
     // MARK: Changing
 
-    /// Takes over what a configuration declares. Returns the names of those known before whose value is another one
-    /// now.
+    /// Adopts the declarations of a configuration. Returns the names of known variables whose values have changed.
     package func declare(_ settings: [VariableSettings], at now: Timestamp) -> [String] {
         state.withLock { state in
             var changed: [String] = []
@@ -96,8 +95,8 @@ package final class VariableStore: Sendable {
         return true
     }
 
-    /// Gives variables new values, and returns the names of those that changed once every loop serves by them.
-    /// What is not declared is left out.
+    /// Sets variables, and returns the names of those that changed once every loop uses the new values. Undeclared ones
+    /// are ignored.
     @discardableResult
     package func set(_ values: [(name: String, value: Secret)], at now: Timestamp) async -> [String] {
         let (changed, apply) = state.withLock { state in
@@ -115,16 +114,16 @@ package final class VariableStore: Sendable {
         return changed
     }
 
-    /// Has `apply` bring changed values into force.
+    /// Sets the function that applies changed values.
     package func onChange(_ apply: @escaping @Sendable ([String]) async -> Void) {
         state.withLock { $0.apply = apply }
     }
 
-    /// What lets one refresh of a credential run at a time, for everything that is called `name`.
+    /// The gate that lets one refresh of a credential run at a time, for each `name`.
     func gate(_ name: String) -> RefreshGate {
         state.withLock { state in
             if let gate = state.gates[name] { return gate }
-            // Names come from the configuration; those of many reloads do not pile up.
+            // Names come from the configuration; those of many reloads must not accumulate.
             if state.gates.count > 10_000 { state.gates.removeAll() }
             let gate = RefreshGate()
             state.gates[name] = gate
@@ -141,7 +140,7 @@ package struct VariableValues: Sendable {
 
     package subscript(name: String) -> String? { values[name]?.text }
 
-    /// How many values the named variables have had, all together; it grows with each change.
+    /// How many values the named variables have had in total; it grows with each change.
     package func generation(of names: some Sequence<String>) -> UInt64 {
         names.reduce(0) { $0 + (values[$1]?.generation ?? 0) }
     }

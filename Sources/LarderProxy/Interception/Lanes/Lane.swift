@@ -5,18 +5,18 @@ import LarderIO
 import LarderRules
 import Synchronization
 
-/// What one command and its children ask for, told apart from everybody else by the user in the URL of their proxy.
+/// The requests of one command and its children, identified by the user in the URL of their proxy.
 ///
-/// Trust in the local CA ends with the command, so https is opened for all hosts without anything being installed.
+/// Trust in the local CA ends with the command, so all https hosts are intercepted without installing anything.
 package final class Lane: Sendable {
     package struct Options: Sendable {
         /// For people.
         package var name = ""
-        /// Whether https is opened for all hosts.
+        /// Whether all https hosts are intercepted.
         package var opensAll = true
-        /// Whether what is stored has to do, whatever its age.
+        /// Whether only stored responses are used, whatever their age.
         package var isOffline = false
-        /// Whether requests are recorded, or answered from what was.
+        /// Whether requests are recorded, or answered from a recording.
         package var recordingUse: RecordingUse?
 
         package init() {}
@@ -27,9 +27,9 @@ package final class Lane: Sendable {
         case replay(Replay)
     }
 
-    /// What the lane is called where others may look.
+    /// The public name of the lane.
     package let id: String
-    /// What clients prove with that they are in the lane. Never shown again.
+    /// The secret by which clients prove that they belong to the lane. Never shown again.
     package let token: String
     package let options: Options
     package let began: Timestamp
@@ -46,13 +46,13 @@ package final class Lane: Sendable {
 
     package var counts: LaneCounts { state.withLock { $0 } }
 
-    /// Whether some of its requests have not ended: a client has its answer before that is counted.
+    /// Whether some of its requests have not ended: a client gets its response before that is counted.
     package var isBusy: Bool { active.load(ordering: .relaxed) > 0 }
 
     func requestBegan() { active.add(1, ordering: .relaxed) }
     func requestEnded() { active.subtract(1, ordering: .relaxed) }
 
-    /// What the user of a proxy's URL begins with that names a lane.
+    /// The prefix of a proxy user that names a lane.
     package static let userPrefix = "lane-"
 
     func count(_ record: ExchangeRecord, _ method: Method, _ host: String, at now: Timestamp) {
@@ -75,9 +75,9 @@ package final class Lane: Sendable {
     }
 }
 
-/// What became of a lane's requests. Bounded, whatever they name.
+/// Outcomes of a lane's requests. Bounded, whatever URLs they have.
 package struct LaneCounts: Sendable {
-    /// Why responses were not kept, and how often, with an example of it.
+    /// Why responses were not stored, and how often, with an example.
     package struct Uncacheable: Sendable {
         package fileprivate(set) var requests: UInt64 = 0
         package let example: String
@@ -86,7 +86,7 @@ package struct LaneCounts: Sendable {
     private static let reasonLimit = 64
 
     package private(set) var kinds: [LoopCounters.Kind: UInt64] = [:]
-    /// Octets of content that clients got, and those of them that no origin had to send.
+    /// Octets of content sent to clients, and those of them not received from origins.
     package private(set) var sent: UInt64 = 0
     package private(set) var saved: UInt64 = 0
     package private(set) var uncacheable: [String: Uncacheable] = [:]
@@ -99,7 +99,7 @@ package struct LaneCounts: Sendable {
 
     package func value(_ kind: LoopCounters.Kind) -> UInt64 { kinds[kind] ?? 0 }
 
-    /// Requests for which what was stored did not do.
+    /// Requests that stored responses could not answer.
     package var missed: UInt64 {
         value(.miss) + value(.validated) + value(.collapsed) + value(.pass) + value(.error)
             + tunnels.totals.values.reduce(0) { $0 + $1.requests }
@@ -108,7 +108,7 @@ package struct LaneCounts: Sendable {
     package var hits: UInt64 { value(.hit) + value(.stale) }
     package var requests: UInt64 { hits + missed + value(.aborted) }
 
-    /// What hits would have taken longer if each had taken as long as a miss did on average.
+    /// The time that hits would have taken in addition at the average duration of a miss.
     package var timeSaved: Duration {
         let misses = value(.miss) + value(.pass) + value(.validated)
         guard misses > 0, hits > 0 else { return .zero }
@@ -120,7 +120,7 @@ package struct LaneCounts: Sendable {
         _ record: ExchangeRecord, _ method: Method, _ host: String, at now: Timestamp
     ) {
         last = now
-        // What asks for tunnels, and what became one, is counted by host.
+        // CONNECT requests and tunnels are counted by host.
         guard record.kind != .own, record.kind != .tunnel else { return }
         kinds[record.kind, default: 0] += 1
         sent += UInt64(max(0, record.contentSent))
@@ -141,7 +141,7 @@ package struct LaneCounts: Sendable {
 }
 
 extension ExchangeRecord {
-    /// Why the response could not have come from the cache, and cannot the next time; nil if it can.
+    /// Why the response was not reusable, and will not be; nil if it is.
     fileprivate func unstoredWords(_ method: Method) -> String? {
         switch kind {
         case .pass: return cacheStatus?.detail ?? "method \(method.token)"

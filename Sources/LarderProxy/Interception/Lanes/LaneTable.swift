@@ -3,14 +3,14 @@
 package import LarderHTTP
 import LarderIO
 
-/// The lanes there are. Bounded: the one that was used least recently makes room.
+/// The open lanes. Bounded: the least recently used one is closed.
 package final class LaneTable: Sendable {
     static let limit = 256
     private let lanes = Lock<[String: Lane]>([:])
 
     package init() {}
 
-    /// Opens a lane. Its token goes to whoever asked, and to nobody else.
+    /// Opens a lane. Only the caller gets its token.
     package func open(_ options: Lane.Options, at now: Timestamp) -> Lane {
         let lane = Lane(options, at: now)
         lanes.withLock { lanes in
@@ -23,7 +23,7 @@ package final class LaneTable: Sendable {
         return lane
     }
 
-    /// The lane of that name, for whoever may look.
+    /// The lane of that name, for authorised callers.
     package func lane(_ id: String) -> Lane? { lanes.withLock { $0.values.first { $0.id == id } } }
 
     package func close(_ id: String) -> Lane? {
@@ -33,12 +33,12 @@ package final class LaneTable: Sendable {
         }
     }
 
-    /// Those that began first come first.
+    /// In the order of their creation.
     package var all: [Lane] {
         lanes.withLock { Array($0.values) }.sorted { ($0.began, $0.id) < ($1.began, $1.id) }
     }
 
-    /// The lane that a request names: by `Proxy-Authorization: Basic` with `lane-TOKEN` for its user.
+    /// The lane named by a request: `Proxy-Authorization: Basic` with the user `lane-TOKEN`.
     func lane(of fields: Fields) -> Lane? {
         guard let value = fields[first: .proxyAuthorization], value.utf8.count < 512 else { return nil }
         let scheme = "basic "

@@ -5,7 +5,7 @@ import LarderHTTP
 import LarderIO
 import LarderRules
 
-/// What one exchange adds to a recording: what the client is sent, without what is only of this connection.
+/// Records one exchange: the response as sent to the client, without fields of this connection alone.
 ///
 /// Confined to its exchange's loop.
 final class ExchangeRecorder {
@@ -19,14 +19,14 @@ final class ExchangeRecorder {
         self.draft = draft
     }
 
-    /// What is said of the way to this client, or added to each answer anew.
+    /// Fields about the path to this client, or added to each response anew.
     private static let ofTheConnection: Set<FieldName> = [
         .connection, .transferEncoding, .keepAlive, .via, .cacheStatus, .proxyStatus, .age,
     ]
 
     /// - Parameters:
     ///   - out: the response head as it is sent.
-    ///   - hasContent: whether content follows, whose length is known from itself.
+    ///   - hasContent: whether content follows, which determines its length.
     func take(head out: [UInt8], hasContent: Bool) {
         guard !hasHead else { return }
         hasHead = true
@@ -55,7 +55,7 @@ final class ExchangeRecorder {
         if isTooLong { draft.content = [] }
     }
 
-    /// The client has all of it.
+    /// The response was sent completely.
     func finish(_ status: Status, after duration: Duration) {
         guard hasHead, status.rawValue >= 200, !isTooLong else { return recording.omit() }
         draft.status = status
@@ -65,7 +65,7 @@ final class ExchangeRecorder {
 }
 
 extension Exchange {
-    /// Answers from what the lane replays; prepares what it records. True when the request has been answered.
+    /// Answers from the lane's replay; prepares its recording. True when the request has been answered.
     func consultRecording() async throws -> Bool {
         guard let use = lane?.options.recordingUse else { return false }
         var octets: [UInt8] = []
@@ -102,7 +102,7 @@ extension Exchange {
         }
     }
 
-    /// What the client sent beside content, without what admits it anywhere.
+    /// The client's fields, without credentials.
     private var recordedFields: Fields {
         var fields = head.fields
         HopByHop.strip(&fields, for: .store)
@@ -125,11 +125,11 @@ extension Exchange {
         try await sendHead(with: [ContentChunk(recorded.content)])
     }
 
-    /// Keeps what the client has got, now that it has all of it.
+    /// Saves the response, now that the client has all of it.
     func finishRecording() {
         guard let recorder else { return }
         self.recorder = nil
-        // What Larder itself says is wrong is no answer of the origin's.
+        // An error response made by Larder is not the origin's.
         guard hasResponded, record.problem == nil else { return }
         recorder.finish(record.status, after: .nanoseconds(context.loop.time.monotonic() - record.startedAt))
     }

@@ -4,17 +4,17 @@ package import LarderHTTP
 import LarderRules
 import LarderStores
 
-/// One request of a command and the response it got, as they are kept under a recording's name.
+/// One request of a command and its response, as kept in a recording.
 package struct RecordedExchange: Sendable, Equatable {
     package var method: String
     package var url: String
-    /// End-to-end fields of the request, without credentials: those are never kept.
+    /// End-to-end fields of the request, without credentials: those are never saved.
     package var requestFields: Fields
     package var requestContent: [UInt8]
     package var began: Timestamp
     package var duration: Duration
     package var status: Status
-    /// End-to-end fields of the response, as the client got them.
+    /// End-to-end fields of the response, as the client received them.
     package var fields: Fields
     package var content: [UInt8]
 
@@ -34,16 +34,16 @@ package struct RecordedExchange: Sendable, Equatable {
         self.content = content
     }
 
-    /// What another request has to have in common with this one to be answered by it.
+    /// The properties that another request must share with this one to be answered by it.
     package var key: RecordingKey {
         RecordingKey(method: method, url: url, range: requestFields[.range], content: requestContent)
     }
 
-    /// Octets that count against the bound of a recording.
+    /// Octets that count towards the limit of a recording.
     var size: Int { requestContent.count + content.count + url.utf8.count + 512 }
 }
 
-/// What identifies a request in a recording: method, URL, the part that is asked for, and content, octet for octet.
+/// Identifies a request in a recording: method, URL, range and content, octet for octet.
 package struct RecordingKey: Hashable, Sendable {
     private let method: String
     private let url: String

@@ -2,19 +2,19 @@
 
 import LarderIO
 
-/// The requests of one run of a command and what answered them, in the order in which they ended.
+/// The requests of one run of a command and their responses, in the order in which they ended.
 ///
-/// It is kept apart from the cache: nothing of it expires, is revalidated or makes room for anything else.
+/// It is separate from the cache: its contents never expire, and are neither revalidated nor evicted.
 package final class Recording: Sendable {
     private struct State {
         var exchanges: [RecordedExchange] = []
-        /// Where exchanges with a key are, in their order.
+        /// The indexes of the exchanges with a key, in order.
         var places: [RecordingKey: [Int]] = [:]
         var octets = 0
         var omitted = 0
     }
 
-    /// What a recording holds in memory at most, and the longest content of one message in it.
+    /// The most octets of a recording in memory, and of the content of one message.
     package static let limit = 256 << 20
     package static let contentLimit = 32 << 20
 
@@ -26,7 +26,7 @@ package final class Recording: Sendable {
         for exchange in exchanges { add(exchange) }
     }
 
-    /// Keeps an exchange. One that there is no room for is counted among the omitted.
+    /// Adds an exchange. If there is no room for it, it is counted among the omitted.
     package func add(_ exchange: RecordedExchange) {
         let key = exchange.key
         state.withLock { state in
@@ -40,16 +40,16 @@ package final class Recording: Sendable {
         }
     }
 
-    /// Counts an exchange that cannot be kept.
+    /// Counts an exchange that cannot be added.
     func omit() { state.withLock { $0.omitted += 1 } }
 
     package var exchanges: [RecordedExchange] { state.withLock { $0.exchanges } }
     package var count: Int { state.withLock { $0.exchanges.count } }
     package var octets: Int { state.withLock { $0.octets } }
-    /// Exchanges that are not in it although they happened.
+    /// Exchanges that happened but are not in it.
     package var omitted: Int { state.withLock { $0.omitted } }
 
-    /// The `turn`th exchange with that key, or the last if there were not so many.
+    /// The `turn`th exchange with that key, or the last if there are fewer.
     func exchange(_ key: RecordingKey, turn: Int) -> RecordedExchange? {
         state.withLock { state in
             guard let places = state.places[key], let last = places.last else { return nil }
@@ -57,7 +57,7 @@ package final class Recording: Sendable {
         }
     }
 
-    /// Whether that may be what a recording is called: it is also the name of a file.
+    /// Whether the text is a valid name of a recording: it is also the name of a file.
     package static func isName(_ text: String) -> Bool {
         (1...80).contains(text.utf8.count) && text.utf8.first != UInt8(ascii: ".")
             && text.utf8.first != UInt8(ascii: "-")
@@ -72,7 +72,7 @@ package final class Recording: Sendable {
     }
 }
 
-/// A recording that answers a lane's requests. What was asked several times is answered in the same order.
+/// A recording that answers a lane's requests. Repeated requests get their responses in the recorded order.
 package final class Replay: Sendable {
     private let recording: Recording
     private let turns = Lock<[RecordingKey: Int]>([:])
@@ -82,8 +82,8 @@ package final class Replay: Sendable {
     package var name: String { recording.name }
     package var count: Int { recording.count }
 
-    /// What answers a request; nil if nothing like it was recorded. A recording from elsewhere has had its secrets
-    /// taken out, so a request is also looked for without its own.
+    /// The response to a request; nil if none was recorded. A recording from elsewhere has had its secrets removed, so
+    /// a request is also looked up without its own.
     func answer(
         to method: String, _ url: String, range: String?, content: [UInt8], type: String?
     ) -> RecordedExchange? {

@@ -2,24 +2,24 @@
 
 import LarderIO
 
-/// Where recordings are kept between runs of the daemon.
+/// Persists recordings between runs of the daemon.
 package protocol RecordingKeeping: Sendable {
     /// Their names.
     func names() throws -> [String]
     /// Nil when there is none of that name.
     func load(_ name: String) throws -> Recording?
-    /// Keeps a recording in place of the one of its name.
+    /// Replaces the recording of that name.
     func save(_ recording: Recording) throws
     /// False when there was none.
     func remove(_ name: String) throws -> Bool
 }
 
-/// The recordings there are. All of it but `init` may read or write files.
+/// The recordings. All methods but `init` may read or write files.
 package final class RecordingTable: Sendable {
     private let keeper: (any RecordingKeeping)?
-    /// Those that nobody keeps in files.
+    /// Recordings that are not saved in files.
     private let held = Lock<[String: Recording]>([:])
-    /// How many are held where there are no files.
+    /// The most recordings in memory where there are no files.
     private static let heldLimit = 16
 
     package init(keeper: (any RecordingKeeping)? = nil) { self.keeper = keeper }

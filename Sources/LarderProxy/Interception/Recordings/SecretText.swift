@@ -3,7 +3,7 @@
 import Larder
 package import LarderHTTP
 
-/// Takes secrets out of what is handed to others: by the names of fields, parameters and members.
+/// Removes secrets from shared data: by the names of fields, parameters and members.
 package enum SecretText {
     package static let replacement = "REDACTED"
 
@@ -16,7 +16,7 @@ package enum SecretText {
     ]
     private static let words: Set<String> = ["key", "sig", "auth", "pwd", "code", "assertion", "jwt", "sid", "csrf"]
 
-    /// Whether a field, a parameter or a member of that name holds what admits somebody.
+    /// Whether a field, a parameter or a member of that name contains a credential.
     package static func isSecret(_ name: some StringProtocol) -> Bool {
         let plain = name.lowercased().filter { $0 != "-" && $0 != "_" && $0 != "." }
         return words.contains(plain) || parts.contains { plain.contains($0) }
@@ -40,8 +40,7 @@ package enum SecretText {
         return String(url[...mark]) + form(String(query))
     }
 
-    /// Content that is a form or JSON, without its secrets; everything else as it is. JSON without any stays as it was
-    /// written.
+    /// Forms and JSON without their secrets; all other content unchanged. JSON without secrets keeps its spelling.
     package static func scrubbed(_ content: [UInt8], type: String?) -> [UInt8] {
         guard let media = type.flatMap({ MediaType($0) }), !content.isEmpty else { return content }
         if media.essence == "application/x-www-form-urlencoded" {
