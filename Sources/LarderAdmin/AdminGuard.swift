@@ -4,12 +4,12 @@ import LarderHTTP
 import LarderProxy
 import LarderRules
 
-/// Who may look, and who may change something (product: the status endpoints).
+/// Authorises requests to the admin surface (product: the status endpoints).
 ///
-/// Looking is open to whoever is on this machine, or connects to a listener that is the admin surface's own, and names
-/// this machine as the host: what clients here had fetched is not for others to read about. Changing needs the Unix socket, whose
-/// permissions say who may, or the admin token. A browser on behalf of another site gets neither; all it may do is
-/// follow a link to the first page, which that site cannot look into.
+/// Reading is allowed to clients on this machine, or of a listener for the admin surface alone, that name this machine
+/// as the host: responses fetched here are not for others to read about. Changes need the Unix socket, whose
+/// permissions decide, or the admin token. Browsers get neither on behalf of another site, except to follow a link to
+/// the first page, which that site cannot read.
 struct AdminGuard {
     /// The admin token, if there is one.
     let token: Secret?
@@ -55,18 +55,18 @@ struct AdminGuard {
         return .allowed
     }
 
-    /// Whether Larder is ready is no secret from those it serves.
+    /// Readiness is no secret from clients.
     private func mayLook(_ request: OwnRequest) -> Bool {
         request.isLoopback || request.adminHost != nil || request.path == "/-/ready"
     }
 
-    /// Recordings are content that was one user's own, so they are read by those who may change something.
+    /// Recordings contain one user's own content, so reading them needs the permission for changes.
     private func changes(_ request: OwnRequest) -> Bool {
         !request.method.isSafe || request.path.hasPrefix("/-/recordings/")
     }
 
-    /// A loopback name, or the very address of a listener of our own: names that somebody else's name server turns
-    /// into this machine's address are neither.
+    /// A loopback name, or the address of one of our own listeners: not names that another's name server resolves to
+    /// this machine's address.
     private func namesThisMachine(_ request: OwnRequest) -> Bool {
         guard request.fields.count(of: .host) == 1, let value = request.fields[first: .host] else { return false }
         let octets = Array(value.utf8)
@@ -76,8 +76,8 @@ struct AdminGuard {
         }
     }
 
-    /// Whether a browser says that another site caused the request, or a document that came through the gateway: some
-    /// have the same address as these pages. Clients that are no browsers say nothing.
+    /// Whether a browser reports that another site caused the request, or a document received through the gateway: some
+    /// have the same address as these pages. Other clients report nothing.
     private func isFromAnotherSite(_ fields: Fields) -> Bool {
         if fields[all: .secFetchSite].contains(where: { $0 != "same-origin" && $0 != "none" }) { return true }
         if fields.contains(.serviceWorker) { return true }
@@ -93,7 +93,7 @@ struct AdminGuard {
         return path == "/" || path == "/-" || path.hasPrefix("/-/")
     }
 
-    /// A click on a link to the first page, which the page with the link cannot look into.
+    /// A click on a link to the first page, which the linking page cannot read.
     private func followsLinkToFirstPage(_ request: OwnRequest) -> Bool {
         request.method == .get && request.path == "/" && !request.fields.contains(.origin)
             && request.fields["Sec-Fetch-Mode"] == "navigate" && request.fields["Sec-Fetch-Dest"] == "document"

@@ -17,7 +17,7 @@ extension AdminPages {
                     let mode = try parameters.choice("mode", of: modes, default: "configured")
                     let table = proxy.configuration.router.table
                     let names = table.all.map(\.name)
-                    // A name in another case would be remembered and never looked up.
+                    // A name in another case would be stored and never looked up.
                     let service = parameters.text("service")
                     if let service, !names.contains(service) {
                         throw Problem.badParameter(
@@ -34,17 +34,17 @@ extension AdminPages {
     }
 }
 
-/// Which services ask their origins at the moment, and who said so.
+/// Which services ask their origins at the moment, and by whose choice.
 struct OfflineReport: Sendable {
     struct Line: Sendable {
         var name: String
         var mode: OfflineMode
         var configured: OfflineMode
-        /// Whether it does not ask at the moment.
+        /// Whether it does not ask its origin at the moment.
         var isOffline: Bool
     }
 
-    /// What was chosen for all while the daemon runs.
+    /// The choice for all services while the daemon runs.
     var chosen: OfflineMode?
     var configured: OfflineMode
     var isNetworkLost: Bool

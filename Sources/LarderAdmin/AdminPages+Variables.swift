@@ -5,7 +5,7 @@ import LarderHTTP
 import LarderProxy
 import LarderRules
 
-/// The variables of the configuration: their names for everybody, new values from those who may change something.
+/// The variables of the configuration: their names for all readers, new values for those who may make changes.
 extension AdminPages {
     private static let variablePrefix = "/-/variables/"
 

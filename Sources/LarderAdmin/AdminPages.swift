@@ -6,9 +6,9 @@ import LarderIO
 package import LarderProxy
 import LarderRules
 
-/// Everything Larder answers as itself: the first page, and what is under `/-/`.
+/// Everything that Larder itself serves: the first page, and the paths under `/-/`.
 package struct AdminPages: OwnPages {
-    /// One path: the methods it has, and what it answers.
+    /// One path: its methods, and its handler.
     struct Page {
         var methods: [Method]
         var answer: @Sendable (OwnRequest, Proxy) async throws -> OwnResponse
@@ -26,7 +26,7 @@ package struct AdminPages: OwnPages {
     private let walkers: WorkerPool
 
     package init(history: History = History()) {
-        // Long walks: two at a time, and a few that wait.
+        // For long searches: two at a time, with a short queue.
         let walkers = WorkerPool(name: "larder-admin", threads: 2, queueLimit: 32)
         self.walkers = walkers
         pages = AdminPages.statusPages.merging(AdminPages.resourcePages(walkers)) { page, _ in page }

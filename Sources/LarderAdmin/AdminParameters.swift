@@ -5,12 +5,11 @@ import LarderHTTP
 import LarderProxy
 import LarderRules
 
-/// The query of a request to the admin surface, read strictly: what a page does not know is refused, as it would
-/// otherwise be ignored.
+/// The query of a request to the admin surface, parsed strictly: unknown parameters are refused rather than ignored.
 struct AdminParameters {
     private let request: OwnRequest
 
-    /// - Parameter known: the names that this page has; those in `repeatable` may come more than once.
+    /// - Parameter known: the names of this page's parameters; those in `repeatable` may occur more than once.
     init(_ request: OwnRequest, known: [String], repeatable: Set<String> = []) throws(Problem) {
         self.request = request
         var seen: Set<String> = []

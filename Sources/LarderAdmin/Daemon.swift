@@ -10,10 +10,10 @@ import LarderStores
 import LarderUpstream
 package import Logging
 
-/// The daemon: settings become services, a store and a proxy, which it starts, reloads and stops.
+/// The daemon: creates services, a store and a proxy from the settings, starts, reloads and stops them.
 package final class Daemon: Sendable {
     package let proxy: Proxy
-    /// What happened in the last day; `History.interval` says how often it is to be sampled.
+    /// The history of the last day; to be sampled every `History.interval`.
     package let history = History()
     private let state: Lock<Lasting>
 
@@ -40,8 +40,8 @@ package final class Daemon: Sendable {
         lasting.variables.onChange { [weak self] names in await self?.apply(changed: names) }
     }
 
-    /// Serves by `settings` from now on, as far as a running process can. Returns the names of the settings that were
-    /// changed and need a restart; when it throws, nothing has changed.
+    /// Applies `settings`, as far as a running process can. Returns the names of the settings that were changed and
+    /// need a restart; when it throws, nothing has changed.
     @discardableResult
     package func reload(_ settings: Settings) throws -> [String] {
         let (applied, waiting) = SettingsCatalogue.reloaded(proxy.configuration.settings, as: settings)
@@ -50,7 +50,7 @@ package final class Daemon: Sendable {
             try lasting.serve(applied.tls)
             try proxy.interception.prepare(for: applied, now: proxy.now)
             let changed = lasting.variables.declare(applied.variables, at: proxy.now)
-            // Applied under the lock, so that what was made later is not overtaken by what was made before.
+            // Applied under the lock, so that an older configuration cannot replace a newer one.
             proxy.apply(Daemon.configuration(applied, &lasting))
             return changed
         }
@@ -67,14 +67,14 @@ package final class Daemon: Sendable {
 
     private var lastingVariables: VariableStore { state.withLock { $0.variables } }
 
-    /// Has every loop serve by the values that these variables have now, and then forgets what was got with the old
-    /// ones where the configuration asks for that.
+    /// Has every loop use the current values of these variables, and then removes responses fetched with the old ones
+    /// where the configuration requires it.
     private func apply(changed names: [String]) async {
         state.withLock { lasting in
             let current = proxy.configuration
             proxy.apply(
                 Daemon.configuration(current.settings, &lasting) { name in
-                    // Those that do not use them stay as they are, with everything computed for them.
+                    // Services that do not use them are kept, with everything computed for them.
                     current.router.table.named(name).flatMap { $0.uses(names) ? nil : $0 }
                 })
         }
@@ -82,7 +82,7 @@ package final class Daemon: Sendable {
         await forgetServices(using: names)
     }
 
-    /// Has a service's configuration said again and computed anew; the others stay as they are.
+    /// Configures one service again; the others are kept.
     func configureAgain(_ name: String) async {
         state.withLock { lasting in
             let current = proxy.configuration
@@ -94,7 +94,7 @@ package final class Daemon: Sendable {
         await proxy.settle()
     }
 
-    /// Loads under way do not land behind it: they began with the old values, or see that they did.
+    /// Loads under way are not stored after it: they began with the old values, or are superseded.
     private func forgetServices(using names: [String]) async {
         let wiping = names.filter { lastingVariables.wipes([$0]) }
         for service in proxy.configuration.router.table.services where service.uses(wiping) {
@@ -105,7 +105,7 @@ package final class Daemon: Sendable {
         }
     }
 
-    /// What outlives a reload, and what configurations are made with.
+    /// State that outlives a reload, and the inputs of configurations.
     private struct Lasting: Sendable {
         let transport = ProxyTransport()
         let host = DaemonHost()
@@ -114,15 +114,15 @@ package final class Daemon: Sendable {
         var identities = IdentityDigest.ephemeral()
         var interception = Interception()
         private(set) var tls: TLSClientContext
-        /// What `tls` was made of.
+        /// The inputs of `tls`.
         private var trust: Trust
-        /// How TLS is spoken with the origins of services that say so, and what that was made of.
+        /// The TLS settings of services that have their own, with their inputs.
         private var serviceTLS: [ServiceTLS: (made: ServiceTrust, tls: UpstreamTLS)] = [:]
-        /// How TLS is spoken with clients of `tls.listen`.
+        /// The TLS settings for clients of `tls.listen`.
         private(set) var clientTLS: TLSServerContext?
-        /// Services by name with their numbers, so that a reload keeps what they have in memory.
+        /// Services by name with their numbers, so that a reload keeps their memory.
         private var services: [String: (service: Service, number: UInt32)] = [:]
-        /// What was invalidated stays so across reloads.
+        /// Invalidations remain in force across reloads.
         let invalidations = Invalidations()
         /// A number is used once: resources under it may still be in memory.
         private var nextNumber: UInt32 = 0
@@ -171,8 +171,8 @@ package final class Daemon: Sendable {
             CoreDumps.refuse()
         }
 
-        /// Makes what connections need, unless it is there. Where the content of a file has changed it is made again:
-        /// connections that are under way end by the old one.
+        /// Creates the TLS contexts that are missing. When the content of a file has changed, its context is replaced:
+        /// existing connections keep the old one.
         mutating func prepareTLS(_ settings: Settings) throws {
             let wanted = Trust(settings.upstream)
             var tls = tls
@@ -196,7 +196,7 @@ package final class Daemon: Sendable {
             (self.tls, trust, serviceTLS) = (tls, wanted, made)
         }
 
-        /// How TLS is spoken with the origin of a service; nil for as with all others.
+        /// The TLS settings for the origin of a service; nil for the common ones.
         func tls(of service: ServiceSettings) -> UpstreamTLS? {
             serviceTLS[service.tls]?.tls
         }
@@ -233,7 +233,7 @@ package final class Daemon: Sendable {
         return try SQLiteStore.open(store) { event in event.log(to: logger) }
     }
 
-    /// - Parameter kept: the service of that name, if it stays as it is.
+    /// - Parameter kept: the service of that name, if it is unchanged.
     private static func configuration(
         _ settings: Settings, _ lasting: inout Lasting, keeping kept: (String) -> RoutedService? = { _ in nil }
     ) -> ProxyConfiguration {
@@ -250,7 +250,7 @@ package final class Daemon: Sendable {
             let named = isUnclaimed ? nil : service
             return RoutedService(
                 model, number: number, settings: service,
-                // Unclaimed traffic too: the origin distinguishes caches from browsers, and Larder is no browser.
+                // Unclaimed traffic too: the origin distinguishes caches from browsers, and Larder is not a browser.
                 targets: settings.cache.targets, identities: identities,
                 invalidations: lasting.invalidations,
                 surrogateKey: settings.cache.surrogateKey.map {
@@ -285,7 +285,8 @@ package final class Daemon: Sendable {
 }
 
 extension ServiceSettings {
-    /// The service's own words, those of the program that declares it, then its blocks: later ones override earlier ones.
+    /// The service's own settings, those of the program that declares it, then its blocks: later ones override earlier
+    /// ones.
     fileprivate func entries(
         _ variables: VariableValues, _ settings: Settings, _ transport: ProxyTransport, _ host: DaemonHost
     ) -> [ConfigurationEntry] {
@@ -306,8 +307,8 @@ extension ServiceSettings {
             }
     }
 
-    /// What the program says of its own service. It is said to a service that nobody is served from, so that the
-    /// configuration in force changes in one step. What the program says to it afterwards reaches the daemon.
+    /// The program's configuration of its own service. It configures a temporary service, so that the configuration in
+    /// force changes in one step. Later calls of the program reach the daemon.
     private func declared(_ transport: ProxyTransport, _ host: DaemonHost) -> [ConfigurationEntry] {
         guard let declare else { return [] }
         let draft = Service(name, baseURL: baseURL.target.string, standardTransformers: [], transport: transport)

@@ -5,10 +5,10 @@ import LarderIO
 import LarderProxy
 import Logging
 
-/// Carries what a program says about its services to what the daemon holds of them.
+/// Forwards a program's operations on its services to the daemon.
 ///
-/// A program knows a service by the value it configures, of which there is a new one each time the configuration is
-/// read; all of them mean the service of that name as it is served now.
+/// A program refers to a service by the value it configures, and gets a new one each time the configuration is read;
+/// all of them stand for the current service of that name.
 final class DaemonHost: ServiceHost {
     private struct Served: Sendable {
         weak var daemon: Daemon?
@@ -17,7 +17,7 @@ final class DaemonHost: ServiceHost {
     private let served = Lock(Served())
     private let walkers = Lock<WorkerPool?>(nil)
 
-    /// Services are made before the daemon that serves them; until then there is nothing to tell it.
+    /// Services are created before the daemon that serves them; until then the operations do nothing.
     func attach(_ daemon: Daemon) { served.withLock { $0.daemon = daemon } }
 
     func wipe(
@@ -50,7 +50,7 @@ final class DaemonHost: ServiceHost {
         return { await proxy.reloadFailed(of: routed) }
     }
 
-    /// Later, as it may be said while the configuration is being made.
+    /// Deferred, as it may be called while the configuration is being made.
     func configurationIsInvalid(of service: Service) -> Rest? {
         guard let daemon = served.withLock({ $0.daemon }) else { return nil }
         let name = service.name

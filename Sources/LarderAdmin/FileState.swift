@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// Tells whether a file is still what it was, by its content: a renewed certificate has the name of the old one.
+/// Detects changes of a file by its content: a renewed certificate has the name of the old one.
 struct FileState: Hashable {
     /// Nil for no file, and for one that cannot be read.
     private let hash: Int?

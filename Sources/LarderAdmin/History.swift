@@ -4,18 +4,18 @@ import LarderHTTP
 import LarderIO
 package import LarderProxy
 
-/// What happened in the last quarter of an hour and in the last day, in steps: what the dashboard draws.
+/// The last quarter of an hour and the last day, in steps, as drawn by the dashboard.
 ///
 /// Bounded: 180 steps of 5 s, 288 of 5 min, and for each of at most 200 services 96 of 15 min; about 700 KiB in all.
 package final class History: Sendable {
-    /// What happened in one step.
+    /// The events of one step.
     struct Step: Sendable {
         var hits: UInt64 = 0
         var misses: UInt64 = 0
         var errors: UInt64 = 0
         var saved: UInt64 = 0
         var received: UInt64 = 0
-        /// Latencies in seconds: the median and what 99 of 100 stay below, of answers from the cache and of others.
+        /// Latencies in seconds: the median and the 99th percentile, of responses from the cache and of others.
         var hitLatency = (median: 0.0, most: 0.0)
         var loadLatency = (median: 0.0, most: 0.0)
     }
@@ -24,7 +24,7 @@ package final class History: Sendable {
     struct Series<Value: Sendable>: Sendable {
         let seconds: Int64
         let limit: Int
-        /// Which step the last value is of: its number since 1970.
+        /// The step of the last value: its number since 1970.
         private(set) var last: Int64?
         private(set) var values: [Value] = []
 
@@ -33,7 +33,7 @@ package final class History: Sendable {
             self.limit = limit
         }
 
-        /// Puts a value in the place of the step that `now` lies in; steps without any are `blank`.
+        /// Sets the value of the step at `now`; skipped steps become `blank`.
         mutating func put(at now: Timestamp, blank: Value, _ change: (inout Value) -> Void) {
             let number = now.seconds / seconds
             if let last, number > last {
@@ -41,13 +41,13 @@ package final class History: Sendable {
             } else if last == nil {
                 values.append(blank)
             }
-            // A clock that was set back adds to the last step.
+            // If the clock was set back, the last step is changed.
             last = max(number, last ?? number)
             if values.count > limit { values.removeFirst(values.count - limit) }
             if let end = values.indices.last { change(&values[end]) }
         }
 
-        /// When the first step began.
+        /// The start of the first step.
         var beginning: Int64 { ((last ?? 0) - Int64(values.count) + 1) * seconds }
     }
 
@@ -75,7 +75,7 @@ package final class History: Sendable {
         }
     }
 
-    /// What happened at one service in one step.
+    /// The events of one service in one step.
     struct ServiceStep: Sendable {
         var hits: UInt64 = 0
         var others: UInt64 = 0
@@ -87,7 +87,7 @@ package final class History: Sendable {
         var day = Series<Step>(seconds: 300, limit: 288)
         var services: [String: Series<ServiceStep>] = [:]
         fileprivate var mark = Mark()
-        /// Since when the running step of `day` counts, as its latencies are those of the whole step.
+        /// The counters at the start of the running step of `day`, whose latencies are those of the whole step.
         fileprivate var dayMark = Mark()
         fileprivate var dayStep: Int64 = 0
         fileprivate var serviceMarks: [String: ServiceStep] = [:]
@@ -103,7 +103,7 @@ package final class History: Sendable {
 
     var steps: State { state.withLock { $0 } }
 
-    /// Adds what happened since the last call.
+    /// Adds the events since the last call.
     package func sample(_ proxy: Proxy) {
         let now = proxy.now
         let totals = proxy.serviceTotals()

@@ -6,7 +6,7 @@ import LarderHTTP
 extension JSONValue {
     static func integer(_ value: some BinaryInteger) -> JSONValue { .number(JSONNumber(Int(clamping: value))) }
 
-    /// A number with at most that many decimal places; null for what JSON has no number for.
+    /// A number with at most that many decimal places; null where JSON has no such number.
     static func decimal(_ value: Double, places: Int) -> JSONValue {
         let scale = (0..<places).reduce(1.0) { scale, _ in scale * 10 }
         return JSONNumber((value * scale).rounded() / scale).map { .number($0) } ?? .null
@@ -17,7 +17,7 @@ extension JSONValue {
     /// An instant in the form of RFC 3339, to the second.
     static func time(_ time: Timestamp) -> JSONValue { .string(TimeText.iso(time)) }
 
-    /// A length of time in seconds, to the millisecond.
+    /// A duration in seconds, to the millisecond.
     static func seconds(_ duration: Duration) -> JSONValue { .decimal(duration.inSeconds, places: 3) }
 
     /// The value over several lines, for people and programs alike; short lists and objects stay on one.

@@ -33,7 +33,7 @@ struct MetricsText {
         gauge(name, help, [([], Double(value))])
     }
 
-    /// What one histogram counted; `buckets` are counts up to and with a bound, each with those of the bounds before.
+    /// The counts of one histogram; `buckets` are cumulative, up to and including a bound.
     struct Histogram {
         var labels: Labels = []
         var buckets: [(bound: Double, count: UInt64)]
@@ -60,7 +60,7 @@ struct MetricsText {
         }
     }
 
-    /// The end, which OpenMetrics marks.
+    /// The end mark of OpenMetrics.
     mutating func finish() {
         if isOpenMetrics { text += "# EOF\n" }
     }

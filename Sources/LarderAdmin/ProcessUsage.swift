@@ -2,9 +2,9 @@
 
 import Glibc
 
-/// What this process takes of the machine, as the kernel says without touching a disk.
+/// This process's resource usage according to the kernel, read without disk access.
 struct ProcessUsage: Sendable {
-    /// Octets of memory in use; nil where the kernel does not show it.
+    /// Octets of memory in use; nil where the kernel does not report it.
     var residentBytes: Int64?
     /// Processor time since the start, in seconds.
     var processorSeconds: Double

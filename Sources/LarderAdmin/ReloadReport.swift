@@ -4,7 +4,7 @@ import Larder
 import LarderHTTP
 import LarderProxy
 
-/// What is known of reloads.
+/// The state of reloads.
 struct ReloadReport: Sendable {
     var latest: Reloading.Attempt?
     var accepted, refused: Int

@@ -72,7 +72,8 @@ extension StatusReport {
         ]
     }
 
-    /// The origins in trouble and those with most requests, so that a scan over many hosts does not make an endless answer.
+    /// The origins in trouble and those with most requests, so that a scan over many hosts does not make the response
+    /// endless.
     func busiestUpstreams(limit: Int) -> [UpstreamStatistics] {
         guard upstreams.count > limit else { return upstreams }
         func isBefore(_ a: UpstreamStatistics, _ b: UpstreamStatistics) -> Bool {
@@ -108,7 +109,7 @@ extension StatusReport {
         return .object(object)
     }
 
-    /// What was counted of a service.
+    /// The counters of a service.
     static func counts(_ totals: ServiceCounters.Totals) -> JSONObject {
         var requests = JSONObject()
         for kind in LoopCounters.Kind.allCases where kind != .own && kind != .tunnel {

@@ -58,7 +58,7 @@ extension StatusReport {
         interception.write(&text)
     }
 
-    /// Why things came out as they did, in the words of `Cache-Status` and `Proxy-Status`.
+    /// The reasons of outcomes, in the words of `Cache-Status` and `Proxy-Status`.
     private func writeReasons(_ text: inout MetricsText) {
         typealias Reason = LoopCounters.Reason
         func samples(_ words: [(reason: Reason, word: String)]) -> [(labels: MetricsText.Labels, value: Double)] {

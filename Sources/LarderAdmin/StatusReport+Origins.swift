@@ -5,7 +5,7 @@ import LarderHTTP
 import LarderProxy
 import LarderUpstream
 
-/// How status and metrics tell of origins that are left alone.
+/// Status and metrics of origins in backoff.
 extension StatusReport {
     func json(of line: UpstreamStatistics) -> JSONValue {
         let trouble = troubledOrigins[line.origin]

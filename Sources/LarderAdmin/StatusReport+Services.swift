@@ -2,7 +2,7 @@
 
 import LarderProxy
 
-/// How metrics tell of services: those with most requests, so that thousands of them make no endless answer.
+/// Metrics of services: those with most requests, so that thousands of them do not make the response endless.
 extension StatusReport {
     private static let serviceLimit = 100
 
@@ -44,7 +44,7 @@ extension StatusReport {
 
     /// Counts on `LatencyScale` up to and with bounds between a microsecond and a minute.
     ///
-    /// - Parameter step: how many buckets of the scale, four of which double a latency, go into one.
+    /// - Parameter step: how many buckets of the scale, four of which double a latency, are combined.
     static func buckets(_ counts: [UInt64], each step: Int) -> [(bound: Double, count: UInt64)] {
         var total: UInt64 = 0
         var buckets: [(bound: Double, count: UInt64)] = []

@@ -7,7 +7,7 @@ import LarderProxy
 import LarderStores
 import LarderUpstream
 
-/// What happened since the start and how things are now: what `/-/status` and `/-/metrics` say in two forms.
+/// The totals since the start and the current state: `/-/status` and `/-/metrics` are two formats of it.
 struct StatusReport: Sendable {
     struct Tier: Sendable {
         var bytes, limit: Int64
@@ -29,7 +29,7 @@ struct StatusReport: Sendable {
     var startedAt: Timestamp
     var now: Timestamp
     var phase: Proxy.Phase
-    /// Exchanges by what became of them.
+    /// Exchanges by their outcome.
     var requests: [LoopCounters.Kind: UInt64]
     var amounts: [LoopCounters.Amount: UInt64]
     var reasons: [LoopCounters.Reason: UInt64]
@@ -39,15 +39,15 @@ struct StatusReport: Sendable {
     var latencySum: UInt64
     var memory: Tier
     var resources, evictedFromMemory: Int
-    /// nil when nothing is kept on disk.
+    /// nil when nothing is stored on disk.
     var store: StoreStatistics?
     var storePath: String?
     var openConnections, openTunnels: Int
     var addresses, tlsAddresses, adminAddresses: [String]
     var services: [ServiceLine]
-    /// The same of services and what none claims, by where answers came from.
+    /// The same for services and unclaimed URLs, by the source of the response.
     var latenciesBySource: [[UInt64]]
-    /// What no service claims.
+    /// The totals of unclaimed URLs.
     var unclaimed: ServiceCounters.Totals
     var reload: ReloadReport
     var offline: OfflineReport
@@ -56,7 +56,7 @@ struct StatusReport: Sendable {
     var prices: [String: [ModelPrice]]
     var interception: InterceptionReport
     var upstreams: [UpstreamStatistics]
-    /// Those of them that are not all well.
+    /// Those with a problem.
     var troubledOrigins: [String: OriginReport]
     var loops: [LoopLine]
     var process: ProcessUsage
@@ -107,7 +107,7 @@ struct StatusReport: Sendable {
         process = ProcessUsage()
         troubledOrigins = Dictionary(proxy.originReports().map { ($0.origin, $0) }) { first, _ in first }
         upstreams = await proxy.upstreamStatistics()
-        // An origin in trouble is told of even if no loop has to do with it any more.
+        // An origin in trouble is included even if no loop uses it any more.
         let known = Set(upstreams.map(\.origin))
         upstreams += troubledOrigins.keys.filter { !known.contains($0) }.sorted().map { UpstreamStatistics(origin: $0) }
     }

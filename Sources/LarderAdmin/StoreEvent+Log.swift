@@ -4,7 +4,7 @@ import LarderStores
 import Logging
 
 extension StoreEvent {
-    /// Writes what happened, as severe as it is.
+    /// Logs the event at its level.
     func log(to logger: Logger) {
         switch self {
         case .migrated(let steps):
@@ -35,15 +35,15 @@ extension StoreEvent {
             logger.warning(
                 "reading from the cache on disk failed; it counted as a miss", metadata: ["reason": "\(reason)"])
         case .writeDropped(let url, let reason):
-            // One for each response while a disk is full or slow, which `degraded` and the status tell once.
+            // One for each response while a disk is full or slow; `degraded` and the status report it once.
             logger.debug(
                 "a response was not stored", metadata: ["url": "\(ShownURL.withoutQuery(url))", "reason": "\(reason)"])
         }
     }
 }
 
-/// URLs as they may stand in a log.
+/// URLs as they may appear in a log.
 enum ShownURL {
-    /// Queries can hold secrets.
+    /// Queries can contain secrets.
     static func withoutQuery(_ url: String) -> String { String(url.prefix { $0 != "?" }.prefix(1_024)) }
 }

@@ -7,10 +7,10 @@ import LarderIO
 import LarderProxy
 import Logging
 
-/// Runs the daemon from its start until it has been told to stop and has ended in good order.
+/// Runs the daemon from its start until it is stopped and has ended in good order.
 ///
-/// SIGTERM and SIGINT let running exchanges end, and a second one of them does not wait for that. SIGHUP reads the
-/// configuration again.
+/// SIGTERM and SIGINT let running exchanges end, and a second one does not wait for that. SIGHUP reloads the
+/// configuration.
 enum DaemonRunner {
     static func run(loader: SettingsLoader) async throws {
         let notifier = ServiceNotifier(socket: loader.environment["NOTIFY_SOCKET"])
@@ -25,12 +25,12 @@ enum DaemonRunner {
         for warning in loaded.warnings { logger.warning("\(warning)") }
         let files = OpenFiles.raiseLimit()
         if let shortage = OpenFiles.shortage(limit: files, connections: loaded.settings.limits.connections) {
-            // Who did not ask for that many need not hear of it on every start.
+            // With the default limit, no warning on every start.
             let isDefault = loaded.settings.limits.connections == Settings().limits.connections
             logger.log(level: isDefault ? .info : .notice, "\(shortage)")
         }
 
-        // Signals, watchdog and reloading have a loop of their own: what they do may take a while.
+        // Signals, watchdog and reloading have a loop of their own: their handlers may take a while.
         let control = try EventLoop(name: "larder-control")
         try control.start()
         defer { control.stop() }
@@ -60,7 +60,7 @@ enum DaemonRunner {
         logger.notice("stopping", metadata: ["connections": "\(daemon.proxy.openConnections)"])
         await daemon.proxy.drain()
         logger.notice("stopped")
-        // Until here a second signal counts.
+        // Until here a second signal is handled.
         withExtendedLifetime(signals) {}
     }
 
@@ -106,7 +106,7 @@ enum DaemonRunner {
         }
     }
 
-    /// Notes what happens, for those who look later.
+    /// Samples the history.
     private static func keepHistory(of daemon: Daemon, on control: EventLoop) {
         control.spawn { loop in
             while true {
@@ -116,7 +116,7 @@ enum DaemonRunner {
         }
     }
 
-    /// Gives memory back whenever there is little to do.
+    /// Returns memory to the system whenever there is little load.
     private static func releaseMemory(after proxy: Proxy, on control: EventLoop) {
         control.spawn { loop in
             var release = MemoryRelease()
@@ -127,7 +127,7 @@ enum DaemonRunner {
         }
     }
 
-    /// Says to the service manager that the daemon works, for as long as all its loops turn.
+    /// Reports to the service manager that the daemon works, while all its loops make progress.
     private static func keepAlive(
         _ proxy: Proxy, by watchdog: Watchdog, _ notifier: ServiceNotifier, on control: EventLoop
     ) {
@@ -140,7 +140,7 @@ enum DaemonRunner {
     }
 }
 
-/// The signals that came, in their order. The second one that asks for the end gets it at once.
+/// The received signals, in order. The second request to stop is executed at once.
 private struct SignalStream {
     let received: AsyncStream<ProcessSignal>
     private let source: Confined<SignalSource>
@@ -153,7 +153,7 @@ private struct SignalStream {
             return Confined(
                 try SignalSource([.terminate, .interrupt, .hangUp], on: loop) { signal in
                     if signal != .hangUp {
-                        // Whatever was accepted for the store may be lost, as after a kill; nothing else is.
+                        // Responses queued for the store may be lost, as after a kill; nothing else is.
                         if isEnding { _exit(EXIT_FAILURE) }
                         isEnding = true
                     }

@@ -39,7 +39,7 @@ package struct Program: AsyncParsableCommand {
 
     package init() {}
 
-    /// What to say about a word that is no command but nearly one; nil for everything else.
+    /// The suggestion for a word that is nearly a command; nil for everything else.
     static func suggestion(for word: String?) -> String? {
         guard let word, !word.hasPrefix("-") else { return nil }
         let names = configuration.subcommands.map { $0._commandName } + ["help"]
@@ -47,9 +47,9 @@ package struct Program: AsyncParsableCommand {
         return "'\(word)' is no command; did you mean `larder \(nearest)`? `larder --help` lists them all."
     }
 
-    /// Does what the command line says, in a program that brings services along.
+    /// Runs the command line, in a program that supplies services.
     package static func run(declaring services: [DeclaredService] = []) async {
-        // The daemon starts its own program as a jq worker too; that is no command for people.
+        // The daemon starts its own program as a jq worker too; that is not a command for people.
         let arguments = CommandLine.arguments.dropFirst()
         if arguments.first == JQWorker.argument { Glibc.exit(JQWorker.run(Array(arguments.dropFirst()))) }
         if let suggestion = Program.suggestion(for: arguments.first) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The files of the dashboard, as they lie in `Page`.
+/// The files of the dashboard, as in `Page`.
 package enum DashboardFile: String, CaseIterable, Sendable {
     case markup = "dashboard.html"
     case style = "dashboard.css"

@@ -11,7 +11,7 @@ extension AdminPages {
         ["/-/events": .reading { request, proxy in try events(request, proxy, walkers) }]
     }
 
-    /// `Last-Event-ID` is accepted and needs nothing: every stream begins with the state, not with history.
+    /// `Last-Event-ID` is accepted and ignored: every stream begins with the state, not with history.
     private static func events(_ request: OwnRequest, _ proxy: Proxy, _ walkers: WorkerPool) throws -> OwnResponse {
         let parameters = try AdminParameters(
             request, known: ["url", "match", "service", "content", "loadIfNeeded", "requests"])
@@ -33,7 +33,7 @@ extension AdminPages {
             events = OwnEvents(topic)
             if wantsLoad {
                 let reach = Reach(isLoopback: request.isLoopback)
-                // What becomes of it is told by the stream.
+                // The stream reports the outcome.
                 events.whenSubscribed = { _ = try? await proxy.loadIfNeeded(subject, from: reach) }
             }
         } else {
@@ -59,7 +59,7 @@ extension AdminPages {
 }
 
 extension Proxy {
-    /// Has a resource loaded unless it is up to date, as a client without wishes would.
+    /// Loads a resource unless it is up to date, like a client without special requirements.
     fileprivate func loadIfNeeded(_ subject: ResourceSubject, from reach: Reach) async throws -> LoadOutcome {
         let fields: Fields = ["Accept": "*/*", "User-Agent": "larder/\(LarderVersion.current)"]
         return try await load(subject, fields: fields, onlyIfNeeded: true, from: reach)

@@ -5,16 +5,16 @@ import LarderHTTP
 import LarderIO
 import LarderProxy
 
-/// The words of a stream of events: each event is an `id` and JSON data.
+/// Formats the events of a stream: each is an `id` and JSON data.
 ///
 /// The name of an event is a member of the data rather than a field of its own: browsers would mistake a field
 /// `event: error` for the failure of the stream.
 struct EventWording: EventText {
-    /// What the stream is about.
+    /// The subject of the stream.
     enum About: Sendable {
         case url(String)
         case pattern(String?, ResourceFilter)
-        /// Requests, and nothing else.
+        /// Requests only.
         case requests(String?)
     }
 
@@ -26,7 +26,7 @@ struct EventWording: EventText {
         self.walkers = walkers
     }
 
-    /// How many resources a snapshot of many tells of.
+    /// The most resources in a snapshot of many.
     static let limit = 1_000
 
     func event(_ change: ResourceChange, withContent: Bool, now: Timestamp) -> [UInt8] {
@@ -41,14 +41,14 @@ struct EventWording: EventText {
         return EventWording.octets(id: change.sequence, data)
     }
 
-    /// It has no `id` either: what was missed is in `/-/requests`.
+    /// It has no `id` either: missed ones are in `/-/requests`.
     func event(_ note: RequestNote) -> [UInt8] {
         var data: JSONObject = ["event": "request"]
         for name in note.object.names { data[name] = note.object[name] }
         return EventWording.octets(id: nil, data)
     }
 
-    /// It has no `id`, as nothing is missed by who missed it.
+    /// It has no `id`, as missing one does not matter.
     private static func progress(_ fraction: Double, of flight: Flight, _ change: ResourceChange) -> [UInt8] {
         var data: JSONObject = [
             "event": "progress", "url": .string(change.key.url), "service": .string(change.service),
@@ -93,8 +93,8 @@ struct EventWording: EventText {
             octets, begun: begun, complete: proxy.registry.feed.last, sequences: sequences, at: now)
     }
 
-    /// The resources in memory that `filter` accepts and about which there is something to say, one more than a snapshot
-    /// tells of when there are too many; nil when too many are being looked for.
+    /// The resources in memory that `filter` accepts and that have a state to report, one more than a snapshot contains
+    /// when there are too many; nil when too many searches are under way.
     private static func moments(
         of filter: ResourceFilter, in proxy: Proxy, _ walkers: WorkerPool
     ) async -> [ResourceChange]? {
@@ -121,7 +121,7 @@ struct EventWording: EventText {
     }
 
     private static func octets(id: UInt64?, _ data: JSONObject) -> [UInt8] {
-        // JSON text has no line ends of its own.
+        // JSON text contains no line ends.
         var text = id.map { "id: \($0)\n" } ?? ""
         text += "data: \(JSONValue.object(data))\n\n"
         return Array(text.utf8)

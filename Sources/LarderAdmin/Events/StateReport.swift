@@ -14,7 +14,7 @@ struct StateReport {
     private let unstored: UnstoredResponse?
     private let now: Timestamp
 
-    /// The largest content that goes along with an event.
+    /// The largest content included in an event.
     static let contentLimit = 16 << 10
 
     init(_ change: ResourceChange, now: Timestamp) {
@@ -23,7 +23,7 @@ struct StateReport {
             unstored: change.unstored, now: now)
     }
 
-    /// - Parameter variants: what there is, newest first, in memory or in the store.
+    /// - Parameter variants: all variants, newest first, in memory or in the store.
     init(
         _ variants: [Variant], failure: LoadFailure?, flights: [Flight], unstored: UnstoredResponse?, now: Timestamp
     ) {
@@ -46,10 +46,10 @@ struct StateReport {
         return state
     }
 
-    /// The newest variant that is no error.
+    /// The newest variant that is not an error.
     private var latestData: Variant? { variants.first { !$0.stored.status.isError } }
 
-    /// What the last load failed with: no answer, or one that says so.
+    /// The failure of the last load: no response, or an error status.
     private var latestError: JSONValue? {
         if let failure {
             return [
@@ -67,7 +67,7 @@ struct StateReport {
         [variants.first?.stored.responseTime, failure?.at, unstored?.at].compactMap(\.self).max()
     }
 
-    /// Whether a plain request would be answered without the origin being asked.
+    /// Whether a plain request would be answered without asking the origin.
     private var isUpToDate: Bool {
         if let newest = variants.first?.stored, Reuse.isUpToDate(newest, at: now) { return true }
         return failure.map { now < $0.retryAt } ?? false
@@ -89,7 +89,7 @@ struct StateReport {
         return data
     }
 
-    /// Small content that is JSON, as such, or text; nil for all other.
+    /// Small content that is JSON, as such, or text; nil for all others.
     private static func content(of variant: Variant) -> JSONValue? {
         guard case .memory(let chunks, let length) = variant.content, length <= contentLimit,
             !variant.served.fields.contains(.contentEncoding)

@@ -5,16 +5,16 @@ import LarderHTTP
 import LarderProxy
 import LarderRules
 
-/// In which coding a stored response would answer, where the configuration lets it choose.
+/// The coding in which a stored response would be sent, where the configuration offers a choice.
 struct ExplainedCoding {
-    /// What `Cache-Status` would say of it; nil for the octets that came.
+    /// The detail in `Cache-Status`; nil for the stored octets.
     let word: String?
     let sentence: String
     let advice: String?
-    /// Whether no range would be sent.
+    /// Whether a range would be ignored.
     let ignoresRange: Bool
 
-    /// Nil where every client gets the octets that came.
+    /// Nil where every client gets the stored octets.
     init?(_ situation: Situation, _ variant: Variant) {
         guard let recoding = variant.served.recoding else { return nil }
         let decision = recoding.decide(

@@ -5,11 +5,11 @@ import LarderHTTP
 import LarderProxy
 import LarderRules
 
-/// Which blocks of configuration apply to a resource, and what each of them changes, and from what.
+/// Which blocks of configuration apply to a resource, and the changes that each of them makes.
 enum ExplainedConfiguration {
     static func blocks(_ situation: Situation, method: LarderHTTP.Method? = nil) -> [Explanation.Block] {
         let method = method ?? situation.configuredMethod
-        // What nobody described has no configuration.
+        // Unclaimed URLs have no configuration.
         guard situation.service.base != nil else { return [] }
         let set = situation.service.service.configurationSet
         let url = ResourceURL(situation.uri)
@@ -30,7 +30,7 @@ enum ExplainedConfiguration {
         }
     }
 
-    /// What a configuration says, in the words of the configuration file.
+    /// The settings of a configuration, in the words of the configuration file.
     private static func facts(of configuration: Configuration) -> [(name: String, value: String)] {
         var facts: [(name: String, value: String)] = [
             ("expirationTime", expiration(configuration)),
@@ -61,7 +61,7 @@ enum ExplainedConfiguration {
         configuration.fields.set.forEachLine { _, spelling, _ in
             let name = String(decoding: spelling, as: UTF8.self)
             guard names.insert(name.lowercased()).inserted else { return }
-            // What configuration sends to an origin is often a credential under some name of its own.
+            // Configured request fields are often credentials under a name of their own.
             facts.append(("headers.\(name)", "set"))
         }
         for name in configuration.fields.removed.sorted(by: { $0.canonical < $1.canonical }) {
@@ -70,7 +70,7 @@ enum ExplainedConfiguration {
         return facts
     }
 
-    /// The time with how it goes together with what the origin says; the time alone has no meaning.
+    /// The time with its relation to the origin's lifetime; the time alone has no meaning.
     private static func expiration(_ configuration: Configuration) -> String {
         let time = UnitText.write(configuration.expirationTime)
         let statuses = configuration.expirationTimes.sorted { $0.key.rawValue < $1.key.rawValue }

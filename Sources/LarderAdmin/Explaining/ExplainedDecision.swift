@@ -5,7 +5,7 @@ import LarderHTTP
 import LarderProxy
 import LarderRules
 
-/// What a request would come to, in words, and what would change it.
+/// The outcome of a request, in words, and how to change it.
 struct ExplainedDecision {
     let word: String
     let reason: String?
@@ -132,7 +132,7 @@ struct ExplainedDecision {
         }
     }
 
-    /// For requests that go by what is stored.
+    /// For requests that bypass the cache.
     private static func passed(
         _ reason: ForwardReason, _ situation: Situation
     ) -> (outcome: String, advice: [String]) {
@@ -176,7 +176,7 @@ struct ExplainedDecision {
         return status
     }
 
-    /// What of the stored response is sent, if it is not all of it (RFC 9110 §13.2, §14.2).
+    /// The part of the stored response that is sent, if it is not all of it (RFC 9110 §13.2, §14.2).
     private static func form(_ situation: Situation, _ selection: ReuseDecision.Selection) -> String {
         let stored = situation.variants[selection.index].served
         if case .notModified(let field) = Preconditions.evaluate(situation.request, against: stored) {

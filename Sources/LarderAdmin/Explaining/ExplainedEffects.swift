@@ -5,8 +5,8 @@ import LarderHTTP
 import LarderProxy
 import LarderRules
 
-/// What the configuration does besides saying how long a response is good: which route made the URL what it is, what
-/// happens around requests to the origin, and what clients get instead of the origin's octets.
+/// The effects of the configuration besides lifetimes: the route that rewrote the URL, the decorators of requests to
+/// the origin, and transformations of its responses.
 enum ExplainedEffects {
     static func list(_ situation: Situation, selected: Int?) -> [Explanation.Fact] {
         let configuration = situation.configuration.frozen.configuration
@@ -15,7 +15,7 @@ enum ExplainedEffects {
             + afterWrite(configuration, situation)
     }
 
-    /// What to change to have less done.
+    /// How to avoid the effects.
     ///
     /// - Parameter asks: whether the origin would be asked.
     static func advice(_ situation: Situation, selected: Int?, asks: Bool) -> [String] {
@@ -73,7 +73,7 @@ enum ExplainedEffects {
         return words(of: decorators).map { Explanation.Fact(name: $0.name, value: $0.value, note: notes[$0.name]) }
     }
 
-    /// What would be answered without asking anybody, and what to change.
+    /// The answer given without a lookup, and how to change it.
     static func hardWired(_ answer: HardWiredAnswer, _ situation: Situation) -> (outcome: String, advice: [String]) {
         let (name, status) =
             switch answer {
@@ -154,7 +154,7 @@ enum ExplainedEffects {
 
     // MARK: In the words of the configuration file
 
-    /// What a block may change of this, each with a value that stands for nothing where nothing is said.
+    /// The settings that a block may change, each with a placeholder where it is unset.
     static func words(of configuration: Configuration) -> [(name: String, value: String)] {
         let decorators = words(of: configuration.attachment as? Decorators ?? Decorators())
         let pipeline = configuration.pipeline.order.compactMap { key -> String? in

@@ -44,7 +44,7 @@ enum ExplainedFreshness {
         return list
     }
 
-    /// Where the lifetime comes from, with the numbers it was made of.
+    /// The source of the lifetime, with its inputs.
     private static func source(_ stored: StoredResponse, _ policy: CachePolicy) -> String {
         let lifetime = stored.facts.lifetime
         if lifetime.isInvalid { return "\(lifetime.source.words), which cannot be read and so counts as over" }
@@ -92,7 +92,7 @@ enum ExplainedFreshness {
         ]
     }
 
-    /// What the request itself asks for.
+    /// The directives of the request itself.
     private static func wishes(_ situation: Situation) -> [Fact] {
         let wishes = CacheControl.Request(situation.request.fields)
         var words: [String] = []
@@ -119,7 +119,7 @@ enum ExplainedFreshness {
         return "\(seconds).\(digits) s"
     }
 
-    /// To the second, or to the millisecond where that is all there is.
+    /// To the second, or to the millisecond below one.
     static func roughly(_ duration: Duration) -> String {
         text(duration < .seconds(1) ? duration : .seconds(duration.wholeSeconds))
     }

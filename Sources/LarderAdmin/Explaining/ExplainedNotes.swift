@@ -4,7 +4,7 @@ import Larder
 import LarderHTTP
 import LarderRules
 
-/// What is odd about the request and the stored response, each with the section that says how it is read.
+/// Oddities of the request and the stored response, each with the section of the RFC that resolves it.
 enum ExplainedNotes {
     static func list(_ situation: Situation, selected: Int?) -> [String] {
         var notes = ReadingNote.notes(onRequest: situation.request.fields).map { line($0, "the request's ") }

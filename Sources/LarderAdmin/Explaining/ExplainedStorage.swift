@@ -5,10 +5,10 @@ import LarderHTTP
 import LarderProxy
 import LarderRules
 
-/// The conditions of RFC 9111 §3 for keeping a response, each with how it came out.
+/// The conditions of RFC 9111 §3 for storing a response, each with its result.
 enum ExplainedStorage {
-    /// About the stored response if there is one, else about the last one that was not stored; before there was any,
-    /// about the request, which some conditions depend on alone.
+    /// About the stored response if there is one, else about the last one that was not stored; before the first
+    /// response, about the request, on which some conditions depend alone.
     static func conditions(_ situation: Situation, selected: Int?) -> (subject: String, [Explanation.Condition]) {
         guard situation.isRead else { return ("nothing is kept of the answer to \(situation.method)", []) }
         guard situation.configuration.caches else { return ("nothing is kept: `cache: none`", []) }
@@ -41,7 +41,7 @@ enum ExplainedStorage {
         .method, .requestNoStore, .authorization, .credentials, .requestContent, .unkeyedField,
     ]
 
-    /// What is about parts has no place beside a whole, nor what is about users where they are not kept apart.
+    /// Conditions about parts do not concern a whole, nor those about users where they are not separated.
     private static func isOfConcern(
         _ outcome: Storability.Condition, _ status: Status, _ policy: CachePolicy
     ) -> Bool {
@@ -52,7 +52,7 @@ enum ExplainedStorage {
         }
     }
 
-    /// The last condition, which is none of RFC 9111's.
+    /// The last condition, which is not one of RFC 9111's.
     private static func size(_ unstored: UnstoredResponse) -> [Explanation.Condition] {
         if unstored.reason == .cut {
             return [
@@ -102,12 +102,12 @@ enum ExplainedStorage {
             meaning: meaning(outcome.condition, policy))
     }
 
-    /// The field responsible: for what failed, and for what a field made hold.
+    /// The field responsible for the result.
     private static func shownField(_ outcome: Storability.Condition) -> FieldName? {
         !outcome.passed || [.cacheable, .vary, .contentRange].contains(outcome.condition) ? outcome.field : nil
     }
 
-    /// What must hold.
+    /// The requirement of the condition.
     static func meaning(_ condition: StorageCondition, _ policy: CachePolicy = CachePolicy()) -> String {
         switch condition {
         case .method: "responses to the method can be used again"
@@ -129,7 +129,7 @@ enum ExplainedStorage {
         }
     }
 
-    /// What to do so that the response is stored the next time.
+    /// How to have the response stored the next time.
     static func remedy(_ reason: UnstoredReason, service: String) -> String {
         switch reason {
         case .condition(let condition): remedy(condition, service: service)
@@ -141,13 +141,13 @@ enum ExplainedStorage {
         }
     }
 
-    /// Where a setting goes: into the service, which has to be described first where none claims the URL.
+    /// Where to put a setting: into the service, which has to be configured first where none claims the URL.
     private static func place(for setting: String, of service: String) -> String {
         service == "-"
             ? "describe the API as a service with `\(setting)`" : "set `\(setting)` for the service `\(service)`"
     }
 
-    /// What to do so that the condition is met.
+    /// How to satisfy the condition.
     static func remedy(_ condition: StorageCondition, service: String) -> String {
         switch condition {
         case .noStore: "The origin forbids keeping it (no-store). Only the origin can change that."
@@ -175,6 +175,6 @@ enum ExplainedStorage {
 }
 
 extension UnstoredResponse {
-    /// The field as it is shown, if it is remembered.
+    /// The field as it is shown, if it was recorded.
     fileprivate func line(_ name: FieldName) -> String? { fields[name].map { "\(name): \($0.prefix(200))" } }
 }

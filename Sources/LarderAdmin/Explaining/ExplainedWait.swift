@@ -5,7 +5,7 @@ import LarderHTTP
 import LarderProxy
 import LarderRules
 
-/// What becomes of a request whose origin is left alone for now.
+/// The outcome of a request whose origin is in backoff.
 enum ExplainedWait {
     static func explain(
         _ wait: Plan.Wait, _ situation: Situation

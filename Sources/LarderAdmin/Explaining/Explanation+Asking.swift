@@ -6,7 +6,7 @@ import LarderProxy
 import LarderRules
 
 extension Explanation {
-    /// What `/-/explain?url=…&method=…&header=…` asks for. Nobody upstream hears of it.
+    /// Answers `/-/explain?url=…&method=…&header=…`, without any request upstream.
     init(of request: OwnRequest, _ proxy: Proxy) async throws(Problem) {
         let parameters = try AdminParameters(request, known: ["url", "method", "header"], repeatable: ["header"])
         let url = try parameters.required("url")
@@ -31,7 +31,7 @@ extension Explanation {
         self.init(await Situation(subject, method: method, fields: fields, in: proxy))
     }
 
-    /// `host:port` and nothing else, as CONNECT names it.
+    /// `host:port` alone, as in CONNECT.
     private static func isAuthority(_ text: String) -> Bool {
         guard let colon = text.lastIndex(of: ":"), !text.contains("/"), !text.contains("?") else { return false }
         let port = text[text.index(after: colon)...]
@@ -58,7 +58,7 @@ extension Explanation {
         self.init(of: target, .connect, route, opens: opens)
     }
 
-    /// A tunnel, or a request that is refused before anything is looked up.
+    /// A tunnel, or a request that is refused before any lookup.
     init(of target: String, _ method: LarderHTTP.Method, _ route: Result<String, Problem>, opens: Bool = false) {
         self.method = method
         fields = []

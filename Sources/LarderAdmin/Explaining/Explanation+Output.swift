@@ -91,7 +91,7 @@ extension Explanation {
             }.joined()
     }
 
-    /// What came from elsewhere stays on its line.
+    /// Text from messages stays on its line.
     private static func printable(_ text: String) -> String {
         String(
             String.UnicodeScalarView(

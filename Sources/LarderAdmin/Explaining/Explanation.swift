@@ -5,17 +5,17 @@ import LarderHTTP
 import LarderProxy
 import LarderRules
 
-/// Why a request would be answered as it would be: what `/-/explain` and `larder explain` say.
+/// Why a request would be answered as it would be: the content of `/-/explain` and `larder explain`.
 ///
-/// The rules that decide real requests are asked here too, so that what is explained is what happens.
+/// The rules that decide real requests are used here too, so that the explanation is correct.
 struct Explanation: Sendable {
-    /// One block of configuration that applies, and what it changes.
+    /// One block of configuration that applies, and its changes.
     struct Block: Sendable, Equatable {
         var title: String
         var changes: [String]
     }
 
-    /// One stored variant, and whether it was the one.
+    /// One stored variant, and whether it was selected.
     struct Candidate: Sendable, Equatable {
         var text: String
         var isChosen: Bool
@@ -26,14 +26,14 @@ struct Explanation: Sendable {
         var name: String
         var value: String
         var note: String?
-        /// The value as a number, where it is a length of time.
+        /// The value as a number, where it is a duration.
         var seconds: Duration?
     }
 
     struct Condition: Sendable, Equatable {
         var name: String
         var isMet: Bool
-        /// The field responsible, with its value where it is known.
+        /// The field responsible, with its value where known.
         var field: String?
         var meaning: String
     }
@@ -41,26 +41,26 @@ struct Explanation: Sendable {
     var method = LarderHTTP.Method.get
     var url: String
     var fields: [String]
-    /// What would happen, in a sentence.
+    /// The outcome, in a sentence.
     var outcome: String
     /// The word for it, and the reason in the words of RFC 9211 or of the refusal.
     var decision: (word: String, reason: String?)
-    /// What the response's `Cache-Status` would say, as far as it is known beforehand.
+    /// The response's `Cache-Status`, as far as it is predictable.
     var cacheStatus: String?
     var service: [Fact]
     var blocks: [Block]
-    /// What else is done to such requests and their responses: routes, decorators, pipelines.
+    /// Other effects on such requests and their responses: routes, decorators, pipelines.
     var effects: [Fact]
     var key: [Fact]
     var candidates: [Candidate]
-    /// The arithmetic of age and lifetime; empty when nothing is stored that matches.
+    /// The arithmetic of age and lifetime; empty when no stored response matches.
     var freshness: [Fact]
-    /// What is contradictory, malformed or absurd, and how it was read.
+    /// Contradictory, malformed or absurd fields, and how they were interpreted.
     var notes: [String]
-    /// What the conditions below are about.
+    /// The subject of the conditions below.
     var storageSubject: String
     var storage: [Condition]
-    /// What to change to get another outcome.
+    /// How to get another outcome.
     var advice: [String]
 }
 
@@ -129,7 +129,7 @@ extension Explanation {
         }
     }
 
-    /// A forward proxy sees of https only where it goes.
+    /// For https a forward proxy only sees the destination.
     private static func way(_ situation: Situation) -> [Fact] {
         guard situation.way == .forward, situation.uri.scheme == .https else { return [] }
         return [
@@ -139,7 +139,7 @@ extension Explanation {
         ]
     }
 
-    /// What put the request where it is.
+    /// The source of the partition.
     private static func partition(_ situation: Situation) -> String? {
         let (service, fields) = (situation.service, situation.request.fields)
         guard service.privacy(for: situation.uri) == .partitioned else { return nil }

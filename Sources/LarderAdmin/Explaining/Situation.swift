@@ -6,16 +6,16 @@ import LarderProxy
 import LarderRules
 import LarderUpstream
 
-/// Everything an explanation depends on, as it was at one moment: a value, so that explaining is a function.
+/// Everything an explanation depends on, at one moment: a value, so that explaining is a function.
 struct Situation: Sendable {
     var service: RoutedService
     var way: Way
     var uri: TargetURI
     /// The URL as it is forwarded and stored.
     var url: String
-    /// The request that is imagined.
+    /// The hypothetical request.
     var request: RequestHead
-    /// What of its wishes the configuration says not to heed.
+    /// The request directives that the configuration ignores.
     var ignoredWishes: [String] = []
     /// The request content that is part of the key.
     var content: ContentMark?
@@ -26,18 +26,18 @@ struct Situation: Sendable {
     var failure: LoadFailure?
     /// Whether a load is under way that the request would join.
     var isLoading = false
-    /// Whether origins are asked at the moment, where that is not what the configuration says.
+    /// Whether origins are asked at the moment, where that differs from the configuration.
     var standing: OriginStanding?
-    /// Whether the request would find out if an origin out of reach is back.
+    /// Whether the request would probe an unreachable origin.
     var isProbeDue = false
     /// Why the request would not be sent at the moment.
     var hold: OriginHold?
     var unstored: UnstoredResponse?
-    /// What a route made of the URL that was named.
+    /// The rewriting of the given URL by a route.
     var rewriting: RouteRewriting?
     var now: Timestamp
 
-    /// Where the client of the request that is imagined is.
+    /// The client address of the hypothetical request.
     static let client = "127.0.0.1"
 
     init(
@@ -56,7 +56,7 @@ struct Situation: Sendable {
         if isRead { ignoredWishes = configuration.policy.ignoredRequest.remove(from: &request.fields) }
     }
 
-    /// Looks into memory and store, changes neither, and asks nobody else.
+    /// Reads memory and store, changes neither, and sends nothing.
     init(_ subject: ResourceSubject, method: LarderHTTP.Method, fields: Fields, in proxy: Proxy) async {
         self.init(
             service: subject.service, way: subject.way, uri: subject.uri, url: subject.url, method: method,
@@ -83,23 +83,23 @@ struct Situation: Sendable {
     }
 
     var method: LarderHTTP.Method { request.method }
-    /// Why the request goes by what is stored; nil for one that is answered from it if it can be.
+    /// Why the request bypasses the cache; nil for one that is answered from it if possible.
     var passing: ForwardReason? {
         request.passing(isReadByContent: isKeyedByContent, caches: configuration.caches)
     }
-    /// Whether the cache has a say at all.
+    /// Whether the cache is consulted at all.
     var isRead: Bool { passing != .method }
-    /// Whether what is asked for is one content of a POST or QUERY.
+    /// Whether the content of a POST or QUERY is part of the key.
     var isKeyedByContent: Bool { content?.method == method }
     /// The method whose configuration applies.
     var configuredMethod: LarderHTTP.Method { method == .head ? .get : method }
-    /// Blocks for one method only may say something else of others.
+    /// Blocks for one method only may have other settings for others.
     var configuration: EffectiveConfiguration {
         service.configuration(for: uri, method: configuredMethod, in: partition)
     }
-    /// What every such request is answered, before anything is looked up.
+    /// The configured answer to every such request, before any lookup.
     var hardWiredAnswer: HardWiredAnswer? { service.configuration(for: uri, method: method).decorators?.answer }
-    /// What responses to this request are kept by.
+    /// The policy by which responses to this request are stored.
     var keeping: CachePolicy { policy.narrowed(for: request.fields) }
     var policy: CachePolicy {
         var policy = configuration.policy
@@ -107,7 +107,7 @@ struct Situation: Sendable {
         return policy
     }
 
-    /// What the request would come to, as if it were one of a client.
+    /// The plan for the request, as if a client had sent it.
     var plan: Plan {
         let outlook = RecordedOutlook(
             standing: standing ?? (policy.offline ? .offline : .asked), isProbeDue: isProbeDue,
@@ -117,7 +117,7 @@ struct Situation: Sendable {
     }
 }
 
-/// What was known of an origin.
+/// The state of an origin at that moment.
 private struct RecordedOutlook: OriginOutlook {
     let standing: OriginStanding
     let isProbeDue: Bool

@@ -5,7 +5,7 @@ import LarderHTTP
 import LarderIO
 import LarderProxy
 
-/// What `http://localhost:3128/` says: a dashboard to browsers, a short text with examples to everything else.
+/// The response for `http://localhost:3128/`: a dashboard for browsers, a short text with examples for all others.
 enum FirstPage {
     static func answer(_ request: OwnRequest, _ proxy: Proxy) -> OwnResponse {
         let accept = request.fields[.accept]?.lowercased() ?? ""
@@ -19,14 +19,14 @@ enum FirstPage {
 
     static func file(_ file: DashboardFile) -> OwnResponse { OwnResponse(type: file.mediaType, file.octets) }
 
-    /// What the page loads, by path.
+    /// The files that the page loads, by path.
     static var assets: [String: DashboardFile] {
         var assets = ["/favicon.ico": DashboardFile.icon]
         for file in DashboardFile.allCases where file != .markup { assets["/-/assets/\(file.rawValue)"] = file }
         return assets
     }
 
-    /// Everything comes from here, nothing is inline, nobody may frame it.
+    /// Everything is same-origin, nothing is inline, and framing is forbidden.
     private static let policy =
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
         + "form-action 'none'; frame-ancestors 'none'"
@@ -67,7 +67,7 @@ enum FirstPage {
             """
     }
 
-    /// How the client called this Larder, or where it listens.
+    /// The authority by which the client addressed Larder, or that of a listener.
     private static func authority(_ request: OwnRequest, _ proxy: Proxy) -> String {
         if !request.isOverSocket, let host = request.fields[first: .host] { return host }
         return proxy.addresses.first { !$0.isUnix }.map { "localhost:\($0.port)" } ?? "localhost:3128"

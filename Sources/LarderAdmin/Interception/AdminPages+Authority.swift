@@ -6,7 +6,7 @@ import LarderIO
 import LarderProxy
 import LarderRules
 
-/// The local CA: its certificate for whoever wants to trust it, and what makes, renews and removes it.
+/// The local CA: its certificate for download, and the operations to create, renew and remove it.
 extension AdminPages {
     static func authorityPages(_ walkers: WorkerPool) -> [String: Page] {
         [

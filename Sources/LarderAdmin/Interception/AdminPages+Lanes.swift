@@ -6,7 +6,7 @@ import LarderIO
 import LarderProxy
 import LarderRules
 
-/// `/-/lanes`: what commands had fetched, and how lanes are opened and closed for them.
+/// `/-/lanes`: the requests of commands; opens and closes their lanes.
 extension AdminPages {
     private static let lanePrefix = "/-/lanes/"
 
@@ -36,12 +36,12 @@ extension AdminPages {
         }
     }
 
-    /// Waits for what is under way, which a command that has ended does not wait for any more.
+    /// Waits for requests under way, for which a command that has ended no longer waits.
     private static func settle(_ lane: Lane) async {
         for _ in 0..<200 where lane.isBusy { try? await Task.sleep(for: .milliseconds(5)) }
     }
 
-    /// The one answer that has the token: to whoever may change things here.
+    /// The only response that contains the token, for clients that may make changes.
     private static func openLane(
         _ request: OwnRequest, _ proxy: Proxy, _ walkers: WorkerPool
     ) async throws -> OwnResponse {
@@ -54,7 +54,7 @@ extension AdminPages {
         options.opensAll = try !flag("tunnel")
         options.isOffline = try flag("offline")
         options.recordingUse = try await recordingUse(parameters, proxy, walkers)
-        // What is replayed asks nobody, tunnels included.
+        // A replay sends nothing to origins, tunnels included.
         if case .replay = options.recordingUse { options.isOffline = true }
         let now = proxy.now
         if options.opensAll { _ = try await walkers.run { try proxy.interception.makeAuthority(now: now) } }

@@ -6,7 +6,7 @@ import LarderIO
 import LarderProxy
 import LarderRules
 
-/// `/-/recordings`: what commands recorded, handed out without its secrets, taken in and removed.
+/// `/-/recordings`: the recordings of commands; exports them without secrets, imports and removes them.
 extension AdminPages {
     private static let recordingPrefix = "/-/recordings/"
 

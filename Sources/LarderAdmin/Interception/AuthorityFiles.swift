@@ -4,8 +4,7 @@ import Glibc
 import LarderIO
 import LarderProxy
 
-/// The local authority in two files beside the store: the certificate, which is for everybody, and the key, which is the
-/// daemon's own.
+/// The local authority in two files beside the store: the public certificate, and the daemon's private key.
 struct AuthorityFiles: AuthorityKeeping {
     static let certificateName = "ca.pem"
     static let keyName = "ca.key"
@@ -29,7 +28,8 @@ struct AuthorityFiles: AuthorityKeeping {
     private var certificatePath: String { directory + "/" + AuthorityFiles.certificateName }
     private var keyPath: String { directory + "/" + AuthorityFiles.keyName }
 
-    /// Whoever could have read or written the key may have a copy: it is refused, and nothing is signed with it.
+    /// If others could have read or written the key, they may have a copy: it is refused, and nothing is signed with
+    /// it.
     func load() throws -> LocalAuthority? {
         guard let key = try read(keyPath, isSecret: true), let certificate = try read(certificatePath, isSecret: false)
         else { return nil }
@@ -42,7 +42,8 @@ struct AuthorityFiles: AuthorityKeeping {
         }
     }
 
-    /// The certificate goes last: a key without one is no authority, and one that was renewed belongs to both.
+    /// The certificate is written last: a key without one is not an authority, and a renewed certificate matches both
+    /// keys.
     func save(_ authority: LocalAuthority) throws {
         try write(authority.keyFile, to: keyPath, mode: 0o600)
         try write(Array(authority.pem.utf8), to: certificatePath, mode: 0o644)

@@ -6,7 +6,7 @@ import LarderHTTP
 import LarderProxy
 import LarderRules
 
-/// Recordings in the form of HTTP Archive 1.2, which browsers and other tools read.
+/// Recordings in the format of HTTP Archive 1.2, which browsers and other tools can import.
 ///
 /// Members that begin with an underscore are Larder's own, as the format allows.
 enum HTTPArchive {
@@ -16,7 +16,7 @@ enum HTTPArchive {
 
     // MARK: Writing
 
-    /// - Parameter isForOthers: whether secrets are taken out.
+    /// - Parameter isForOthers: whether secrets are removed.
     static func json(_ recording: Recording, isForOthers: Bool) -> JSONValue {
         [
             "log": [
@@ -102,7 +102,7 @@ enum HTTPArchive {
 
     // MARK: Reading
 
-    /// Reads what `json` wrote, or another program. Every entry has to be whole.
+    /// Parses the output of `json`, or of another program. Every entry must be complete.
     static func recording(_ name: String, from octets: [UInt8]) throws -> Recording {
         let archive: JSONValue
         do throws(JSONSyntaxError) { archive = try JSONValue(parsing: octets) } catch {
@@ -150,7 +150,7 @@ enum HTTPArchive {
         return Array(data)
     }
 
-    /// Length and codings of the transfer are those of another connection.
+    /// Length and codings of the transfer belong to another connection.
     private static let ofTheMessage: Set<FieldName> = [.connection, .transferEncoding, .keepAlive]
 
     private static func fields(_ value: JSONValue?, _ place: String, isResponse: Bool = false) throws -> Fields {

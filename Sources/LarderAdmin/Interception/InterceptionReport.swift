@@ -5,7 +5,7 @@ import LarderHTTP
 import LarderIO
 import LarderProxy
 
-/// What is known of https: the local CA, what was opened, and what passed unseen and why.
+/// The state of https interception: the local CA, intercepted connections, and tunnels with their reasons.
 struct InterceptionReport: Sendable {
     struct Authority: Sendable {
         var name, fingerprint: String
@@ -15,7 +15,7 @@ struct InterceptionReport: Sendable {
 
     struct Tunnel: Sendable {
         var line: TunnelTable.Line
-        /// Whether it would pass unseen again, as far as the configuration says.
+        /// Whether it would be tunnelled again under the current configuration.
         var lasts: Bool
     }
 
@@ -25,10 +25,10 @@ struct InterceptionReport: Sendable {
     var tunnels: [Tunnel]
     var totals: [TunnelReason: (requests: UInt64, octets: UInt64)]
     var retreats: [(client: String, host: String, left: Duration)]
-    /// Where clients on this machine reach the gateway.
+    /// The gateway's URL for clients on this machine.
     var gateway: String
 
-    /// The most hosts that are named.
+    /// The most hosts listed.
     static let limit = 100
 
     init(of proxy: Proxy) {
@@ -84,7 +84,7 @@ struct InterceptionReport: Sendable {
         ]
     }
 
-    /// What has the host's responses cached, ready to be pasted.
+    /// Settings that make the host's responses cacheable, ready to be pasted.
     private func waysOut(of line: TunnelTable.Line) -> [String] {
         let host = line.authority.port == 443 ? line.authority.host : "\(line.authority)"
         let base = "http://\(gateway)/https/\(host)/"

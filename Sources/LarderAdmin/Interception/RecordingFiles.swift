@@ -4,13 +4,14 @@ import Glibc
 import Larder
 import LarderProxy
 
-/// Recordings as files beside the store, one for each, which only the daemon's user may read: responses may hold secrets.
+/// Recordings as files beside the store, one for each, readable by the daemon's user only: responses may contain
+/// secrets.
 struct RecordingFiles: RecordingKeeping {
     static let folder = "recordings"
     private static let ending = ".har"
     private static let sizeLimit = 1 << 30
 
-    /// Where the folder is.
+    /// The directory of the files.
     let directory: String
 
     struct Failure: Error, CustomStringConvertible {

@@ -5,7 +5,7 @@ import LarderHTTP
 import LarderProxy
 import LarderRules
 
-/// The page that puts content in the place of what an origin says.
+/// The page that overrides an origin's content.
 extension AdminPages {
     static var overridePages: [String: Page] { ["/-/resource": Page(methods: [.put], answer: override)] }
 
@@ -46,7 +46,7 @@ extension AdminPages {
 }
 
 extension AdminParameters {
-    /// How long something is to last, as in the configuration; at least a second, as HTTP counts.
+    /// A lifetime in the format of the configuration; at least a second, the unit of HTTP.
     fileprivate func lifetime(_ name: String) throws(Problem) -> Duration? {
         guard let text = text(name) else { return nil }
         let range = Duration.seconds(1)...Override.longestLifetime

@@ -5,7 +5,7 @@ import LarderHTTP
 import LarderProxy
 import LarderRules
 
-/// `/-/resolve`: where one gets from a resource, by the rules by which the library gets there (model: 3.3).
+/// `/-/resolve`: URLs relative to a resource, by the rules of the library (model: 3.3).
 extension AdminPages {
     static var resolvePages: [String: Page] {
         [
@@ -25,7 +25,7 @@ extension AdminPages {
 }
 
 extension AdminParameters {
-    /// The URL that `child` or `relative`, and then every `param`, lead to.
+    /// The URL after `child` or `relative`, and then every `param`.
     fileprivate func steps(from start: ResourceURL) throws(Problem) -> ResourceURL {
         if text("child") != nil, text("relative") != nil {
             throw .badParameter("‘child’ and ‘relative’ exclude each other.", advice: "Ask twice, one after the other.")

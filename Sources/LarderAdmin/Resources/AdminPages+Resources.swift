@@ -91,7 +91,7 @@ extension AdminPages {
         var answer: JSONObject = ["resources": .array(page.lines.map { $0.json(at: now) })]
         if let next = page.next {
             answer["next"] = .string(next.text)
-            // How many there are is known only where nothing has to be compared.
+            // The total is known only where nothing has to be compared.
             if filter.matchesAll {
                 answer["total"] = .integer(
                     max(page.lines.count, proxy.registry.count, proxy.storing?.store.statistics.entries ?? 0))
@@ -125,7 +125,7 @@ extension AdminPages {
         ])
     }
 
-    /// What `match` or `group` names; one of them must be there.
+    /// The selection in `match` or `group`; one of them is required.
     private static func selection(_ parameters: AdminParameters, _ proxy: Proxy) throws -> ResourceSelection {
         guard let group = try parameters.group() else {
             _ = try parameters.required("match")
@@ -183,13 +183,13 @@ extension AdminPages {
 }
 
 extension ManyResources.Counts {
-    /// Where memory and disk hold the same, it counts once.
+    /// Resources that are both in memory and on disk count once.
     fileprivate var most: Int { max(memory, disk) }
     fileprivate var json: JSONValue { ["memory": .integer(memory), "disk": .integer(disk)] }
 }
 
 extension AdminParameters {
-    /// Whether it is only to be said what would be done.
+    /// Whether the effect is only to be reported.
     fileprivate func isDryRun() throws(Problem) -> Bool {
         try choice("dryRun", of: ["true", "false"], default: "false") == "true"
     }

@@ -7,8 +7,8 @@ import LarderProxy
 import LarderStores
 import Synchronization
 
-/// Changes to all resources that a filter accepts, however many there are: memory is walked on a thread that serves
-/// nobody, the disk in slices.
+/// Changes to all resources that a filter accepts, however many: memory is searched on a background thread, the disk in
+/// slices.
 struct ManyResources {
     let proxy: Proxy
     let selection: ResourceSelection
@@ -19,7 +19,7 @@ struct ManyResources {
         var disk = 0
     }
 
-    /// Has every use validated first. Counts resources in memory and variants on disk.
+    /// Requires validation before each use. Counts resources in memory and variants on disk.
     func invalidate() async throws -> Counts {
         let (proxy, selection) = (proxy, selection)
         var counts = Counts()
@@ -30,7 +30,7 @@ struct ManyResources {
         let table = proxy.configuration.router.table
         var row: Int64?
         while true {
-            // The list has what is committed; and changes wait in memory until they are.
+            // The list contains committed rows only, and changes wait in memory until they are.
             await storing.store.flush()
             let slice = await storing.store.list(after: row, limit: 500, where: selection.match)
             var seen: Set<EntityKey> = []
@@ -45,7 +45,7 @@ struct ManyResources {
         }
     }
 
-    /// Counts what `wipe` would remove: resources in memory and variants on disk.
+    /// Counts the targets of `wipe`: resources in memory and variants on disk.
     func count() async throws -> Counts {
         let selection = selection
         var counts = Counts()
@@ -80,8 +80,8 @@ struct ManyResources {
     /// Empties memory and, unless `keepsStored`, the store. Counts resources in memory and variants on disk.
     func wipe(keepsStored: Bool) async throws -> Counts {
         var counts = Counts()
-        // Before and after the store: a load that ends in between finds that it is late, and what is read in between
-        // does not stay in memory.
+        // Before and after the store: a load that ends in between is superseded, and responses read in between are
+        // removed from memory.
         counts.memory = try await forget()
         guard !keepsStored, let storing = proxy.storing, mayBeOnDisk(storing) else { return counts }
         counts.disk = await storing.store.removeAll(where: selection.match)
@@ -90,7 +90,7 @@ struct ManyResources {
         return counts
     }
 
-    /// Empties memory of what is meant, and keeps what is being loaded from landing. Counts resources.
+    /// Empties memory of the selected resources, and prevents loads under way from being stored. Counts resources.
     private func forget() async throws -> Int {
         let (proxy, selection) = (proxy, selection)
         guard case .group(let group, let origin) = selection else {
@@ -111,7 +111,7 @@ struct ManyResources {
         return count
     }
 
-    /// Whether it is worth asking the disk.
+    /// Whether the disk may contain any.
     private func mayBeOnDisk(_ storing: Storing) -> Bool {
         selection.match.label.map { storing.store.mayContain($0) } ?? true
     }

@@ -7,13 +7,13 @@ import LarderProxy
 import LarderRules
 import LarderStores
 
-/// Everything about one resource, in each partition it is known in.
+/// Everything about one resource, in each of its partitions.
 struct ResourceDetails {
     let subject: ResourceSubject
     let proxy: Proxy
     let walkers: WorkerPool
 
-    /// In how many partitions something is known.
+    /// The number of partitions with a state.
     func partCount() async throws -> Int {
         var count = 0
         for partition in [.shared] + (try await partitions()) where await json(of: partition, proxy.now) != nil {
@@ -22,7 +22,7 @@ struct ResourceDetails {
         return count
     }
 
-    /// nil when nothing is known.
+    /// nil when there is no state.
     func json() async throws -> JSONValue? {
         let service = subject.service
         let now = proxy.now
@@ -43,7 +43,7 @@ struct ResourceDetails {
         return .object(object)
     }
 
-    /// The first partitions, by name, that hold the URL in memory or in the store.
+    /// The first partitions, by name, with the URL in memory or in the store.
     private func partitions() async throws -> [Larder.Partition] {
         let limit = 100
         let selection = ResourceSelection.partitions(subject)

@@ -5,10 +5,10 @@ import LarderHTTP
 import LarderProxy
 import LarderStores
 
-/// Which resources an operator means: those that a pattern matches, of all services or of one.
+/// Selects resources for an operator: those that a pattern matches, of all services or of one.
 ///
-/// A relative pattern is relative to the base URL of each service; for what no service claims it is relative to each
-/// URL's own host, so that `**` means everything.
+/// A relative pattern is relative to the base URL of each service; for unclaimed URLs it is relative to each URL's own
+/// host, so that `**` matches everything.
 struct ResourceFilter: Sendable {
     private let pattern: GlobPattern?
     private let only: String?
@@ -24,7 +24,7 @@ struct ResourceFilter: Sendable {
         self.byName = byName
     }
 
-    /// Whether everything there is matches.
+    /// Whether it matches everything.
     var matchesAll: Bool { pattern == nil && only == nil }
 
     func accepts(_ url: ResourceURL, service: String) -> Bool {

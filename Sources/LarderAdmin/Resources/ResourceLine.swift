@@ -15,10 +15,10 @@ struct ResourceLine {
     var hasFailed = false
     let isInMemory: Bool
     let isOnDisk: Bool
-    /// How often it answered since it came to memory.
+    /// The number of responses since it was loaded into memory.
     var hits: UInt64 = 0
 
-    /// Whether there is anything to say; a resource that only passed through has nothing.
+    /// Whether there is a state to list; a resource that was only relayed has none.
     var isWorthListing: Bool { !variants.isEmpty || isLoading || hasFailed }
 
     func json(at now: Timestamp) -> JSONValue {

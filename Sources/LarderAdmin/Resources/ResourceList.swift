@@ -6,18 +6,18 @@ import LarderIO
 import LarderProxy
 import LarderStores
 
-/// Pages through all resources: first those in memory, in an order of their own, then those that are only on disk, in
-/// the order they were written. Memory is walked on a thread that serves nobody.
+/// Pages through all resources: first those in memory, in an order of their own, then those only on disk, in the order
+/// they were written. Memory is searched on a background thread.
 struct ResourceList {
     let proxy: Proxy
     let filter: ResourceFilter
     let walkers: WorkerPool
 
-    /// Where a page begins.
+    /// The start of a page.
     enum Cursor: Sendable, Equatable {
-        /// Behind the resource in memory whose key has this hash.
+        /// After the resource in memory whose key has this hash.
         case memory(UInt64)
-        /// Behind this row of the store.
+        /// After this row of the store.
         case store(Int64)
 
         init?(_ text: String) {
@@ -44,7 +44,7 @@ struct ResourceList {
 
     struct Page {
         var lines: [ResourceLine] = []
-        /// Where the next page begins; nil at the end.
+        /// The start of the next page; nil at the end.
         var next: Cursor?
     }
 
@@ -64,13 +64,13 @@ struct ResourceList {
 
     // MARK: Memory
 
-    /// True when the page is full and more is in memory.
+    /// True when the page is full and memory contains more.
     private func fillFromMemory(_ page: inout Page, behind last: UInt64?, limit: Int) async throws -> Bool {
         let (proxy, filter) = (proxy, filter)
         let table = proxy.configuration.router.table
         let found = try await walkers.run {
             let numbered = table.byNumber
-            // The smallest hashes behind the last one, found by one pass that keeps no more than two pages.
+            // The smallest hashes after the last one, found in one pass that keeps at most two pages.
             var kept: [(hash: UInt64, line: ResourceLine)] = []
             proxy.registry.forEach { resource in
                 guard last.map({ resource.key.hash > $0 }) ?? true, let service = numbered[resource.key.serviceNumber],
@@ -99,7 +99,7 @@ struct ResourceList {
 
     private func fillFromStore(_ page: inout Page, after row: Int64, limit: Int) async {
         guard let storing = proxy.storing, page.lines.count < limit else {
-            // Memory filled the page to the last line; what is on disk begins the next one.
+            // Memory filled the page to the last line; the disk begins the next one.
             if proxy.storing != nil { page.next = .store(row) }
             return
         }
@@ -109,12 +109,12 @@ struct ResourceList {
         var match = filter.match
         match.predicate = { key in
             guard filter.accepts(key) else { return false }
-            // What is in memory has been listed.
+            // Resources in memory have been listed.
             guard let number = numbers[key.service] else { return true }
             return ResourceKey(service: number, entity: key).map { registry.resource(for: $0) }??.memory.snapshot
                 .variants.isEmpty ?? true
         }
-        // The list has what is committed.
+        // The list contains committed rows only.
         if row == 0 { await storing.store.flush() }
         var last = row
         while page.lines.count < limit {
@@ -161,12 +161,12 @@ extension ServiceTable {
         Dictionary(all.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
-    /// The service of that name; for one that is no longer configured, what unclaimed traffic gets.
+    /// The service of that name; for one that is no longer configured, that of unclaimed traffic.
     func serving(_ name: String) -> RoutedService { named(name) ?? unclaimed }
 }
 
 extension ResourceKey {
-    /// The key under which an entity of the store is in memory; nil when its URL is none.
+    /// The key in memory for an entity of the store; nil when its URL is invalid.
     init?(service: UInt32, entity: EntityKey) {
         guard let url = ResourceURL(entity.url).target else { return nil }
         // The spelling of path and query is part of the key.

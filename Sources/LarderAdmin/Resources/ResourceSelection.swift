@@ -6,7 +6,7 @@ import LarderProxy
 import LarderRules
 import LarderStores
 
-/// Which resources an operation on many is about, in memory and in the store.
+/// The resources of an operation on many, in memory and in the store.
 enum ResourceSelection: Sendable {
     /// Those that a pattern matches.
     case matching(ResourceFilter)
@@ -15,7 +15,7 @@ enum ResourceSelection: Sendable {
     /// One URL in every partition, and for every content that is part of a key.
     case partitions(ResourceSubject)
 
-    /// Whether a resource is meant, as far as its place says.
+    /// Whether a resource is selected, judging by its key.
     func accepts(_ resource: Resource, service: RoutedService) -> Bool {
         switch self {
         case .matching(let filter): filter.accepts(resource.url, service: service.name)
@@ -25,7 +25,7 @@ enum ResourceSelection: Sendable {
         }
     }
 
-    /// Whether a resource is one of those that go with `url`, other than the one everybody shares.
+    /// Whether a resource belongs to `url`, but is not the shared one.
     private func isBeside(_ url: String, _ resource: Resource) -> Bool {
         if resource.key.url == url { return resource.partition != .shared }
         guard resource.key.url.utf8.count > url.utf8.count else { return false }
@@ -33,7 +33,7 @@ enum ResourceSelection: Sendable {
         return mark != nil && plain == url
     }
 
-    /// Whether a response of such a resource is meant.
+    /// Whether a response of such a resource is selected.
     func accepts(_ stored: StoredResponse) -> Bool {
         switch self {
         case .matching, .partitions: true
@@ -52,7 +52,7 @@ enum ResourceSelection: Sendable {
 }
 
 extension AdminParameters {
-    /// The group in `group`, at the origin in `origin` if there is one; nil when no group is named.
+    /// The group in `group`, at the origin in `origin` if given; nil without a group.
     func group() throws(Problem) -> ResourceSelection? {
         guard let group = text("group") else {
             guard text("origin") == nil else {

@@ -3,7 +3,7 @@
 import Larder
 import LarderHTTP
 
-/// Field lines as the admin surface shows them: without what identifies or admits anybody.
+/// Field lines as the admin surface shows them: without identities and credentials.
 enum ShownFields {
     static let redacted = "[redacted]"
 
@@ -14,7 +14,7 @@ enum ShownFields {
 
     static func holdsSecret(_ name: FieldName) -> Bool { secret.contains(name) }
 
-    /// A value of that field, or a word in its place.
+    /// The value of that field, or a placeholder.
     static func value(_ value: String, of name: FieldName) -> String {
         holdsSecret(name) ? redacted : value
     }

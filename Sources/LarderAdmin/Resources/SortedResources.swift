@@ -5,12 +5,12 @@ import LarderHTTP
 import LarderProxy
 import LarderRules
 
-/// The first resources by something about them, or in a state. All there are have to be looked at, so there is a bound.
+/// The first resources by a sort key, or in a state. All resources have to be examined, so their number is limited.
 struct SortedResources {
     enum Order: String, CaseIterable {
         case size, age, hits, ttl, url
 
-        /// The larger it is, the earlier the resource comes; the text decides where these are equal.
+        /// Larger values come first; among equal ones the text decides.
         func worth(_ line: ResourceLine, at now: Timestamp) -> Int64 {
             guard let newest = line.variants.first else { return .min }
             let report = VariantReport(variant: newest, now: now)
@@ -18,20 +18,20 @@ struct SortedResources {
             case .size: return line.bytes
             case .age: return report.age.wholeSeconds
             case .hits: return Int64(clamping: line.hits)
-            // What ends first comes first.
+            // The shortest remaining lifetime comes first.
             case .ttl: return report.shownTTL.map { -$0 } ?? .min
             case .url: return 0
             }
         }
     }
 
-    /// The states that may be asked for, and the words of `ResourceLine` that belong to them.
+    /// The valid states in queries, and the corresponding words of `ResourceLine`.
     static let states = [
         "fresh": ["fresh", "overridden"], "stale": ["stale", "invalidated", "validated each time"],
         "error": ["failed"], "loading": ["loading"],
     ]
 
-    /// How many resources are looked at.
+    /// The most resources examined.
     static let limit = 100_000
 
     let list: ResourceList
@@ -41,9 +41,9 @@ struct SortedResources {
 
     struct Page {
         var lines: [ResourceLine] = []
-        /// How many there are, of those that were looked at.
+        /// How many there are, among those examined.
         var total = 0
-        /// Whether all were looked at.
+        /// Whether all were examined.
         var isComplete = true
     }
 

@@ -4,7 +4,7 @@ import Larder
 import LarderHTTP
 import LarderRules
 
-/// What is known about one stored variant at a moment.
+/// The state of one stored variant at a moment.
 struct VariantReport {
     let variant: Variant
     let now: Timestamp
@@ -13,7 +13,7 @@ struct VariantReport {
     var age: Duration { Age.currentAge(of: stored, at: now) }
     var ttl: Duration { Freshness.remaining(stored, at: now) }
 
-    /// One word for the state of the variant: what the next plain request for it would find.
+    /// The state of the variant in one word: the outcome of the next plain request for it.
     var state: String {
         if stored.standing != .asReceived { return "invalidated" }
         if stored.facts.validatesAlways { return "validated each time" }
@@ -21,12 +21,12 @@ struct VariantReport {
         return variant.isOverride ? "overridden" : "fresh"
     }
 
-    /// What is left of the lifetime, negative when it is over; nil for what is validated whatever its age.
+    /// The remaining lifetime, negative when it is over; nil for variants that are always validated.
     var shownTTL: Int64? {
         stored.standing == .asReceived && !stored.facts.validatesAlways ? ttl.flooredSeconds : nil
     }
 
-    /// Where the content is read from.
+    /// The place of the content.
     var place: String {
         switch variant.content {
         case .memory: "memory"
@@ -83,7 +83,7 @@ struct VariantReport {
         return names
     }
 
-    /// The request fields that tell this variant from others, with the values they had.
+    /// The request fields that select this variant, with their values.
     var selectors: [String] {
         if stored.variance.matchesNothing { return ["Vary: * (no request)"] }
         return stored.variance.selectors.map { selector in
@@ -94,7 +94,7 @@ struct VariantReport {
 }
 
 extension Freshness.Source {
-    /// The source as people know it.
+    /// The source in words.
     var words: String {
         switch self {
         case .sMaxage: "s-maxage"

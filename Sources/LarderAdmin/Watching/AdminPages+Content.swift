@@ -7,10 +7,10 @@ import LarderIO
 import LarderProxy
 import LarderRules
 
-/// `/-/content`: what is stored, as it is stored but for its codings, for people to look at.
+/// `/-/content`: stored content, decoded, for people to look at.
 ///
-/// It comes from anywhere and has the address of Larder's own pages: so it is octets to browsers, and only images that
-/// can hold no script are what they are.
+/// It may be from any origin, and shares the address of Larder's own pages: so browsers get it as octets, except images
+/// of types without scripts.
 extension AdminPages {
     private static let contentLimit = 4 << 20
     private static let images = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"]
@@ -34,7 +34,7 @@ extension AdminPages {
         ]
     }
 
-    /// The stored variant that a request with these fields would be about, else the newest.
+    /// The stored variant selected by a request with these fields, else the newest.
     private static func variant(of subject: ResourceSubject, _ fields: Fields, _ proxy: Proxy) async -> Variant? {
         let key = subject.key(in: .shared)
         var variants = proxy.registry.resource(for: key)?.memory.snapshot.variants ?? []
@@ -70,7 +70,7 @@ extension AdminPages {
 }
 
 extension VariantContent {
-    /// Its first octets; nil when they cannot be had.
+    /// Its first octets; nil when they cannot be read.
     fileprivate func octets(upTo limit: Int) async -> [UInt8]? {
         switch self {
         case .memory(let chunks, _): return Array(chunks.flatMap(\.bytes).prefix(limit))

@@ -4,7 +4,7 @@ import Larder
 import LarderHTTP
 import LarderProxy
 
-/// `/-/history`: what happened in the last quarter of an hour, and in the last day, in columns.
+/// `/-/history`: the last quarter of an hour, and the last day, in columns.
 extension AdminPages {
     static func historyPages(_ history: History) -> [String: Page] {
         [

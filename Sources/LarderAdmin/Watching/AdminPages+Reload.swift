@@ -5,7 +5,7 @@ import LarderHTTP
 import LarderProxy
 import LarderRules
 
-/// `POST /-/reload`: has the configuration read again, and says what became of it.
+/// `POST /-/reload`: reloads the configuration, and reports the outcome.
 extension AdminPages {
     static var reloadPages: [String: Page] {
         [

@@ -6,7 +6,7 @@ import LarderIO
 import LarderProxy
 import LarderRules
 
-/// The last requests, and what among them and the resources is worth a look.
+/// The last requests, and rankings of requests and resources.
 extension AdminPages {
     static func requestPages(_ walkers: WorkerPool) -> [String: Page] {
         [
@@ -47,7 +47,7 @@ extension AdminPages {
         ]
     }
 
-    /// The resources in memory that answered most often.
+    /// The resources in memory with the most hits.
     private static func hottest(_ count: Int, _ proxy: Proxy, _ walkers: WorkerPool) async throws -> [ResourceLine] {
         let services = proxy.configuration.router.table.byNumber
         return try await walkers.run {
@@ -70,7 +70,7 @@ extension AdminPages {
 }
 
 extension ResourceFilter {
-    /// Whether the note is about a resource that is meant.
+    /// Whether the note is about a selected resource.
     func accepts(_ note: RequestNote) -> Bool {
         matchesAll || accepts(ResourceURL(note.url), service: note.service)
     }

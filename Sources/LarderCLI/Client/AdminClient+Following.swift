@@ -3,11 +3,11 @@
 import Glibc
 import LarderHTTP
 
-/// Why a stream of events is over.
+/// Why an event stream ended.
 enum StreamEnd: Error {
-    /// The daemon does not give one; it will not the next time either.
+    /// The daemon refuses it, and will again.
     case refused(CommandFailure)
-    /// There is no daemon, or none any more.
+    /// There is no daemon, or it has ended.
     case broken(CommandFailure)
 }
 
@@ -15,7 +15,8 @@ extension AdminClient {
     /// How long a stream may be silent: four heartbeats.
     private static let streamPatience = 60
 
-    /// Asks for a stream of events and gives the data of each to `tell`, until the stream ends or `tell` returns false.
+    /// Requests an event stream and passes the data of each event to `tell`, until the stream ends or `tell` returns
+    /// false.
     func follow(_ target: String, tell: (String) throws -> Bool) throws {
         var reader = EventStreamReader()
         let connection = try attempt { () throws(PlainStream.Failure) in
@@ -49,23 +50,23 @@ extension AdminClient {
     }
 }
 
-/// Takes the data of events out of a response that is a stream of them (HTML, Server-sent events), as Larder writes it.
+/// Extracts the data of events from a response that is an event stream (HTML, Server-sent events), as Larder writes it.
 struct EventStreamReader {
-    /// The head, as far as it has come; nil once it is there.
+    /// The head as received so far; nil once it is complete.
     private var head: [UInt8]? = []
     private var status: Int?
-    /// What has come of an event that is not complete.
+    /// The octets of an incomplete event.
     private var rest: [UInt8] = []
-    /// The whole answer, where it is no stream.
+    /// The whole response, where it is not a stream.
     private var refused: [UInt8] = []
 
-    /// What one event may have; it holds the state of at most a thousand resources.
+    /// The size limit of one event; it contains the state of at most a thousand resources.
     static let eventLimit = 64 << 20
 
-    /// The answer as it came, where it is not a stream of events; nil where it is.
+    /// The response as received, where it is not an event stream; nil where it is.
     var refusal: [UInt8]? { status == 200 ? nil : refused }
 
-    /// Takes more octets; returns the data of the events that are complete now.
+    /// Reads more octets; returns the data of the events that are complete now.
     mutating func read(_ octets: [UInt8]) throws(StreamEnd) -> [String] {
         var octets = octets[...]
         if status != 200 { refused += octets }
@@ -86,7 +87,7 @@ struct EventStreamReader {
             try check(refused.count, 1 << 20)
             return []
         }
-        // An end may have come in two halves.
+        // A line end may have arrived in two halves.
         var searched = max(0, rest.count - 1)
         rest += octets
         var events: [String] = []
@@ -110,7 +111,7 @@ struct EventStreamReader {
     }
 }
 
-/// How often a broken stream is tried again.
+/// How often a broken stream is reopened.
 struct Reconnecting {
     private var tries = 0
     private var hasHeard = false
@@ -118,19 +119,19 @@ struct Reconnecting {
     /// Seconds between tries, a minute in all.
     private static let pauses = [1, 2, 4, 8, 15, 15, 15]
 
-    /// Something came: it works.
+    /// An event arrived: the connection works.
     mutating func hears() {
         tries = 0
         hasHeard = true
     }
 
-    /// Seconds to wait before the next try; nil when there should be none: nothing ever came, or it has been long.
+    /// Seconds to wait before the next attempt; nil to give up: no event ever arrived, or it has been long.
     mutating func pause() -> Int? {
         guard hasHeard, tries < Reconnecting.pauses.count else { return nil }
         defer { tries += 1 }
         return Reconnecting.pauses[tries]
     }
 
-    /// Whether this is the first try since something came.
+    /// Whether this is the first attempt since an event arrived.
     var isFirst: Bool { tries == 1 }
 }

@@ -4,19 +4,18 @@ import Glibc
 import Larder
 import LarderProxy
 
-/// Asks a running daemon over its Unix socket, and where that is not this user's, over TCP: there it says everything,
-/// and changes nothing.
+/// Sends requests to a running daemon over its Unix socket, and where this user may not use that, over TCP, which
+/// allows reading but no changes.
 ///
-/// Requests are HTTP/1.0: the answer then comes in one piece, with its length or up to the end of the connection,
-/// and blocking reads are all it takes.
+/// Requests are HTTP/1.0: the response then has a length or ends with the connection, and blocking reads suffice.
 struct AdminClient {
     var socket: String
-    /// Where it is asked in place of the socket, if anywhere.
+    /// The TCP address used instead of the socket, if any.
     var place: TCPPlace?
-    /// Whether that is the only way.
+    /// Whether only TCP is used.
     var isOverTCP = false
 
-    /// How long the daemon may be silent, and how much it may say.
+    /// How long the daemon may be silent, and the limit on its response.
     static let patience = 120
     static let answerLimit = 256 << 20
 
@@ -26,8 +25,7 @@ struct AdminClient {
         return query.isEmpty ? path : "\(path)?\(query)"
     }
 
-    /// Sends a request and gives the content of a successful answer; every other answer is thrown, with what it
-    /// says.
+    /// Sends a request and returns the content of a successful response; others are thrown, with their message.
     func send(
         _ method: Method, _ target: String, accept: String = "application/json", content: [UInt8] = [],
         type: MediaType? = nil
@@ -35,7 +33,7 @@ struct AdminClient {
         try ask(method, target, accept: accept, content: content, type: type).successfulContent()
     }
 
-    /// Sends a request and gives the answer, whatever it says.
+    /// Sends a request and returns the response, whatever its status.
     func ask(
         _ method: Method, _ target: String, accept: String = "application/json", content: [UInt8] = [],
         type: MediaType? = nil
@@ -55,7 +53,7 @@ struct AdminClient {
         return try AdminAnswer(answer)
     }
 
-    /// Connects to the socket, and over TCP where that is not this user's or not there.
+    /// Connects to the socket, and over TCP where that is missing or not this user's.
     func connect(seconds: Int, mayUseTCP: Bool) throws(PlainStream.Failure) -> PlainStream {
         if isOverTCP, let place { return try PlainStream(to: place, seconds: seconds) }
         do throws(PlainStream.Failure) {
@@ -99,13 +97,12 @@ struct AdminClient {
     }
 }
 
-/// An answer of the daemon: its status and its content.
+/// A response of the daemon: its status and its content.
 struct AdminAnswer {
     let status: Int
     let content: [UInt8]
 
-    /// Takes a whole HTTP/1 response apart. The daemon is trusted to send one; only a truncated or foreign answer
-    /// has to be told from it.
+    /// Parses a whole HTTP/1 response. The daemon is trusted; only truncated or foreign responses have to be detected.
     init(_ bytes: [UInt8]) throws {
         let broken = CommandFailure(
             "what answers is not a Larder daemon, or it stopped in the middle", advice: "see its log")
@@ -121,7 +118,7 @@ struct AdminAnswer {
         }
     }
 
-    /// The content, if the daemon did what it was asked; else what it says about why not (RFC 9457).
+    /// The content of a successful response; else its problem is thrown (RFC 9457).
     func successfulContent() throws -> [UInt8] {
         if (200...299).contains(status) { return content }
         let problem = try? JSONValue(parsing: content)

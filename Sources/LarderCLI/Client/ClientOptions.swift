@@ -7,7 +7,7 @@ import Larder
 import LarderAdmin
 import LarderHTTP
 
-/// What the commands that ask a daemon have in common.
+/// The options of all commands that talk to a daemon.
 struct ClientOptions: ParsableArguments {
     @Option(help: "The daemon's Unix socket (default: this user's daemon, else the system's).")
     var socket: String?
@@ -21,7 +21,7 @@ struct ClientOptions: ParsableArguments {
     @Flag(help: "Print the answer as JSON.")
     var json = false
 
-    /// Sends a request and gives the answer as JSON.
+    /// Sends a request and returns the response as JSON.
     func answer(
         _ method: LarderHTTP.Method, _ path: String, _ parameters: [(name: String, value: String)] = []
     ) throws -> JSONValue {
@@ -34,12 +34,12 @@ struct ClientOptions: ParsableArguments {
         }
     }
 
-    /// Prints what `answer` gave, as it came or through `text`.
+    /// Prints the result of `answer`, unchanged or through `text`.
     func show(_ value: JSONValue, text: (JSONValue, TextStyle) -> String) {
         Terminal.write(json ? String(decoding: value.pretty, as: UTF8.self) : text(value, style))
     }
 
-    /// Sends a request and prints the answer, as it came or through `text`.
+    /// Sends a request and prints the response, unchanged or through `text`.
     func perform(
         _ method: LarderHTTP.Method, _ path: String, _ parameters: [(name: String, value: String)] = [],
         content body: [UInt8] = [], type: MediaType? = nil, text: (JSONValue, TextStyle) -> String
@@ -59,7 +59,7 @@ struct ClientOptions: ParsableArguments {
         Terminal.write(text(value, style))
     }
 
-    /// Sends a request whose answer the daemon words itself, and prints it; with `--json`, the answer in JSON.
+    /// Sends a request whose response is text, and prints it; with `--json`, the response in JSON.
     func performInWords(_ path: String, _ parameters: [(name: String, value: String)]) throws {
         if json { return try perform(.get, path, parameters, text: Outline.text) }
         let content = try adminClient().send(
@@ -68,7 +68,7 @@ struct ClientOptions: ParsableArguments {
         Terminal.write(lines.map { Outline.printable(String($0)) }.joined(separator: "\n"))
     }
 
-    /// Who asks the daemon that is meant.
+    /// The client for the selected daemon.
     func adminClient() throws -> AdminClient {
         let environment = ProcessInfo.processInfo.environment
         let text = url ?? (socket == nil ? environment["LARDER_URL"] : nil)
@@ -78,13 +78,13 @@ struct ClientOptions: ParsableArguments {
             }
             return AdminClient(socket: "", place: place, isOverTCP: true)
         }
-        // Who names a socket means that one.
+        // An explicit socket is the only one tried.
         return AdminClient(socket: try socketPath(environment), place: socket == nil ? .usual : nil)
     }
 
     var style: TextStyle { Terminal.style(environment: ProcessInfo.processInfo.environment) }
 
-    /// The socket that was named, or the first one of the usual that is there.
+    /// The given socket, or the first of the usual ones that exists.
     private func socketPath(_ environment: [String: String]) throws -> String {
         if let socket { return socket }
         let paths = DefaultPaths(environment: environment)

@@ -3,30 +3,30 @@
 import Larder
 import LarderHTTP
 
-/// Looks for what keeps a URL from being answered from the cache: one thing after the other, in the order in which a
+/// Finds the reason why a URL is not answered from the cache: one check after the other, in the order in which a
 /// request meets them, up to the first that fails.
 struct Diagnosis {
-    /// One thing that was looked at.
+    /// One check.
     struct Check: Equatable {
         let name: String
         let isGood: Bool
-        /// What was found.
+        /// The finding.
         let found: String
-        /// What helps, where it is not good.
+        /// The remedy, where it failed.
         let cure: String?
     }
 
     private(set) var checks: [Check] = []
     var isWell: Bool { checks.allSatisfy(\.isGood) }
 
-    /// - Parameter ask: asks the daemon; throws when there is none.
+    /// - Parameter ask: sends a request to the daemon; throws when there is none.
     init(of url: String, ask: (LarderHTTP.Method, String) throws -> AdminAnswer) throws {
         do {
             try examine(url, ask)
         } catch let failure as CommandFailure {
             fail("daemon", failure.problem, cure: failure.advice)
         } catch is Ill {
-            // It has been noted.
+            // It has been recorded.
         }
     }
 
@@ -47,7 +47,7 @@ struct Diagnosis {
         let isHeld = ["wait", "refuse"].contains(before["decision"]?.string)
         try check("permission", !isHeld, "the origin may be asked", before)
 
-        // As a client would, with everything the daemon knows of names, ways and certificates.
+        // As a client would, with the daemon's names, routes and certificates.
         let loaded = try answer(of: try ask(.post, target("/-/resource/load")), as: "origin")
         let status = loaded["status"]?.int ?? 200
         guard status < 400 else {
@@ -88,7 +88,7 @@ struct Diagnosis {
         pass("store", store)
     }
 
-    /// What clients really did: whatever the cache would say, they do not hear it through a tunnel.
+    /// The real requests of clients: through a tunnel they do not reach the cache.
     private mutating func examineTunnels(_ status: JSONValue, to url: String) throws {
         guard let uri = try? TargetURI(url), uri.scheme == .https else { return }
         let interception = status["interception"]
@@ -110,7 +110,7 @@ struct Diagnosis {
         ).stop()
     }
 
-    /// The content of a good answer, as JSON.
+    /// The content of a successful response, as JSON.
     private mutating func answer(of answer: AdminAnswer, as name: String) throws -> JSONValue {
         let value = try? JSONValue(parsing: answer.content)
         guard (200...299).contains(answer.status) else {
@@ -126,7 +126,7 @@ struct Diagnosis {
         return value
     }
 
-    /// Notes what `explanation` says about why not.
+    /// Adds a check with the advice in `explanation`.
     private mutating func check(_ name: String, _ isGood: Bool, _ found: String, _ explanation: JSONValue) throws {
         if isGood { return pass(name, found) }
         try fail(name, explanation["outcome"]?.string ?? "?", cure: explanation["toChangeThat"]?[0]?.string).stop()
@@ -142,7 +142,7 @@ struct Diagnosis {
         return Ill()
     }
 
-    /// The URL that `text` names: a host is meant over https, unless it has a port other than 443.
+    /// The URL for `text`: https for a host, unless it has a port other than 443.
     static func meantURL(_ text: String) -> String {
         guard !text.contains("://"), !text.hasPrefix("/") else { return text }
         let authority = text.prefix { $0 != "/" && $0 != "?" }
@@ -177,6 +177,6 @@ struct Diagnosis {
 }
 
 extension Error {
-    /// Ends what is being done with this error.
+    /// Ends the diagnosis with this error.
     fileprivate func stop() throws -> Never { throw self }
 }

@@ -5,7 +5,7 @@ import Glibc
 /// A blocking connection to a Unix socket, or over TCP.
 struct PlainStream: ~Copyable {
     private let descriptor: Int32
-    /// What requests on it name as their `Host`.
+    /// The `Host` of requests on it.
     let host: String
 
     enum Failure: Error {
@@ -14,7 +14,7 @@ struct PlainStream: ~Copyable {
         case transfer(Int32)
         case tooLarge
 
-        /// Whether it says that the Unix socket is not there, or not for this user.
+        /// Whether the Unix socket is missing, or inaccessible to this user.
         var isAboutTheSocket: Bool {
             switch self {
             case .connect(let code): [ENOENT, ENOTDIR, ECONNREFUSED, EACCES, EPERM].contains(code)
@@ -24,13 +24,13 @@ struct PlainStream: ~Copyable {
         }
     }
 
-    /// Connects; each later send or receive fails after `seconds` of nothing.
+    /// Connects; each later send or receive times out after `seconds`.
     init(path: String, seconds: Int) throws(Failure) {
         descriptor = try PlainStream.connectedDescriptor(path: path, seconds: seconds)
         host = "localhost"
     }
 
-    /// The same over TCP, to the first address of the host where somebody answers.
+    /// The same over TCP, to the first address of the host that accepts the connection.
     init(to place: TCPPlace, seconds: Int) throws(Failure) {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -112,7 +112,7 @@ struct PlainStream: ~Copyable {
         }
     }
 
-    /// What has come, at least one octet; none at the end of the stream.
+    /// The available octets, at least one; none at the end of the stream.
     func receive() throws(Failure) -> [UInt8] {
         var chunk = [UInt8](repeating: 0, count: 64 << 10)
         while true {

@@ -3,7 +3,7 @@
 import Larder
 import LarderHTTP
 
-/// The variables of the environment by which programs find a proxy.
+/// The environment variables by which programs find a proxy.
 struct ProxyVariables: Equatable {
     /// In the order they are printed.
     let values: [Value]
@@ -16,9 +16,9 @@ struct ProxyVariables: Equatable {
     }
 
     /// - Parameters:
-    ///   - addresses: where the daemon accepts clients, as its status says.
-    ///   - environment: hosts that are reached without a proxy already stay so.
-    ///   - user: who the proxy's clients are, if they are told apart. Some programs send nothing without a password.
+    ///   - addresses: the daemon's client listeners, from its status.
+    ///   - environment: hosts that already bypass the proxy continue to.
+    ///   - user: the user in the proxy's URL, if clients are identified. Some programs send nothing without a password.
     init(addresses: [String], environment: [String: String], user: String? = nil) throws(CommandFailure) {
         guard let address = addresses.lazy.compactMap(ProxyVariables.reachable).first else {
             throw CommandFailure(
@@ -30,7 +30,7 @@ struct ProxyVariables: Equatable {
         }
         for host in ["localhost", "127.0.0.1", "::1"] where !direct.contains(host) { direct.append(host) }
         let without = direct.joined(separator: ",")
-        // Programs differ in which they read; some disregard HTTP_PROXY, which a web server may set from a request.
+        // Programs differ in the names they read; some ignore HTTP_PROXY, which a web server may set from a request.
         values = [
             ("http_proxy", url), ("https_proxy", url), ("no_proxy", without), ("HTTP_PROXY", url), ("HTTPS_PROXY", url),
             ("NO_PROXY", without),
@@ -48,7 +48,7 @@ struct ProxyVariables: Equatable {
         }
     }
 
-    /// The variables in the form that something else reads.
+    /// The variables in another program's format.
     static func text(_ values: [Value], in form: Form) -> String {
         values.map { line($0, in: form) + "\n" }.joined()
     }
@@ -65,7 +65,7 @@ struct ProxyVariables: Equatable {
         }
     }
 
-    /// What takes variables of these names back.
+    /// The text that unsets variables of these names.
     static func removal(of names: [String], in form: Form) -> String {
         names.map { name in
             switch form {
@@ -86,18 +86,18 @@ struct ProxyVariables: Equatable {
         return .object(object)
     }
 
-    /// How variables are written.
+    /// The format of variables.
     enum Form: String, CaseIterable {
         case sh, fish
         /// For the unit of a service.
         case systemd
-        /// `NAME=value`, as Docker's `--env-file` and `$GITHUB_ENV` take it.
+        /// `NAME=value`, for Docker's `--env-file` and `$GITHUB_ENV`.
         case lines
     }
 }
 
 extension ClientOptions {
-    /// What programs need to use the daemon that answers.
+    /// The variables with which programs use the running daemon.
     func proxyVariables(_ environment: [String: String], user: String? = nil) throws -> ProxyVariables {
         let status = try adminClient().send(.get, "/-/status")
         let addresses = (try? JSONValue(parsing: status))?["addresses"]?.array?.compactMap(\.string) ?? []

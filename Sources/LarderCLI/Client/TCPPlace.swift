@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a daemon is reached over TCP: for what only reads, by users whose the Unix socket is not.
+/// The TCP address of a daemon: for reading, by users without access to the Unix socket.
 struct TCPPlace: Equatable {
     let host: String
     let port: UInt16
@@ -12,7 +12,7 @@ struct TCPPlace: Equatable {
         self.port = port
     }
 
-    /// Reads `http://localhost:3128`, `localhost:3128` or `localhost`.
+    /// Parses `http://localhost:3128`, `localhost:3128` or `localhost`.
     init?(_ text: String) {
         var rest = text[...]
         if rest.hasPrefix("http://") { rest = rest.dropFirst(7) }
@@ -31,6 +31,6 @@ struct TCPPlace: Equatable {
         String(host.hasPrefix("[") && host.hasSuffix("]") ? host.dropFirst().dropLast() : host)
     }
 
-    /// As a request's `Host` has it.
+    /// The value for a request's `Host`.
     var authority: String { (host.contains(":") ? "[\(host)]" : host) + ":\(port)" }
 }

@@ -7,7 +7,7 @@ import Synchronization
 
 /// Has a daemon load many resources, a few at a time.
 final class Warming: Sendable {
-    /// What became of all of them.
+    /// The outcomes of all loads.
     struct Summary: Equatable {
         var loaded = 0
         var upToDate = 0
@@ -26,12 +26,12 @@ final class Warming: Sendable {
     private let summary = Lock(Summary())
     private let next = Atomic<Int>(0)
 
-    /// - Parameter load: asks for one URL and gives the daemon's answer.
+    /// - Parameter load: requests one URL and returns the daemon's response.
     init(load: @escaping @Sendable (String) throws -> JSONValue) { self.load = load }
 
     /// Loads all of `urls`, `parallel` at a time, in their order.
     ///
-    /// - Parameter tell: called after each, one call at a time, with what there is so far.
+    /// - Parameter tell: called after each, one call at a time, with the outcomes so far.
     func run(_ urls: [String], parallel: Int, tell: @escaping @Sendable (Summary) -> Void) -> Summary {
         let threads = min(parallel, max(1, urls.count))
         let pool = WorkerPool(name: "larder-warm", threads: threads, queueLimit: threads)
@@ -68,7 +68,7 @@ final class Warming: Sendable {
         }
     }
 
-    /// The URLs in a file: one on a line; empty lines and those that begin with `#` do not count.
+    /// The URLs in a file: one on a line; empty lines and those that begin with `#` are ignored.
     static func urls(in content: [UInt8]) -> [String] {
         String(decoding: content, as: UTF8.self).split(whereSeparator: \.isNewline)
             .map { $0.trimmingPrefix { $0 == " " || $0 == "\t" } }

@@ -67,7 +67,7 @@ struct Selection: ParsableArguments {
         if origin != nil, group == nil { throw ValidationError("--origin says where a group is; add --group NAME") }
     }
 
-    /// The path of an action, and the parameters that say what it is about.
+    /// The path of an action, and the parameters of its selection.
     func target(_ action: String) -> (path: String, parameters: [(name: String, value: String)]) {
         if let url { return ("/-/resource/\(action)", [("url", url)]) }
         if let group { return ("/-/\(action)", [("group", group)] + (origin.map { [("origin", $0)] } ?? [])) }
@@ -117,10 +117,10 @@ struct Wipe: ParsableCommand {
 }
 
 extension ClientOptions {
-    /// The exit status of a command that found nothing to do something to.
+    /// The exit status of a command that matched nothing.
     static let nothingMatched: Int32 = 2
 
-    /// Has the daemon change resources and prints how many; the member `name` of its answer counts them.
+    /// Has the daemon change resources and prints their number, from the member `name` of its response.
     fileprivate func change(_ path: String, _ parameters: [(name: String, value: String)], counted name: String) throws
     {
         let answer = try answer(.post, path, parameters)

@@ -70,7 +70,7 @@ struct Get: ParsableCommand {
         }
     }
 
-    /// Prints the response as it comes; returns its status.
+    /// Prints the response as it arrives; returns its status.
     private func receive(_ stream: borrowing PlainStream) throws(PlainStream.Failure) -> Int {
         var head: [UInt8] = []
         var status: Int?
@@ -98,7 +98,7 @@ struct Get: ParsableCommand {
 }
 
 extension ClientOptions {
-    /// Where clients reach the proxy: where the daemon says, or where it was named.
+    /// The address of the proxy: the daemon's, or the given one.
     func proxyPlace() throws -> TCPPlace {
         let client = try adminClient()
         if client.isOverTCP, let place = client.place { return place }

@@ -53,7 +53,7 @@ struct OverrideCommand: ParsableCommand {
             content: content, type: type, text: Outline.text)
     }
 
-    /// What the daemon takes.
+    /// The daemon's limit.
     private static let limit = 1 << 20
 
     private func read(_ path: String) throws -> [UInt8] {
@@ -73,9 +73,9 @@ struct OverrideCommand: ParsableCommand {
     }
 }
 
-/// The media type of content that nobody has named.
+/// Guesses the media type of content without one.
 enum GuessedType {
-    /// By the end of a file's name; else JSON or text if it is that.
+    /// By the extension of the file; else JSON or text if it is that.
     static func of(_ content: [UInt8], named name: String) -> MediaType? {
         let end = name.split(separator: "/").last?.split(separator: ".").dropFirst().last?.lowercased() ?? ""
         if let known = types[end] { return MediaType(known) }

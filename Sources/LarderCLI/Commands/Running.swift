@@ -57,7 +57,7 @@ struct Env: ParsableCommand {
         if client.json, off { throw ValidationError("--off prints commands, not values: leave out --json") }
     }
 
-    /// The lane that variables belong to, and its files.
+    /// The lane of the variables, and its files.
     private static let laneName = "LARDER_LANE"
     private static let filesName = "LARDER_LANE_FILES"
 
@@ -98,11 +98,11 @@ struct Env: ParsableCommand {
         return fish || environment["SHELL"]?.hasSuffix("/fish") ?? false ? .fish : .sh
     }
 
-    /// Takes back what leads to a daemon, whichever it is: only what has a value like the one it would get.
+    /// Unsets variables that lead to a daemon, whichever it is: only those with a value like the one they would get.
     private func takeBack(_ environment: [String: String]) throws {
         var names = ["http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"]
         if let id = environment[Env.laneName] {
-            // A lane that has ended already is what is wanted.
+            // The lane may have ended already.
             _ = try? client.adminClient().ask(.delete, "/-/lanes/\(id)")
             if let files = environment[Env.filesName] {
                 names += environment.filter { $0.value.contains(files) }.keys.sorted()

@@ -4,7 +4,7 @@ import ArgumentParser
 import FoundationEssentials
 import LarderProxy
 
-/// Where the configuration comes from.
+/// The source of the configuration.
 struct ConfigurationOptions: ParsableArguments {
     @Option(
         name: [.customLong("set")],

@@ -33,7 +33,7 @@ struct Top: ParsableCommand {
     func run() throws {
         let isTerminal = Terminal.size != nil && !client.json
         if isTerminal {
-            // The screen as it was comes back with the end, however that comes.
+            // The previous screen is restored at the end, however the command ends.
             signal(SIGINT) { _ in
                 let rest: StaticString = "\u{1B}[?25h\u{1B}[?1049l"
                 _ = Glibc.write(STDOUT_FILENO, rest.utf8Start, rest.utf8CodeUnitCount)
@@ -66,9 +66,9 @@ struct Top: ParsableCommand {
     }
 }
 
-/// One picture of what the daemon does.
+/// One view of the daemon's activity.
 struct TopPicture {
-    /// What was counted at a moment.
+    /// The counters at a moment.
     struct Moment {
         let time: ContinuousClock.Instant
         /// Requests by the name of the service; without one, all of them.
@@ -157,7 +157,7 @@ struct TopPicture {
         return lines
     }
 
-    /// Requests in a second, since the picture before.
+    /// Requests per second, since the previous view.
     private func rate(of name: String) -> String {
         guard let last else { return "-" }
         let seconds =

@@ -41,7 +41,7 @@ struct Warm: ParsableCommand {
             throw CommandFailure("cannot read \(file): \(error)")
         }
         let admin = try client.adminClient()
-        // Told once if there is no daemon, and not for each URL.
+        // A missing daemon is reported once, and not for each URL.
         _ = try admin.send(.get, "/-/ready")
         let path = reload ? "/-/resource/load" : "/-/resource/load-if-needed"
         let warming = Warming { url in

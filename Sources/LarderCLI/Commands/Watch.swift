@@ -33,7 +33,7 @@ struct Watch: ParsableCommand {
     }
 
     func run() throws {
-        // Being interrupted is how this command ends.
+        // This command ends by an interrupt.
         signal(SIGINT) { _ in _exit(0) }
         var parameters = subject.map { [(name: isMany ? "match" : "url", value: $0)] } ?? []
         if load { parameters.append(("loadIfNeeded", "1")) }

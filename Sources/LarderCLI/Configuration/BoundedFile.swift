@@ -31,7 +31,7 @@ enum BoundedFile {
         }
     }
 
-    /// The octets of the file at `path`, which may be a pipe as well (`--config /dev/stdin`).
+    /// The octets of the file at `path`, which may also be a pipe (`--config /dev/stdin`).
     static func read(_ path: String, limit: Int) throws(Failure) -> [UInt8] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
         guard descriptor >= 0 else { throw Failure(code: errno) }

@@ -5,10 +5,10 @@ import Larder
 import LarderProxy
 import LarderTransformers
 
-/// Whether the files and programs that a configuration names are there.
+/// Checks that the files and programs named in a configuration exist.
 ///
-/// Without its certificates the daemon could not start, so those are problems. A program may be installed later: it is
-/// a warning, as is a file that this user alone may not read.
+/// Without its certificates the daemon cannot start, so missing ones are problems. A program may be installed later: it
+/// is a warning, as is a file that only this user cannot read.
 struct ConfiguredFiles {
     private(set) var problems: [SettingsProblem] = []
     private(set) var warnings: [SettingsProblem] = []

@@ -3,7 +3,7 @@
 import Glibc
 import LarderProxy
 
-/// Where things are when nobody says: they depend on the user and on how the daemon is run.
+/// The default locations of files: they depend on the user and on how the daemon is run.
 struct DefaultPaths: Sendable {
     var environment: [String: String]
     var user: uid_t = getuid()
@@ -11,19 +11,19 @@ struct DefaultPaths: Sendable {
     static let configuration = "/etc/larder/larder.yaml"
     static let systemSocket = "/run/larder/larder.sock"
 
-    /// Where the daemon opens its admin socket.
+    /// The path of the daemon's admin socket.
     var socket: String {
         if let directory = directory("RUNTIME_DIRECTORY") { return directory + "/larder.sock" }
         if let directory = directory("XDG_RUNTIME_DIR") { return directory + "/larder.sock" }
         return user == 0 ? DefaultPaths.systemSocket : temporarySocket
     }
 
-    /// Where a client looks for the daemon: where this user's own would be, else the system's.
+    /// The paths where a client looks for the socket: this user's own, then the system's.
     var socketCandidates: [String] {
         socket == DefaultPaths.systemSocket ? [socket] : [socket, DefaultPaths.systemSocket]
     }
 
-    /// The database; nil when this user has no place for one.
+    /// The database; nil when this user has no location for one.
     var database: String? {
         if let directory = directory("STATE_DIRECTORY") { return directory + "/larder.db" }
         if user == 0 { return "/var/lib/larder/larder.db" }
@@ -33,14 +33,14 @@ struct DefaultPaths: Sendable {
 
     private var temporarySocket: String { "/tmp/larder-\(user)/larder.sock" }
 
-    /// An absolute directory named by a variable. systemd names several with colons between; the first counts.
+    /// An absolute directory in a variable. systemd lists several separated by colons; the first is used.
     private func directory(_ name: String) -> String? {
         guard let first = environment[name]?.split(separator: ":").first, first.hasPrefix("/") else { return nil }
         return String(first.count > 1 && first.hasSuffix("/") ? first.dropLast() : first)
     }
 
-    /// Whether the directory of `path` can be trusted to hold a socket of this user's or the system's: nobody else
-    /// may put one there. In `/tmp` anybody may have made the directory first.
+    /// Whether the directory of `path` can be trusted to contain a socket of this user or the system: no other user may
+    /// create one there. In `/tmp` another user may have created the directory first.
     func isTrusted(socket path: String) -> Bool {
         guard path.hasPrefix("/tmp/") else { return true }
         let parent = path.prefix(upTo: path.lastIndex(of: "/") ?? path.endIndex)
@@ -50,7 +50,7 @@ struct DefaultPaths: Sendable {
             && status.st_mode & (S_IWGRP | S_IWOTH) == 0
     }
 
-    /// Makes the directory that `path` lies in, for this user alone, with those above it.
+    /// Creates the directory of `path`, for this user alone, and its parents.
     static func makeDirectory(for path: String) throws(BoundedFile.Failure) {
         guard let slash = path.lastIndex(of: "/"), slash > path.startIndex else { return }
         let directory = String(path[..<slash])

@@ -4,10 +4,10 @@ import LarderProxy
 
 extension EnvironmentProxies {
     /// Reads `http_proxy`, `https_proxy` and `no_proxy` as curl does: the lower-case name wins, and `HTTP_PROXY` is
-    /// not looked at because a CGI client could set it.
+    /// ignored because a CGI client could set it.
     ///
-    /// A proxy that is Larder itself is left out, since a shell that was told to use Larder may well start it; a
-    /// note says so.
+    /// A proxy that is Larder itself is left out, since a shell configured to use Larder may well start it; a note
+    /// reports it.
     init(
         environment: [String: String], listening: [ListenAddress], problems: inout [SettingsProblem],
         notes: inout [String]
@@ -21,7 +21,7 @@ extension EnvironmentProxies {
                 bypassesAll = true
                 continue
             }
-            // A domain means itself and all below it, with or without a dot in front.
+            // A domain matches itself and all below it, with or without a leading dot.
             let name = entry.hasPrefix("*.") ? entry.dropFirst(2) : entry.hasPrefix(".") ? entry.dropFirst() : entry
             guard let host = HostPattern(String(name)) else {
                 notes.append("no_proxy: `\(entry)` is neither a host nor an address and is not looked at")

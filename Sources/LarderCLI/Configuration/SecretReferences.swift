@@ -2,14 +2,15 @@
 
 import LarderProxy
 
-/// Replaces `${NAME}` by an environment variable and `${file:/path}` by what a file holds.
+/// Replaces `${NAME}` by an environment variable and `${file:/path}` by the content of a file.
 ///
-/// A relative path is below `$CREDENTIALS_DIRECTORY`, where systemd puts a service's credentials. One line end at
-/// the end of a file is left out. `$${` stands for `${` itself. What is put in is never replaced again, and no
-/// message holds any of it.
+/// A relative path is below `$CREDENTIALS_DIRECTORY`, systemd's directory of a service's credentials. One line end at
+/// the end of a file is removed. `$${` is an escaped `${`. Replaced text is never expanded again, and never appears in
+/// messages.
 struct SecretReferences: Sendable {
     var environment: [String: String]
-    /// The variables that the configuration declares: what is called so is theirs, and its value comes later.
+    /// The variables declared in the configuration: references to these names are left to them, and get their values
+    /// later.
     var variables: Set<String> = []
 
     /// Files longer than this, in octets, are refused.
@@ -22,10 +23,10 @@ struct SecretReferences: Sendable {
         var advice: String?
     }
 
-    /// The text with everything in its place but the values of variables, which it is without.
+    /// The expanded text, without the values of variables.
     func expand(_ text: String) throws(Failure) -> String { Secret(try pieces(of: text)).reveal() }
 
-    /// The text taken apart into what is known by now and variables.
+    /// The text split into known parts and variables.
     func pieces(of text: String) throws(Failure) -> [Secret.Piece] {
         guard text.contains("${") else { return [.text(text)] }
         var pieces: [Secret.Piece] = []

@@ -2,8 +2,8 @@
 
 import LarderProxy
 
-/// Services that the program brings along, put where a file would have them: whatever files and options say wins, and
-/// all of it is checked alike.
+/// Services supplied by the program, inserted like those of a file: files and options override them, and all are
+/// checked alike.
 extension SettingsLoader {
     func declaring(in tree: SettingNode?) -> SettingNode? {
         declared.reduce(tree) { tree, service in
@@ -22,7 +22,7 @@ extension SettingsLoader {
         }
     }
 
-    /// `node` with a text at the end of the path, unless there is something.
+    /// `node` with a text at the end of the path, unless there is a value already.
     private func filling(_ node: SettingNode?, _ path: ArraySlice<String>, with text: String) -> SettingNode {
         guard let name = path.first else {
             return node ?? SettingNode(.scalar(SettingNode.Scalar(text: text, isQuoted: true)), at: .nowhere)
@@ -31,7 +31,7 @@ extension SettingsLoader {
         switch node?.content {
         case .map(let existing): entries = existing
         case .list, .scalar:
-            // What it is instead of a map is for the reader to say.
+            // The reader reports a value that is not a map.
             if let node, !node.isNull { return node }
         case nil: break
         }

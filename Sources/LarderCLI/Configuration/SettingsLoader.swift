@@ -3,16 +3,16 @@
 import Glibc
 package import LarderProxy
 
-/// Reads the configuration, as often as it is asked to: at start, for a check, and on every reload.
+/// Reads the configuration: at start, for a check, and on every reload.
 package struct SettingsLoader: Sendable {
-    /// The file named on the command line; without one the usual file is read if it is there.
+    /// The file given on the command line; without one the usual file is read if it exists.
     package var file: String?
-    /// `KEY=VALUE`, later ones over earlier ones and all of them over the file.
+    /// `KEY=VALUE`; later ones override earlier ones, and all of them the file.
     package var overrides: [String]
     package var environment: [String: String]
-    /// Services that are there whatever the file says.
+    /// Services that exist whatever the file contains.
     package var declared: [DeclaredService] = []
-    /// The file that is read when none is named.
+    /// The file that is read when none is given.
     var usualFile = DefaultPaths.configuration
     var user: uid_t = getuid()
 
@@ -25,16 +25,16 @@ package struct SettingsLoader: Sendable {
         self.environment = environment
     }
 
-    /// What was read: all `automatic` values replaced, nothing left to look up.
+    /// The result: all `automatic` values replaced, nothing left to look up.
     package struct Loaded: Sendable {
         package var settings: Settings
         /// The file that was read, or nil when there was none.
         package var file: String?
-        /// What a person should know although it is no problem.
+        /// Information for people that is not a problem.
         package var notes: [String]
-        /// What is right by itself and cannot work.
+        /// Valid settings that cannot work.
         package var warnings: [SettingsProblem]
-        /// Files without which the daemon cannot start, here and now.
+        /// Missing files without which the daemon cannot start here and now.
         package var absent: [SettingsProblem]
     }
 
@@ -64,7 +64,7 @@ package struct SettingsLoader: Sendable {
 
         tree = expandingPresets(in: declaring(in: tree), &problems)
 
-        // What the catalogue would miss in a file that is no YAML is not missing.
+        // Settings missing from a file that is not YAML are not reported.
         var reader = SettingsReader()
         var settings = isYAML ? SettingsCatalogue.read(tree, &reader) : Settings()
         problems += reader.problems
@@ -135,7 +135,7 @@ package struct SettingsLoader: Sendable {
 }
 
 extension [SettingsProblem] {
-    /// Those of the file by line and column, then the others as they came.
+    /// Those of the file by line and column, then the others in their order.
     fileprivate var inOrder: [SettingsProblem] {
         enumerated().sorted { a, b in
             switch (a.element.place, b.element.place) {
@@ -150,7 +150,7 @@ extension [SettingsProblem] {
 }
 
 extension [UInt8] {
-    /// Line and column of the first octet that is not part of a character.
+    /// Line and column of the first octet of invalid UTF-8.
     fileprivate var firstInvalidUTF8: (line: Int, column: Int) {
         var line = 1
         var column = 1

@@ -2,7 +2,7 @@
 
 import LarderProxy
 
-/// One `--set KEY=VALUE`: a dotted path and the YAML that stands there in place of whatever the file has.
+/// One `--set KEY=VALUE`: a dotted path and the YAML that replaces the file's value.
 struct SettingsOverride {
     let path: [String]
     let value: SettingNode
@@ -10,7 +10,7 @@ struct SettingsOverride {
     private var key: String { path.joined(separator: ".") }
     private var place: SourcePlace { .option(key, line: 1, column: 1) }
 
-    /// Reads the option's text, or adds to `problems` what is wrong with it.
+    /// Parses the option's text, or adds its errors to `problems`.
     init?(_ text: String, references: SecretReferences, problems: inout [SettingsProblem]) {
         guard let equals = text.firstIndex(of: "="), equals > text.startIndex else {
             problems.append(
@@ -35,8 +35,8 @@ struct SettingsOverride {
         value = node ?? SettingNode(.scalar(SettingNode.Scalar(text: "")), at: .option(key, line: 1, column: 1))
     }
 
-    /// `tree` with the value in its place. Maps on the way are made where there are none; a list or a text on the
-    /// way is a problem, because then the path leads nowhere.
+    /// `tree` with the value inserted. Missing maps on the path are created; a list or a text on the path is a problem,
+    /// because then it leads nowhere.
     func applied(to tree: SettingNode?, problems: inout [SettingsProblem]) -> SettingNode {
         replacing(path[...], in: tree, &problems)
     }
@@ -61,7 +61,7 @@ struct SettingsOverride {
         }
         let index = entries.lastIndex { $0.key == name }
         let inner = replacing(rest.dropFirst(), in: index.map { entries[$0].value }, &problems)
-        // A key that both have stays where the file has it unless this is the value that is replaced.
+        // A key in both keeps its location in the file unless this is the replaced value.
         let entryPlace = index.map { rest.count > 1 ? entries[$0].place : place } ?? place
         let entry = SettingNode.Entry(key: name, place: entryPlace, value: inner)
         if let index { entries[index] = entry } else { entries.append(entry) }

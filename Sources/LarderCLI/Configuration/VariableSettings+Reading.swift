@@ -3,7 +3,7 @@
 import LarderProxy
 
 extension VariableSettings {
-    /// Reads the value that the variable begins with from where it is.
+    /// Reads the initial value of the variable from its source.
     mutating func read(
         _ references: SecretReferences, _ reader: SettingsReader, _ problems: inout [SettingsProblem]
     ) {
@@ -39,7 +39,7 @@ extension VariableSettings {
 }
 
 extension SettingsOverride {
-    /// The variables that the option declares.
+    /// The variables declared by the option.
     var declaredVariables: [String] {
         guard path.first == "variables" else { return [] }
         if path.count > 1 { return [path[1]] }

@@ -2,11 +2,10 @@
 
 import CYAML
 
-/// Composes the one document of a YAML text from the events of libyaml's parser. Aliases become the values they stand
-/// for, and `<<` the entries of the maps it names.
+/// Composes the one document of a YAML text from the events of libyaml's parser. Aliases are replaced by their values,
+/// and `<<` by the entries of the maps it names.
 struct YAMLComposer: ~Copyable {
-    /// How deep values may be nested, and how many entries may be merged: what a few nested aliases stand for has no
-    /// bound of its own.
+    /// The limits on nesting, and on merged entries: the expansion of a few nested aliases is unbounded otherwise.
     struct Limits {
         var depth: Int
         var merged: Int
@@ -21,9 +20,9 @@ struct YAMLComposer: ~Copyable {
     private var depth = 0
     private var merged = 0
 
-    /// The root of `text`, or nil where it holds no document.
+    /// The root of `text`, or nil where it contains no document.
     ///
-    /// - Throws: `YAMLError` where the text is not YAML, holds a second document, or goes beyond a limit.
+    /// - Throws: `YAMLError` where the text is not YAML, contains a second document, or exceeds a limit.
     static func compose(_ text: String, limits: Limits) throws(YAMLError) -> YAMLNode? {
         var composer = try YAMLComposer(text, limits: limits)
         return try composer.composeStream()
@@ -123,7 +122,7 @@ struct YAMLComposer: ~Copyable {
         return entries
     }
 
-    /// Adds the entries of a map, or of each map of a list, whose keys are not there yet.
+    /// Adds the entries of a map, or of each map of a list, whose keys are missing.
     private mutating func merge(_ source: YAMLNode, into entries: inout [Entry]) throws(YAMLError) {
         switch source.kind {
         case .mapping(let others):
@@ -218,7 +217,7 @@ extension YAMLMark {
     fileprivate init(ofOctet offset: Int, in text: UnsafeMutableBufferPointer<UInt8>) {
         let before = text.prefix(offset)
         let lineStart = before.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
-        // Octets that continue a character do not count.
+        // Continuation octets of a character do not count.
         let column = before[lineStart...].count { $0 & 0xC0 != 0x80 }
         self.init(line: before.count { $0 == UInt8(ascii: "\n") } + 1, column: column + 1)
     }

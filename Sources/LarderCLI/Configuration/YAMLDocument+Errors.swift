@@ -3,7 +3,7 @@
 import LarderProxy
 
 extension YAMLDocument {
-    /// What to say about text that is not YAML. The text itself is not quoted: it may hold secrets.
+    /// The problem of a text that is not YAML. The text itself is not quoted: it may contain secrets.
     static func problem(_ error: YAMLError, text: String, source: Source) -> SettingsProblem {
         let context = error.context.map { ", \($0.text.trimmingPrefix("while ")) of line \($0.line)" } ?? ""
         let (line, hint) = advice(on: text, at: error.mark.line)
@@ -12,7 +12,7 @@ extension YAMLDocument {
             found: "text that is not YAML (\(error.problem)\(context))", expected: "YAML", advice: hint)
     }
 
-    /// The usual reasons, judged by the line.
+    /// The usual mistakes, recognised by the line.
     private static func advice(on text: String, at line: Int) -> (line: Int, String?) {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         // An error at the end of the text is reported on the line after it.

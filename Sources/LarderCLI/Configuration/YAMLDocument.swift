@@ -2,11 +2,11 @@
 
 import LarderProxy
 
-/// Turns YAML into a tree of settings, with the place of every piece.
+/// Converts YAML to a tree of settings, with the location of every node.
 ///
-/// Only the shape is judged here: syntax, size, depth and references. What the keys mean is the catalogue's.
+/// Only the shape is checked here: syntax, size, depth and references. The catalogue interprets the keys.
 struct YAMLDocument {
-    /// Which text it is, for messages.
+    /// The source of the text, for messages.
     enum Source {
         case file(String)
         case option(String)
@@ -18,7 +18,7 @@ struct YAMLDocument {
             }
         }
 
-        /// The setting that the whole text is the value of.
+        /// The setting whose value the whole text is.
         var setting: String {
             if case .option(let key) = self { key } else { "" }
         }
@@ -29,11 +29,11 @@ struct YAMLDocument {
     private(set) var problems: [SettingsProblem] = []
     private var remaining = YAMLDocument.nodeLimit
 
-    /// How many nodes a document may have once its aliases are written out: what a handful of nested aliases
-    /// could stand for has no bound.
+    /// The most nodes of a document after expansion of its aliases: a handful of nested aliases has an unbounded
+    /// expansion.
     static let nodeLimit = 100_000
     static let depthLimit = 32
-    /// How deep the text itself may be nested; what is deeper is not read to its end.
+    /// The deepest nesting of the text itself; deeper texts are not read to their end.
     private static let parserDepthLimit = 200
 
     init(source: Source, references: SecretReferences) {
@@ -54,7 +54,7 @@ struct YAMLDocument {
         }
     }
 
-    /// Notes which names are variables' before any text is looked into.
+    /// Collects the names of variables before any text is expanded.
     private mutating func declareVariables(in node: YAMLNode) {
         guard case .file = source, case .mapping(let root) = node.kind else { return }
         for (key, value) in root where key.text == "variables" {

@@ -4,14 +4,14 @@ import Glibc
 import LarderIO
 import LarderProxy
 
-/// Where lines about exchanges go: the log, or a file, which is opened anew when the configuration is read again.
+/// The destination of access log lines: the log, or a file, which is reopened when the configuration is reloaded.
 final class AccessOutput: Sendable {
     private let log: DaemonLog
     private let file = Lock<LogFile?>(nil)
 
     init(log: DaemonLog) { self.log = log }
 
-    /// Throws where the file that is named cannot be written.
+    /// Throws where the configured file cannot be written.
     func check(_ settings: Settings.Log) throws {
         if let path = settings.accessFile { _ = try LogFile(path) }
     }
@@ -33,7 +33,7 @@ final class AccessOutput: Sendable {
     }
 }
 
-/// A file that lines are added to.
+/// A file to which lines are appended.
 final class LogFile: Sendable {
     private let descriptor: Int32
     private let writer: LogWriter
@@ -49,7 +49,7 @@ final class LogFile: Sendable {
 
     func write(_ line: String) { writer.write(line) }
 
-    /// Writes what waits. What is written by others meanwhile still goes to the file.
+    /// Writes queued lines. Lines written by others meanwhile still go to the file.
     func close() { writer.close() }
 
     deinit {

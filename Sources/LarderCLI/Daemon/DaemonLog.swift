@@ -6,14 +6,14 @@ import LarderIO
 import LarderProxy
 import Logging
 
-/// The daemon's log on standard error. Level and form can change while it runs.
+/// The daemon's log on standard error. Level and format can change while it runs.
 final class DaemonLog: Sendable {
     private struct State {
         var level: Logger.Level
         var style: LogLine.Style
     }
 
-    /// Whether the journal reads standard error: it brings its own times, and reads a line's priority off its front.
+    /// Whether the journal reads standard error: it adds its own times, and parses a line's priority from its prefix.
     private let isJournal: Bool
     private let state: Lock<State>
     private let writer: LogWriter
@@ -28,15 +28,15 @@ final class DaemonLog: Sendable {
         Logger(label: "larder") { _ in DaemonLogHandler(log: self) }
     }
 
-    /// Writes by these settings from now on.
+    /// Applies these settings.
     func apply(_ settings: Settings.Log) {
         state.withLock { $0 = State(level: settings.level, style: DaemonLog.style(settings, isJournal)) }
     }
 
-    /// Writes a line with its end as it is, whatever the form of the others.
+    /// Writes a complete line unchanged, whatever the format of the others.
     func writeLine(_ line: String) { writer.write((isJournal ? "<6>" : "") + line) }
 
-    /// Writes what was logged.
+    /// Writes queued messages.
     func close() { writer.close() }
 
     fileprivate var level: Logger.Level { state.withLock { $0.level } }
@@ -50,7 +50,7 @@ final class DaemonLog: Sendable {
         LogLine.Style(isJSON: settings.format == .json, isJournal: isJournal)
     }
 
-    /// Whether `stream`, a device and an inode, is what `descriptor` leads to (systemd.exec(5)).
+    /// Whether `descriptor` leads to `stream`, a device and an inode (systemd.exec(5)).
     static func isJournal(_ stream: String?, _ descriptor: Int32) -> Bool {
         guard let parts = stream?.split(separator: ":"), parts.count == 2 else { return false }
         var status = stat()
@@ -74,7 +74,7 @@ struct LogLine: Sendable {
     /// The names of those that are numbers.
     var numbers: Set<String> = []
 
-    /// The line with its end. Whatever a message holds, it is one line.
+    /// The line with its end. Whatever a message contains, it is one line.
     func text(_ style: Style) -> String {
         let priority = style.isJournal ? "<\(level.priority)>" : ""
         return priority + (style.isJSON ? json(style) : plain(style)) + "\n"
@@ -116,16 +116,16 @@ struct LogLine: Sendable {
         return isPlain ? printable(value) : "\"" + printable(value).replacing("\"", with: "\\\"") + "\""
     }
 
-    /// Control characters are shown: they could make a line look like several, or reach a terminal.
+    /// Control characters are escaped: they could make a line look like several, or control a terminal.
     private static func printable(_ text: String) -> String { Outline.printable(text) }
 }
 
-/// What swift-log hands messages to.
+/// Receives messages from swift-log.
 private struct DaemonLogHandler: LogHandler {
     let log: DaemonLog
     var metadata: Logger.Metadata = [:]
     var metadataProvider: Logger.MetadataProvider?
-    /// A level that this logger alone was given.
+    /// The level set for this logger alone.
     private var ownLevel: Logger.Level?
 
     init(log: DaemonLog) { self.log = log }

@@ -5,11 +5,11 @@ import Glibc
 /// The listening sockets a service manager opened before it started the daemon (sd_listen_fds(3)).
 enum InheritedSockets {
     private static let first: Int32 = 3
-    /// More than any unit has; a number beyond is a mistake.
+    /// More than any unit has; a larger number is a mistake.
     private static let limit = 256
     static let variables = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"]
 
-    /// The descriptors that are meant for `process`; none if the variables name another one, or are malformed.
+    /// The descriptors passed to `process`; none if the variables name another one, or are malformed.
     static func descriptors(environment: [String: String], process: pid_t = getpid()) -> [Int32] {
         guard let owner = environment["LISTEN_PID"].flatMap({ pid_t($0) }), owner == process,
             let count = environment["LISTEN_FDS"].flatMap({ Int($0) }), (1...limit).contains(count)
@@ -17,7 +17,7 @@ enum InheritedSockets {
         return (0..<Int32(count)).map { first + $0 }
     }
 
-    /// Takes the variables out of the environment, so that no child takes the sockets for its own.
+    /// Removes the variables from the environment, so that no child process uses the sockets.
     static func forgetVariables() {
         for name in variables { unsetenv(name) }
     }

@@ -3,14 +3,14 @@
 import Glibc
 import LarderIO
 
-/// Writes lines to a descriptor on a thread of its own, so that whoever logs never waits for who reads the log.
+/// Writes lines to a descriptor on a thread of its own, so that logging never waits for the reader of the log.
 ///
-/// At most a mebibyte waits; what comes on top is dropped and counted, and the log says so.
+/// The queue is limited to a mebibyte; further lines are dropped and counted, and the log reports it.
 final class LogWriter: Sendable {
     private struct State {
         var waiting: [UInt8] = []
         var lost = 0
-        /// Whether the thread has been told.
+        /// Whether the thread has been scheduled.
         var isScheduled = false
     }
 
@@ -22,7 +22,7 @@ final class LogWriter: Sendable {
 
     init(descriptor: Int32) { self.descriptor = descriptor }
 
-    /// Takes a line, with its end.
+    /// Queues a complete line.
     func write(_ line: String) {
         let mustSchedule = state.withLock { state in
             guard state.waiting.count + line.utf8.count <= LogWriter.limit else {
@@ -36,7 +36,7 @@ final class LogWriter: Sendable {
         if mustSchedule, !thread.submit({ self.drain() }) { drain() }
     }
 
-    /// Writes what waits and ends the thread. What is logged afterwards is written at once.
+    /// Writes queued lines and ends the thread. Later lines are written at once.
     func close() { thread.shutdown() }
 
     private func drain() {
@@ -64,7 +64,7 @@ final class LogWriter: Sendable {
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
-            // A log that nobody can read any more is no reason to stop.
+            // An unreadable log is no reason to stop.
             guard count > 0 else { return }
             rest = rest.dropFirst(count)
         }

@@ -2,17 +2,17 @@
 
 import LarderIO
 
-/// When to give freed memory back to the system.
+/// When to return freed memory to the system.
 ///
-/// The allocator keeps what a thread has freed for the same thread, so that a crowd of clients leaves a process that
-/// looks as large as it ever was. Giving it back costs the loops a moment, and again when they need it: it is done
-/// once there is little to do, and only after there was something.
+/// The allocator keeps memory freed by a thread for the same thread, so that a process stays as large as at its peak.
+/// Returning it costs the loops a moment, and again when they need it: it is done once there is little load, and only
+/// after there was some.
 struct MemoryRelease {
-    /// How often to ask.
+    /// The interval between checks.
     static let interval = Duration.seconds(5)
-    /// Fewer turns of all loops within an interval are little to do.
+    /// Fewer turns of all loops within an interval count as little load.
     private static let quiet = 500
-    /// Fewer turns leave nothing worth the effort.
+    /// After fewer turns there is nothing worth returning.
     private static let effort = 1_000
 
     private var last = 0

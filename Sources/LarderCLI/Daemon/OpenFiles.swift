@@ -2,10 +2,10 @@
 
 import Glibc
 
-/// How many descriptors the process may have. Shells give few, for the sake of old programs; the administrator's word
-/// is the hard limit.
+/// The limit on descriptors of the process. Shells set a low one, for the sake of old programs; the administrator sets
+/// the hard limit.
 enum OpenFiles {
-    /// Raises the limit as far as it goes without privileges, and returns it.
+    /// Raises the limit as far as possible without privileges, and returns it.
     @discardableResult
     static func raiseLimit() -> Int {
         let resource = __rlimit_resource_t(UInt32(RLIMIT_NOFILE.rawValue))
@@ -19,10 +19,10 @@ enum OpenFiles {
         return Int(clamping: limit.rlim_cur)
     }
 
-    /// What a person should know when `connections` clients, each with a connection to an origin, need more than
-    /// `limit`; nil when they do not.
+    /// A warning when `connections` clients, each with a connection to an origin, need more than `limit`; nil when they
+    /// do not.
     static func shortage(limit: Int, connections: Int) -> String? {
-        // Listeners, loops, the store and the log take some besides.
+        // Listeners, loops, the store and the log need some besides.
         let needed = 2 * connections + 256
         guard limit < needed else { return nil }
         return "at most \(limit) files may be open, fewer than limits.connections may need (\(needed)); "

@@ -6,7 +6,7 @@ import LarderIO
 import LarderProxy
 import Logging
 
-/// Reads the configuration again and has the daemon serve by it, or says why not.
+/// Reloads the configuration and applies it to the daemon, or reports why not.
 struct Reloader: Sendable {
     let loader: SettingsLoader
     let daemon: Daemon

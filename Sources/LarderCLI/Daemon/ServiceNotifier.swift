@@ -3,21 +3,21 @@
 import Glibc
 import LarderHTTP
 
-/// Tells the service manager how the daemon is doing, by datagrams to the socket it named (sd_notify(3)).
+/// Reports the daemon's state to the service manager, by datagrams to its socket (sd_notify(3)).
 ///
-/// Nothing here can fail in a way that matters: a manager that does not listen is none.
+/// Failures do not matter here: a manager that does not listen is as good as none.
 struct ServiceNotifier: Sendable {
-    /// What can be told.
+    /// The messages.
     enum Message: Sendable, Equatable {
-        /// Started, or done with reloading.
+        /// Started, or finished reloading.
         case ready
         /// A reload begins; the time is that of the monotonic clock.
         case reloading(monotonicNanoseconds: Int64)
         case stopping
         case watchdog
-        /// One line for people.
+        /// One line of text.
         case status(String)
-        /// What is going on now may take that long from now on.
+        /// The current operation may need that long from now on.
         case extendTimeout(Duration)
 
         var line: String {
@@ -32,7 +32,7 @@ struct ServiceNotifier: Sendable {
         }
     }
 
-    /// The path, or the name with a NUL in front for an abstract socket; nil when nobody wants to know.
+    /// The path, or the name after a NUL for an abstract socket; nil without a manager.
     private let address: [UInt8]?
 
     /// - Parameter name: the value of `NOTIFY_SOCKET`: an absolute path, or `@` and the name of an abstract socket.
@@ -48,7 +48,7 @@ struct ServiceNotifier: Sendable {
 
     var isWanted: Bool { address != nil }
 
-    /// Sends the messages as one datagram. False when nobody got them.
+    /// Sends the messages as one datagram. False when it could not be delivered.
     @discardableResult
     func send(_ messages: Message...) -> Bool {
         guard let address else { return false }
@@ -58,7 +58,7 @@ struct ServiceNotifier: Sendable {
         var system = sockaddr_un()
         system.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &system.sun_path) { $0.copyBytes(from: address) }
-        // The length counts exactly the name: an abstract one has no end of its own.
+        // The length covers exactly the name: an abstract one has no terminator.
         let offset = MemoryLayout<sockaddr_un>.offset(of: \.sun_path) ?? MemoryLayout<sa_family_t>.size
         let length = socklen_t(offset + address.count)
         let text = Array(messages.map(\.line).joined(separator: "\n").utf8)

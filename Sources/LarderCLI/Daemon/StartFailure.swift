@@ -4,7 +4,7 @@ import LarderIO
 import LarderProxy
 import LarderStores
 
-/// Why the daemon could not start, as the command says it.
+/// Why the daemon could not start, as the command reports it.
 enum StartFailure {
     static func explained(_ error: any Error) -> any Error {
         switch error {
@@ -35,7 +35,7 @@ enum StartFailure {
         }
     }
 
-    /// A sentence as it stands behind `Error: `.
+    /// A sentence to follow `Error: `.
     private static func sentence(_ text: String) -> String {
         text.hasSuffix(".") ? String(text.dropLast()) : text
     }

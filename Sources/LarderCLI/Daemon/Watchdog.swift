@@ -4,9 +4,9 @@ import Glibc
 import LarderHTTP
 import LarderIO
 
-/// The service manager's watchdog: it restarts a daemon that has not said for a while that it works.
+/// The service manager's watchdog: it restarts a daemon that has not reported for a while.
 struct Watchdog: Sendable, Equatable {
-    /// How long the manager waits.
+    /// The manager's timeout.
     let patience: Duration
 
     /// - Parameters:
@@ -20,11 +20,11 @@ struct Watchdog: Sendable, Equatable {
         patience = .microseconds(microseconds)
     }
 
-    /// How often to say so: twice as often as is asked for, so that one delay does no harm.
+    /// The interval between reports: half of the required one, so that one delay does no harm.
     var interval: Duration { patience / 4 }
 
-    /// Whether every loop turns. One that waits for the kernel does; one whose turn lasts for half of the patience is
-    /// stuck, and whoever is served by it waits as long.
+    /// Whether every loop makes progress. One that waits for the kernel does; one whose turn lasts for half of the
+    /// timeout is stuck, and its clients wait as long.
     func isSatisfied(by loops: [LoopStatistics]) -> Bool {
         loops.allSatisfy { $0.currentTurn < patience / 2 }
     }

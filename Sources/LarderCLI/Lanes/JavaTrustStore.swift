@@ -2,12 +2,12 @@
 
 import FoundationEssentials
 
-/// Certificates in the form in which every JVM reads them (JKS, version 2), as it reads no PEM.
+/// Certificates in the format that every JVM reads (JKS, version 2), as JVMs do not read PEM.
 enum JavaTrustStore {
     /// - Parameters:
     ///   - pem: any number of certificates.
-    ///   - milliseconds: since 1970; when they were put there.
-    /// - Returns: a store without a password. Its digest is left out, which is looked at only where there is one.
+    ///   - milliseconds: since 1970; the time of their creation.
+    /// - Returns: a store without a password. Its digest, which is only verified with a password, is left out.
     static func octets(of pem: [UInt8], at milliseconds: Int64) -> [UInt8] {
         let all = certificates(in: pem)
         var store: [UInt8] = []
@@ -25,7 +25,7 @@ enum JavaTrustStore {
         return store + [UInt8](repeating: 0, count: 20)
     }
 
-    /// The certificates in DER. What is not well-formed is left out.
+    /// The certificates in DER. Malformed ones are left out.
     private static func certificates(in pem: [UInt8]) -> [[UInt8]] {
         let (begin, end) = ("-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----")
         var rest = String(decoding: pem, as: UTF8.self)[...]

@@ -173,9 +173,10 @@ struct DiffRecordings: ParsableCommand {
     }
 }
 
-/// In what two archives differ, request by request.
+/// The differences between two archives, request by request.
 enum ArchiveDifference {
-    /// One line for each difference; `-` is only in the first, `+` only in the second, `~` in both with another answer.
+    /// One line for each difference; `-` is only in the first, `+` only in the second, `~` in both with another
+    /// response.
     static func lines(_ first: [JSONValue], _ second: [JSONValue]) -> [String] {
         var rest = Dictionary(grouping: second.indices, by: { Request(second[$0]) })
         var lines: [String] = []

@@ -94,7 +94,7 @@ struct Run: ParsableCommand {
 }
 
 extension Run {
-    /// A lane for the command; nil where the daemon is somebody else's and the command can do without.
+    /// A lane for the command; nil where the daemon is another user's and the command needs none.
     private func openLane(_ client: AdminClient) throws -> OpenLane? {
         let uses = [("record", record), ("replay", replay)].compactMap { name, value in value.map { (name, $0) } }
         do {
@@ -116,7 +116,7 @@ extension Run {
 struct OpenLane {
     private let client: AdminClient
     let id: String
-    /// What stands for the user in the URL of the proxy.
+    /// The user in the URL of the proxy.
     let user: String
     /// An address whose clients are all in the lane.
     let door: String?
@@ -136,9 +136,9 @@ struct OpenLane {
         door = answer["door"]?.string
     }
 
-    /// What leads a command here, and what it trusts, in files that are to be removed.
+    /// The variables for a command, with its trusted certificates in files that are to be removed.
     ///
-    /// - Parameter opens: whether the lane opens https.
+    /// - Parameter opens: whether the lane intercepts https.
     func variables(
         _ environment: [String: String], _ options: ClientOptions, opens: Bool
     ) throws -> ([ProxyVariables.Value], LaneFiles?) {
@@ -151,6 +151,6 @@ struct OpenLane {
         )
     }
 
-    /// Ends the lane; the answer says what became of its requests.
+    /// Closes the lane; the response contains the outcomes of its requests.
     func close() throws -> JSONValue { try JSONValue(parsing: try client.send(.delete, "/-/lanes/\(id)")) }
 }

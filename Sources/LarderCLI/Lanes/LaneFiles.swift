@@ -2,16 +2,16 @@
 
 import Glibc
 
-/// The certificates that a command trusts, the system's and the daemon's CA, in a directory of this user's alone, in
-/// each of the forms that programs read.
+/// The certificates trusted by a command, the system's and the daemon's CA, in a private directory of this user, in
+/// each of the formats that programs read.
 struct LaneFiles {
-    /// Where they are.
+    /// The directory.
     let directory: String
     /// All certificates, and the CA by itself.
     let bundle, authority: String
     private let javaStore, wgetSettings: String
 
-    /// Where systems keep all certificates they trust in one file.
+    /// Where systems keep all trusted certificates in one file.
     private static let systemBundles = [
         "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
         "/etc/ssl/cert.pem",
@@ -21,7 +21,7 @@ struct LaneFiles {
 
     /// - Parameters:
     ///   - authority: the CA in PEM.
-    ///   - environment: a bundle named by `SSL_CERT_FILE` counts as the system's.
+    ///   - environment: a bundle named by `SSL_CERT_FILE` is used as the system's.
     init(authority pem: [UInt8], environment: [String: String]) throws {
         do {
             directory = try WrittenFile.makeDirectory("larder-run", environment: environment)
@@ -43,7 +43,7 @@ struct LaneFiles {
             try WrittenFile.write(all, to: bundle)
             try WrittenFile.write(pem, to: authority)
             try WrittenFile.write(JavaTrustStore.octets(of: all, at: Int64(now.tv_sec) * 1_000), to: javaStore)
-            // It may hold passwords, as the one it begins with.
+            // It may contain passwords, like the file it starts with.
             try WrittenFile.write(LaneFiles.wgetSettings(bundle, environment), to: wgetSettings, mode: 0o600)
         } catch {
             LaneFiles.remove(directory)
@@ -58,10 +58,10 @@ struct LaneFiles {
         return text + Array("\nca_certificate = \(bundle)\n".utf8)
     }
 
-    /// The variables by which programs find certificates, and those that have them use the proxy at all.
+    /// The variables by which programs find certificates, and those that make them use the proxy at all.
     ///
     /// - Parameters:
-    ///   - door: the lane's own address, for programs that cannot send a user's name.
+    ///   - door: the lane's own address, for programs that cannot send a user name.
     ///   - direct: hosts that are reached without a proxy.
     func variables(
         door: String?, direct: String, environment: [String: String]
@@ -74,7 +74,7 @@ struct LaneFiles {
         all += [
             ProxyVariables.Value(name: "NODE_EXTRA_CA_CERTS", value: authority),
             ProxyVariables.Value(name: "NODE_USE_ENV_PROXY", value: "1"),
-            // Git would wait to be asked who it is, and nobody asks.
+            // Otherwise Git would wait to be asked for credentials, which the proxy does not do.
             ProxyVariables.Value(name: "GIT_HTTP_PROXY_AUTHMETHOD", value: "basic"),
             ProxyVariables.Value(name: "WGETRC", value: wgetSettings),
         ]
@@ -100,7 +100,7 @@ struct LaneFiles {
 
     func remove() { LaneFiles.remove(directory) }
 
-    /// Removes what was made in `directory`, and nothing else.
+    /// Removes the files created in `directory`, and nothing else.
     static func remove(_ directory: String) {
         for name in names { unlink("\(directory)/\(name)") }
         rmdir(directory)

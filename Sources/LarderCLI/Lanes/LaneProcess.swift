@@ -2,15 +2,15 @@
 
 import Glibc
 
-/// The command of a lane, which gets the terminal and the signals as if it had been started by itself.
+/// The command of a lane, which gets the terminal and the signals as if it had been started directly.
 enum LaneProcess {
     /// The process that signals are passed on to.
     // nonisolated(unsafe): set once, before the handlers that read it are; this program has one thread by then.
     private nonisolated(unsafe) static var child: pid_t = 0
 
-    /// Runs a command to its end and answers its exit status as a shell would say it.
+    /// Runs a command to its end and returns its exit status as a shell would.
     static func run(_ command: [String], with variables: [ProxyVariables.Value]) -> Int32 {
-        // What the terminal sends goes to the command, which this process outlives.
+        // The terminal's signals are for the command, which this process outlives.
         let ignored = [SIGINT, SIGQUIT]
         for number in ignored { signal(number, SIG_IGN) }
         switch SpawnedCommand.start(command, variables, defaults: ignored) {

@@ -3,7 +3,7 @@
 import Larder
 import LarderHTTP
 
-/// What became of a lane's requests, for people and for files.
+/// The outcomes of a lane's requests, for people and for files.
 struct LaneSummary {
     let json: JSONValue
 
@@ -53,7 +53,7 @@ struct LaneSummary {
         return lines.joined(separator: "\n")
     }
 
-    /// How a program that does not read the usual variables is made to use the lane.
+    /// How to make a program that ignores the usual variables use the lane.
     private var hint: String? {
         switch command {
         case "node", "npx", "tsx":

@@ -3,14 +3,14 @@
 import FoundationEssentials
 import Glibc
 
-/// Starts programs that are looked for in `PATH`, and waits for them.
+/// Starts programs found in `PATH`, and waits for them.
 enum SpawnedCommand {
     /// Starts a command.
     ///
     /// - Parameters:
-    ///   - variables: set in its environment besides, or in place of, this one's.
-    ///   - isSilent: whether what it prints goes nowhere; errors are shown.
-    ///   - defaults: signals that it gets as if nobody had changed what they do.
+    ///   - variables: set in its environment in addition to, or instead of, this one's.
+    ///   - isSilent: whether its output is discarded; errors are shown.
+    ///   - defaults: signals that get their default actions.
     /// - Returns: the process, or the error's number.
     static func start(
         _ command: [String], _ variables: [ProxyVariables.Value] = [], isSilent: Bool = false, defaults: [Int32] = []
@@ -41,7 +41,7 @@ enum SpawnedCommand {
 
     struct Failure: Error { let code: Int32 }
 
-    /// Waits for the end of a process, and answers its exit status as a shell would say it.
+    /// Waits for the end of a process, and returns its exit status as a shell would.
     static func wait(for child: pid_t) -> Int32 {
         var status: Int32 = 0
         while waitpid(child, &status, 0) < 0, errno == EINTR {}
@@ -49,7 +49,7 @@ enum SpawnedCommand {
         return number != 0 ? 128 + number : (status >> 8) & 0xFF
     }
 
-    /// Copies in the form of C, ended by nil.
+    /// Copies as C strings, terminated by nil.
     private static func pointers(_ texts: [String]) -> [UnsafeMutablePointer<CChar>?] {
         texts.map { strdup($0) } + [nil]
     }

@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// Writes a whole file, over what was there.
+/// Writes a whole file, replacing its content.
 enum WrittenFile {
     static func write(_ octets: [UInt8], to path: String, mode: mode_t = 0o644) throws(BoundedFile.Failure) {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
@@ -19,7 +19,7 @@ enum WrittenFile {
         }
     }
 
-    /// Makes a directory of this user's alone, under a name that nobody could foresee.
+    /// Creates a private directory of this user, under an unpredictable name.
     static func makeDirectory(_ prefix: String, environment: [String: String]) throws(BoundedFile.Failure) -> String {
         let parent = environment["TMPDIR"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "/tmp"
         var template = Array("\(parent)/\(prefix)-XXXXXX".utf8CString)

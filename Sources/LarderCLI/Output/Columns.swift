@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Text in columns that line up.
+/// Text in aligned columns.
 struct Columns {
     enum Side { case left, right }
 
@@ -54,7 +54,7 @@ enum Quantity {
         return "\(decimal(size)) \(units[unit])"
     }
 
-    /// `3 h 12 min`: the two largest units that count.
+    /// `3 h 12 min`: the two largest units.
     static func seconds(_ value: Double) -> String {
         let whole = Int(max(0, min(value, 1e12)))
         if whole == 0 { return value > 0 ? "\(Int((value * 1_000).rounded())) ms" : "0 s" }

@@ -2,7 +2,7 @@
 
 import Larder
 
-/// Events for people: a line each, what happened before what is there now.
+/// Events for people: a line each, first the event and then the state.
 enum EventLines {
     /// - Parameter event: the data of an event, as JSON.
     static func text(_ event: String, _ style: TextStyle) throws -> String {
@@ -38,7 +38,7 @@ enum EventLines {
         return "\(shown)\(gap)\(url)  \(style.dim(state))\n"
     }
 
-    /// What is there, in a few words.
+    /// The state, in a few words.
     private static func state(_ state: JSONValue) -> String {
         var words: [String] = []
         if let latest = state["latestData"], latest != .null {

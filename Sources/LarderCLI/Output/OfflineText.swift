@@ -2,7 +2,7 @@
 
 import Larder
 
-/// What `/-/offline` says: a sentence for all, a line for each service.
+/// The content of `/-/offline`: a sentence for all, a line for each service.
 enum OfflineText {
     static func text(_ report: JSONValue, _ style: TextStyle) -> String {
         let chosen = report["chosen"]?.string

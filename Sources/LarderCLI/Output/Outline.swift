@@ -2,7 +2,7 @@
 
 import Larder
 
-/// Any JSON value as indented lines of names and values, in the order it came.
+/// Any JSON value as indented lines of names and values, in its own order.
 enum Outline {
     static func text(_ value: JSONValue, _ style: TextStyle) -> String {
         switch value {
@@ -46,7 +46,7 @@ enum Outline {
         }.joined()
     }
 
-    /// Whether a value stands on one line.
+    /// Whether a value fits on one line.
     private static func isPlain(_ value: JSONValue) -> Bool {
         switch value {
         case .object(let object): object.isEmpty
@@ -61,7 +61,7 @@ enum Outline {
         }
     }
 
-    /// A value on one line; the name says whether a number is of seconds or octets.
+    /// A value on one line; the name determines whether a number is of seconds or octets.
     static func plain(_ value: JSONValue, name: String?) -> String {
         switch value {
         case .null: return "-"
@@ -83,7 +83,7 @@ enum Outline {
         }
     }
 
-    /// Text from elsewhere may hold codes that a terminal obeys; they are shown instead.
+    /// Text from elsewhere may contain terminal control codes; they are escaped.
     static func printable(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {

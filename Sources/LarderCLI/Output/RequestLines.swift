@@ -2,9 +2,9 @@
 
 import Larder
 
-/// Requests for people: a line each, what became of them first.
+/// Requests for people: a line each, the outcome first.
 enum RequestLines {
-    /// - Parameter width: how many characters fit on a line; nil for as many as it takes.
+    /// - Parameter width: the line width in characters; nil for unlimited.
     static func line(_ note: JSONValue, _ style: TextStyle, width: Int? = nil) -> String {
         let outcome = Outline.printable(note["outcome"]?.string ?? "?")
         let status = note["status"]?.int.map { $0 == 0 ? "-" : "\($0)" } ?? "-"

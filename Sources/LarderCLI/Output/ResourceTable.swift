@@ -7,11 +7,11 @@ enum ResourceTable {
     private struct Column {
         let name, heading: String
         let side: Columns.Side
-        /// Columns with a higher one are left out sooner where there is no room.
+        /// Columns with a higher one are dropped first where there is no room.
         let spare: Int
     }
 
-    /// The columns in their order; those that no resource has are left out.
+    /// The columns in order; those without values are left out.
     private static let columns = [
         Column(name: "state", heading: "state", side: .left, spare: 0),
         Column(name: "status", heading: "status", side: .right, spare: 3),
@@ -22,13 +22,12 @@ enum ResourceTable {
         Column(name: "service", heading: "service", side: .left, spare: 5),
     ]
 
-    /// What of a URL is to be seen at least.
+    /// The minimum width of a URL.
     private static let leastURL = 36
 
-    /// `answer` is an array of resources, or an object that has one as `resources` and may say with `total` how
-    /// many there are in all.
+    /// `answer` is an array of resources, or an object with one as `resources` and possibly the `total` number.
     ///
-    /// - Parameter width: how many characters fit on a line; nil for as many as it takes.
+    /// - Parameter width: the line width in characters; nil for unlimited.
     static func text(_ answer: JSONValue, _ style: TextStyle, width: Int? = nil, hasHeading: Bool = true) -> String {
         let resources = answer.array ?? answer["resources"]?.array ?? []
         guard !resources.isEmpty else { return "no resources\n" }
@@ -72,7 +71,7 @@ enum ResourceTable {
         return (shown, max(room(), 12))
     }
 
-    /// The beginning and the end of a URL, which say most.
+    /// The beginning and the end of a URL, its most informative parts.
     static func shortened(_ url: String, to room: Int) -> String {
         guard url.count > room else { return url }
         let tail = room / 2

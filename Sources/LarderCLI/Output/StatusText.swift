@@ -2,7 +2,7 @@
 
 import Larder
 
-/// What `/-/status` says, on one screen.
+/// The content of `/-/status`, on one screen.
 enum StatusText {
     static func text(_ status: JSONValue, _ style: TextStyle) -> String {
         let version = status["version"]?.string ?? "?"
@@ -38,10 +38,10 @@ enum StatusText {
         return "\(Quantity.bytes(bytes)) of \(Quantity.bytes(limit)) (\(share))"
     }
 
-    /// The outcomes of requests, from what costs nothing to what failed.
+    /// The outcomes of requests, from the cheapest to failures.
     private static let outcomes = ["hit", "stale", "validated", "collapsed", "miss", "error", "tunnel"]
 
-    /// What the daemon says besides, but for the event loops: those are for `--json`.
+    /// The rest of the status, except the event loops: those are for `--json`.
     private static func rest(of status: JSONValue, _ style: TextStyle) -> String {
         var rest = JSONObject()
         let shown = ["version", "uptimeSeconds", "hitRatio", "memory", "disk", "resources", "requests", "loops"]

@@ -2,14 +2,14 @@
 
 import Glibc
 
-/// Writing for people: to standard output and error, in colour where that is a terminal.
+/// Output for people: to standard output and error, in colour where that is a terminal.
 enum Terminal {
     static func write(_ text: String) { write(text, to: STDOUT_FILENO) }
 
-    /// Writes octets as they are.
+    /// Writes octets unchanged.
     static func write(_ octets: [UInt8]) { write(octets[...], to: STDOUT_FILENO) }
 
-    /// How many characters fit on a line; nil where standard output is no terminal.
+    /// The line width in characters; nil where standard output is not a terminal.
     static var width: Int? { size?.columns }
 
     static var size: (columns: Int, rows: Int)? {
@@ -22,7 +22,7 @@ enum Terminal {
     /// Writes a line to standard error.
     static func writeError(_ line: String) { write(line + "\n", to: STDERR_FILENO) }
 
-    /// Puts a line that replaces itself on standard error, which must be a terminal; nil takes it away.
+    /// Writes a line that replaces itself to standard error, which must be a terminal; nil removes it.
     static func writeProgress(_ line: String?) { write("\r\u{1B}[K" + (line ?? ""), to: STDERR_FILENO) }
 
     /// The styles for standard output: none when it is not a terminal or `NO_COLOR` is set.
@@ -31,7 +31,7 @@ enum Terminal {
         return wantsColour && isatty(STDOUT_FILENO) == 1 ? .coloured : .plain
     }
 
-    /// Writes all of `text`; a reader that has gone (`larder list | head`) is no error.
+    /// Writes all of `text`; a closed pipe (`larder list | head`) is no error.
     private static func write(_ text: String, to descriptor: Int32) { write(Array(text.utf8)[...], to: descriptor) }
 
     private static func write(_ octets: ArraySlice<UInt8>, to descriptor: Int32) {
@@ -45,7 +45,7 @@ enum Terminal {
     }
 }
 
-/// How parts of a text stand out.
+/// Highlighting of parts of a text.
 struct TextStyle: Sendable {
     var isColoured: Bool
 
@@ -62,7 +62,7 @@ struct TextStyle: Sendable {
     }
 }
 
-/// Why a command could not do what it says; it exits with status 1.
+/// Why a command failed; it exits with status 1.
 struct CommandFailure: Error, CustomStringConvertible {
     var problem: String
     var advice: String?

@@ -2,26 +2,26 @@
 
 import LarderProxy
 
-/// The settings of a service that many people use: a YAML file that is a part of the program.
+/// The settings of a popular service: a YAML file embedded in the program.
 struct Preset {
-    /// Where a credential of the service's own goes.
+    /// The place of the service's own credential.
     struct TokenPlace {
         let field: String
-        /// What stands before it, as `Bearer`.
+        /// The prefix of the credential, as `Bearer`.
         let scheme: String?
     }
 
     let name: String
     let version: Int
-    /// What it is for, in a sentence.
+    /// Its purpose, in a sentence.
     let about: String
-    /// What people write into the configuration of their clients, for a Larder at `localhost:3128`.
+    /// The text to paste into the configuration of clients, for a Larder at `localhost:3128`.
     let paste: String
     let token: TokenPlace?
-    /// What the service begins with.
+    /// The initial settings of the service.
     let service: [SettingNode.Entry]
-    /// Services that come with it, as those that the links of the first lead to; each is called by the name of the
-    /// first with `-` and its own behind it.
+    /// Additional services, such as targets of the first one's links; each is named by the name of the first, `-`, and
+    /// its own name.
     let companions: [SettingNode.Entry]
     /// The file.
     let text: String
@@ -34,7 +34,7 @@ struct Preset {
 
     static func named(_ name: String) -> Preset? { all.first { $0.name == name } }
 
-    /// What somebody probably means by a name that no preset has: the nearest, or the one for that client.
+    /// The preset probably meant by an unknown name: the nearest, or the one for that client.
     static func name(near name: String) -> String? {
         Nearest.name(to: name, in: all.map(\.name)) ?? clients[name.lowercased()]
             ?? all.map(\.name).first { Set($0) == Set(name) }

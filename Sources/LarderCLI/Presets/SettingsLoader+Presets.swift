@@ -2,7 +2,7 @@
 
 import LarderProxy
 
-/// Presets, put where a file would have what they say: what the service says itself wins, and all of it is checked alike.
+/// Presets, expanded like settings of a file: the service's own settings override them, and all are checked alike.
 extension SettingsLoader {
     func expandingPresets(in tree: SettingNode?, _ problems: inout [SettingsProblem]) -> SettingNode? {
         guard var tree, let index = tree.entries.lastIndex(where: { $0.key == "services" }),
@@ -50,14 +50,14 @@ extension SettingsLoader {
         return preset
     }
 
-    /// What a service comes to: the preset's settings, with those that it says itself over them.
+    /// The settings of a service: the preset's, overridden by its own.
     private func service(_ own: SettingNode, _ preset: Preset) -> SettingNode {
         var written = own.entries
         var base = preset.service
         var added: [SettingNode] = []
         if let place = preset.token, let index = written.lastIndex(where: { $0.key == "token" }) {
             added = [block(setting: place, to: written[index].value)]
-            // Whoever has the service's credential is one user, unless there is more that tells users apart.
+            // All clients with the service's credential are one user, unless something else distinguishes users.
             if !base.contains(where: { $0.key == "identity" }) {
                 let name = SettingNode(.scalar(SettingNode.Scalar(text: "private")), at: written[index].place)
                 base.removeAll { $0.key == "privacy" }
@@ -65,7 +65,7 @@ extension SettingsLoader {
             }
             written.remove(at: index)
         }
-        // A list of blocks that is none is for the reader to refuse.
+        // The reader refuses an invalid list of blocks.
         if let index = base.lastIndex(where: { $0.key == "configure" }) {
             let blocks = base[index].value.items + added
             let owned = written.lastIndex { $0.key == "configure" }
@@ -96,7 +96,8 @@ extension SettingsLoader {
         return map("headers", map(place.field, value))
     }
 
-    /// Adds the services that come with a preset, unless there is one for the same URL. What the file says of them wins.
+    /// Adds the additional services of a preset, unless there is one for the same URL. The file's settings override
+    /// theirs.
     private func add(_ companions: [SettingNode.Entry], of name: String, to services: inout [SettingNode.Entry]) {
         for companion in companions {
             let key = "\(name)-\(companion.key)"

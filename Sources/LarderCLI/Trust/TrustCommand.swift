@@ -122,7 +122,7 @@ struct Untrust: ParsableCommand {
 struct LocalCA {
     let name, fingerprint, notAfter, pem: String
 
-    /// - Parameter method: POST makes a CA if there is none.
+    /// - Parameter method: POST creates a CA if there is none.
     init(_ client: AdminClient, method: LarderHTTP.Method, renew: Bool) throws {
         let target = AdminClient.target("/-/ca", renew ? [("renew", "true")] : [])
         let answer = try JSONValue(parsing: try client.send(method, target))["authority"]
@@ -135,7 +135,7 @@ struct LocalCA {
         pem = String(decoding: try client.send(.get, "/-/ca.pem", accept: "*/*"), as: UTF8.self)
     }
 
-    /// What its files and entries are called: no two daemons' are the same.
+    /// The name of its files and entries, unique to each daemon.
     var fileName: String { "larder-" + fingerprint.split(separator: ":").prefix(8).joined().lowercased() }
 
     var introduction: String {
@@ -152,7 +152,7 @@ struct LocalCA {
         """
     }
 
-    /// For what looks for authorities elsewhere.
+    /// For programs with authorities elsewhere.
     static let byHand = """
 
         Some programs have authorities of their own. With `larder trust --print > larder-ca.pem`:
@@ -168,7 +168,7 @@ struct LocalCA {
 }
 
 extension ClientOptions {
-    /// For commands whose answers have one form.
+    /// For commands whose output has one format.
     static func of(socket: String?) -> ClientOptions {
         var options = ClientOptions()
         options.socket = socket

@@ -3,10 +3,10 @@
 import FoundationEssentials
 import Glibc
 
-/// A place where programs look for the authorities they trust, and how one is put there and taken away.
+/// A place where programs look for trusted authorities, and how to add and remove one.
 struct TrustStore: Equatable {
     enum Kind: Equatable {
-        /// A directory of certificates, and the command that makes bundles of them.
+        /// A directory of certificates, and the command that builds bundles of them.
         case system(directory: String, command: [String])
         /// A database of NSS: Chromium, Firefox.
         case nss(directory: String)
@@ -14,10 +14,10 @@ struct TrustStore: Equatable {
 
     let kind: Kind
 
-    /// The places of this machine and this user that are there.
+    /// The places of this machine and this user that exist.
     ///
     /// - Parameters:
-    ///   - root: what stands for `/`.
+    ///   - root: the directory used as `/`.
     ///   - home: the user's home directory.
     static func found(root: String = "", home: String?, hasCertutil: Bool) -> [TrustStore] {
         var stores: [TrustStore] = []
@@ -49,14 +49,14 @@ struct TrustStore: Equatable {
         }
     }
 
-    /// What is to be done, in order; the first that fails ends it.
+    /// The steps, in order; the first failure ends them.
     enum Step: Equatable {
         case copy(from: String, to: String)
         case remove(String)
         case run([String])
     }
 
-    /// The steps that put the certificate in `file` there under a name of its own.
+    /// The steps that install the certificate in `file` under a name of its own.
     func installing(_ file: String, as name: String) -> [Step] {
         switch kind {
         case .system(let directory, let command):
@@ -84,12 +84,12 @@ struct TrustStore: Equatable {
     }
 }
 
-/// Carries out the steps of trust stores, as root where it must.
+/// Executes the steps of trust stores, as root where necessary.
 struct TrustSteps {
     /// Whether commands may ask for a password by sudo.
     var mayAsk: Bool
 
-    /// Why a step could not be done, with the line that does it by hand.
+    /// Why a step failed, with the line to run it by hand.
     struct Failure: Error {
         let line: String
     }
@@ -125,7 +125,7 @@ struct TrustSteps {
         geteuid() != 0 && mayAsk && TrustSteps.run(["sudo", "--"] + command)
     }
 
-    /// Runs a command with this one's streams for questions and errors; what it prints otherwise is not shown.
+    /// Runs a command with this process's standard input and error; its output is not shown.
     static func run(_ command: [String]) -> Bool {
         guard case .success(let process) = SpawnedCommand.start(command, isSilent: true) else { return false }
         return SpawnedCommand.wait(for: process) == 0
