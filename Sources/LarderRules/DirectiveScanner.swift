@@ -33,7 +33,7 @@ enum DirectiveScanner {
             let followsSemicolon = cursor.previousSeparator == Cursor.semicolon
             var argument = cursor.argument()
             if !cursor.endsMember() {
-                // `max-age =1` is told apart from other errors, as it is the one slip worth tolerating.
+                // `max-age =1` is distinguished from other errors, as it is the one slip worth tolerating.
                 argument = cursor.isAtEqualsSign && !followsSemicolon ? .spaced : .malformed
                 cursor.skipMember()
             } else if followsSemicolon || cursor.isAtSemicolon {

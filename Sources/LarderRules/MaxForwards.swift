@@ -2,7 +2,7 @@
 
 package import LarderHTTP
 
-/// What `Max-Forwards` asks of an intermediary (RFC 9110 §7.6.2).
+/// The effect of `Max-Forwards` on an intermediary (RFC 9110 §7.6.2).
 package enum MaxForwardsDecision: Sendable, Hashable {
     /// The field is absent, or means nothing with this method.
     case notApplicable

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a language model says it has read and written for an answer, in tokens: `usage` and `model` in JSON, or in a
-/// stream of events.
+/// The tokens that a language model reports to have read and written for an answer: `usage` and `model` in JSON, or in
+/// a stream of events.
 ///
-/// Read in passing: what is no such answer has none. Where `usage` comes several times, as in a stream that counts on,
-/// the highest counts are the last.
+/// Read in passing; other content has none. Where `usage` occurs several times, as in a stream with running counts, the
+/// highest counts are the last.
 package struct ModelUsage: Sendable, Equatable {
     package var model: String
     package var input: Int

@@ -10,13 +10,13 @@ package struct OriginHold: Sendable, Hashable {
         case circuitOpen = "circuit-open"
         /// It said when to come back (RFC 9110 §10.2.3), or that a quota is used up.
         case retryAfter = "retry-after"
-        /// What is left of a quota is kept for writes and operators (`quota.reserve`).
+        /// The rest of a quota is reserved for writes and operators (`quota.reserve`).
         case quota
     }
 
     package var reason: Reason
     package var remaining: Duration
-    /// What the origin answered when it asked to be left alone: 429, 503, or 403.
+    /// The status with which the origin requested backoff: 429, 503, or 403.
     package var status: Status?
 
     package init(reason: Reason, remaining: Duration, status: Status? = nil) {
@@ -31,7 +31,7 @@ package struct OriginHold: Sendable, Hashable {
         return max(1, attoseconds > 0 ? seconds + 1 : seconds)
     }
 
-    /// What it means for stored responses. An origin that fails counts as one that cannot be reached. One that asked to
-    /// be left alone could be: there the bounds of `stale-if-error` count (RFC 9111 §4.2.4, RFC 5861 §4).
+    /// Its effect on stored responses. A failing origin counts as unreachable. One that requested backoff is reachable:
+    /// there the limits of `stale-if-error` apply (RFC 9111 §4.2.4, RFC 5861 §4).
     package var failure: UpstreamFailure { reason == .circuitOpen ? .disconnected : .status(503) }
 }

@@ -22,7 +22,7 @@ extension RetryAfter {
     }
 }
 
-/// What responses say about quotas of requests, in the forms that are in use.
+/// Request quotas reported in responses, in the forms that are in use.
 package enum RateLimit {
     /// How long a quota that is used up stays so; nil when none is, or when it is not told.
     package static func exhausted(_ fields: Fields, now: Timestamp) -> Duration? {
@@ -30,10 +30,10 @@ package enum RateLimit {
             ?? plain(fields, "X-RateLimit-Remaining", "X-RateLimit-Reset", now: now)
     }
 
-    /// What is left of a quota until it begins anew.
+    /// The rest of a quota until its reset.
     package struct Left: Sendable, Equatable {
         package var remaining: Int64
-        /// How many requests the quota is of, if that is told.
+        /// The total number of requests, if reported.
         package var limit: Int64?
         package var reset: Duration
 
@@ -42,7 +42,7 @@ package enum RateLimit {
         }
     }
 
-    /// What is left of the quota that a response tells of; of several, of the one that has the least.
+    /// The remaining quota reported by a response; of several, the smallest.
     package static func left(_ fields: Fields, now: Timestamp) -> Left? {
         if let value = fields[rateLimit] {
             guard var list = BoundedParsing.parser(value, isDictionary: true) else { return nil }

@@ -91,7 +91,7 @@ package final class Scenario: Sendable {
     /// An absolute URL at the origin.
     package func url(_ path: String) -> String { origin.url(path) }
 
-    /// What all loops have counted.
+    /// The sum over all loops' counters.
     package func count(_ kind: LoopCounters.Kind) -> UInt64 { proxy.total(kind) }
     package func count(_ amount: LoopCounters.Amount) -> UInt64 { proxy.total(amount) }
 

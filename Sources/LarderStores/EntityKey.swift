@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an entity is stored under: whose it is, who may see it, which stage of the pipeline made it, and its URL.
+/// The key of an entity: its service, its partition, its stage of the pipeline, and its URL.
 package struct EntityKey: Hashable, Sendable {
     /// The four parts in the order of `init`, in UTF-8, separated by NUL.
     package let bytes: [UInt8]

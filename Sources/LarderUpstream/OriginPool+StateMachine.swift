@@ -4,8 +4,8 @@ import DequeModule
 
 /// Decides which request gets which connection to one origin: reuse one, make one, wait in line, or be refused.
 ///
-/// A request first takes the idle connection used last. Otherwise an attempt to connect is begun for it, if the
-/// limit leaves room, or it waits for its turn. Whatever connection becomes free first serves who came first: a
+/// A request first uses the idle connection used last. Otherwise an attempt to connect is begun for it, if the limit
+/// leaves room, or it waits for its turn. The next free connection serves the request that has waited longest: a
 /// request does not depend on its own attempt, and an attempt outlives the request it was begun for.
 ///
 /// Connections and requests are numbers here, unique for the life of the machine. Instants are monotonic
@@ -20,8 +20,8 @@ struct OriginPoolStateMachine {
         var waiters = 1024
         /// How long a connection is kept idle, in nanoseconds.
         var idleTime: Int64 = 60_000_000_000
-        /// How long a connection rests after a response before it carries another request, in nanoseconds. What an
-        /// origin sends in that time belongs to no request, and is noticed.
+        /// How long a connection stays idle after a response before its reuse, in nanoseconds. Octets received in that
+        /// time belong to no request, and are detected.
         var restTime: Int64 = 0
         /// How long no connection is used again after the origin has said something that answers nothing, in
         /// nanoseconds.

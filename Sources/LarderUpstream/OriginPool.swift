@@ -120,8 +120,8 @@ final class OriginPool {
         perform(machine.ended(connection.number, limits: limits))
     }
 
-    /// Notes that the origin has said something that answers nothing. What it says next on a connection that it has
-    /// been asked something on might answer nothing either, so each request gets a connection of its own for a while.
+    /// Records that the origin has sent octets that belong to no request. Responses on a reused connection might not
+    /// belong to its requests either, so each request gets a connection of its own for a while.
     private func distrust() {
         hasHeardUnasked = false
         lastError = "\(origin) sent a response that answers no request; for now, each request gets its own connection"
@@ -131,7 +131,7 @@ final class OriginPool {
 
     /// Has an idle connection looked at as soon as something happens on it, which mostly is its end.
     private func watch(_ connection: UpstreamConnection) {
-        // What TLS has received for itself is taken in first.
+        // Pending TLS records without content are processed first.
         guard connection.seemsClean else { return perform(machine.idleEnded(connection.number)) }
         let isWatched = connection.stream.watch(connection.onIdleInput)
         if !isWatched { perform(machine.idleEnded(connection.number)) }
@@ -145,7 +145,7 @@ final class OriginPool {
     func drain() { perform(machine.drained()) }
 
     func apply(_ settings: UpstreamSettings) {
-        // What was made with other trust must not be used again.
+        // Connections made with other trust settings must not be used again.
         if settings.tls !== self.settings.tls { perform(machine.discardIdle()) }
         self.settings = settings
         limits = settings.poolLimits
@@ -165,7 +165,7 @@ final class OriginPool {
                     withdraw(request, .waitedTooLong(for: origin))
                 }
             case .refuse(let request): answer(request, .failure(.tooManyWait(for: origin)))
-            case .fail: break  // The dialer's error is told by who knows it.
+            case .fail: break  // The dialer reports its own error.
             case .park(let connection):
                 guard let connection = connections[connection] else { break }
                 watch(connection)

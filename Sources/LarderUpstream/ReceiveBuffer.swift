@@ -2,10 +2,10 @@
 
 import LarderHTTP
 
-/// What a connection has received and nobody has asked for yet, in the order it came. Mostly nothing: it is what
-/// follows a head in the same read, or a chunk that was not taken whole.
+/// Received octets of a connection that were not read yet, in order. Usually empty: it contains octets received
+/// together with a head, or the rest of a chunk.
 ///
-/// Content whose length is known may get room for all of it, so that what follows is received where it stays.
+/// Content whose length is known may get room for all of it, so that the rest is received in place.
 struct ReceiveBuffer: ~Copyable {
     private var memory: UnsafeMutableRawBufferPointer?
     private var start = 0

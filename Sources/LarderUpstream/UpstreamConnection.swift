@@ -8,7 +8,7 @@ final class UpstreamConnection {
     /// The most interim responses one exchange may bring.
     static let interimLimit = 32
 
-    /// What the pool calls it.
+    /// The connection's number in the pool.
     let number: Int
     let stream: ByteStream
     let origin: Origin
@@ -48,7 +48,7 @@ final class UpstreamConnection {
         self.limits = limits
     }
 
-    /// What the pool has called when something happens while the connection is idle; false where it broke.
+    /// The pool's handler for input while the connection is idle; false where it broke.
     var onIdleInput: (Bool) -> Void = { _ in }
 
     /// The same as `isClean` as far as the kernel has reported: for a connection that is looked at again before it is
@@ -184,8 +184,7 @@ final class UpstreamConnection {
         received.keep(rest, room: length <= UpstreamConnection.roomLimit ? Int(length) : 0)
     }
 
-    /// Takes in what has come of content that there is room for, without waiting. What stands against it is told by the
-    /// next wait.
+    /// Receives available content within the limits, without waiting. Errors are reported by the next wait.
     func receiveAtHand(of decoder: borrowing ContentDecoder) {
         guard failure == nil, case .length = decoder.framing, let remaining = decoder.remainingLength else { return }
         while received.count < remaining, received.room.count > 0, stream.mayHaveInput {
@@ -220,7 +219,7 @@ final class UpstreamConnection {
         return nil
     }
 
-    /// What was received behind the head of a response that switched protocols.
+    /// The octets received behind the head of a response that switched protocols.
     func takeReceived() -> [UInt8] { received.takeAll().map { $0.withBytes { Array($0) } } ?? [] }
 
     /// Content in what was received before; nil when there is none in it.

@@ -5,7 +5,7 @@ package import LarderIO
 
 /// A final response whose content is read as it arrives. Confined to its loop.
 ///
-/// Read it to its end, or abort it: only then is its connection free for others, or closed. One that is let go of is
+/// Read it to its end, or abort it: only then is its connection free for others, or closed. One that is released is
 /// aborted.
 package final class UpstreamResponse {
     package var head: ResponseHead
@@ -15,7 +15,7 @@ package final class UpstreamResponse {
     private let lease: ConnectionLease?
     private let silence: Duration
     private var isOver = false
-    /// What was read before anybody asked for it, from `heldStart` on.
+    /// Content that was received before it was read, from `heldStart` on.
     private var held: [ContentChunk] = []
     private var heldStart = 0
 
@@ -93,7 +93,7 @@ package final class UpstreamResponse {
         return isOver
     }
 
-    /// What was received of the content and not asked for yet.
+    /// Content that was received and not read yet.
     package var contentHere: [ContentChunk] { heldStart == 0 ? held : Array(held[heldStart...]) }
 
     private func receiveChunk() async throws(UpstreamError) -> ContentChunk? {

@@ -23,13 +23,13 @@ public struct Configuration: Sendable {
         case override
     }
 
-    /// What clients of the daemon get.
+    /// The content that clients of the daemon get.
     public enum Serving: Sendable, Hashable {
         /// The origin's octets, whatever the pipeline makes of them.
         case raw
-        /// What comes out of a stage.
+        /// The output of a stage.
         case stage(PipelineStageKey)
-        /// What comes out of the last one.
+        /// The output of the last one.
         case final
     }
 
@@ -41,9 +41,9 @@ public struct Configuration: Sendable {
         case none
     }
 
-    /// What happens to a resource when a request that may have changed it succeeds (RFC 9111 §4.4).
+    /// The effect on a resource when a request that may have changed it succeeds (RFC 9111 §4.4).
     public struct AfterWrite: Sendable, Hashable {
-        /// What is done to the resource itself.
+        /// The effect on the resource itself.
         public enum Action: String, Sendable, Hashable {
             /// Nothing.
             case none
@@ -51,15 +51,15 @@ public struct Configuration: Sendable {
             case invalidate
             /// It is loaded again at once.
             case reload
-            /// What was sent becomes its data.
+            /// The request's content becomes its data.
             case override
-            /// What came back becomes its data.
+            /// The response's content becomes its data.
             case promote
-            /// What is known of it is forgotten, in caches too.
+            /// Its state is removed, in caches too.
             case wipe
         }
 
-        /// What is done to the resource itself.
+        /// The effect on the resource itself.
         public var action: Action
         /// Patterns of other resources of the service to invalidate.
         public var also: [GlobPattern]
@@ -71,7 +71,7 @@ public struct Configuration: Sendable {
         }
     }
 
-    /// Who may be given what was fetched for someone.
+    /// The clients that may share a response.
     public enum Privacy: String, Sendable, Hashable {
         /// Anyone, within the rules for shared caches.
         case shared
@@ -114,7 +114,7 @@ public struct Configuration: Sendable {
     public private(set) var mutators: [RequestMutation] = []
     /// The functions that see requests before they start, in order.
     public private(set) var decorators: [RequestDecorator] = []
-    /// What turns responses into content. It is that of the moment a request is made.
+    /// Turns responses into content. The pipeline at the time of a request is used.
     public var pipeline = Pipeline()
     /// How long transformers may take over one response, all together.
     public var transformTimeout: Duration = .seconds(30)
@@ -122,19 +122,19 @@ public struct Configuration: Sendable {
     public var transformedSizeLimit = 256 << 20
     /// How often the progress of a request is reported, at most.
     public var progressReportingInterval: Duration = .milliseconds(50)
-    /// What clients of the daemon get.
+    /// The content that clients of the daemon get.
     public var serving: Serving = .final
     /// Where responses may be kept.
     public var caching: Caching = .perStage
-    /// What happens when a request that may have changed the resource succeeds. Unless this is set, a daemon declares
-    /// the resource out of date after the writes of its clients, and `Resource.request` changes nothing.
+    /// The effect when a request that may have changed the resource succeeds. Unless this is set, a daemon declares the
+    /// resource out of date after the writes of its clients, and `Resource.request` changes nothing.
     public var afterWrite: AfterWrite {
         get { writtenAfterWrite ?? AfterWrite() }
         set { writtenAfterWrite = newValue }
     }
     /// `afterWrite` where it was set.
     private(set) var writtenAfterWrite: AfterWrite?
-    /// Who may be given what was fetched for someone.
+    /// The clients that may share a response.
     public var privacy: Privacy = .shared
     /// Never ask the origin: requests fail, data that is here stays as it is.
     public var isOffline = false
@@ -152,9 +152,9 @@ public struct Configuration: Sendable {
     package var codings: [ServedCoding] = []
     /// The lifetimes of responses with these statuses, in the daemon.
     package var expirationTimes: [Status: Duration] = [:]
-    /// What of clients' wishes the daemon does not heed.
+    /// Request directives that the daemon ignores.
     package var ignoredRequest: IgnoredRequest = []
-    /// What of origins' words the daemon does not heed.
+    /// Response directives and fields that the daemon ignores.
     package var ignoredResponse = IgnoredResponse()
     /// Whether the daemon maps links in content to itself, for clients of its gateway.
     package var mapsLinks = false
@@ -162,12 +162,12 @@ public struct Configuration: Sendable {
     package var followsRedirects = false
     /// Members of JSON content that make no difference to what is asked for, where content is a part of that.
     package var ignoredMembers: [String] = []
-    /// What the end of a stream of events has in it when the stream is whole; without any, each end is one.
+    /// Texts at the end of a complete event stream; without any, each end is complete.
     package var streamEnds: [String] = []
     /// Whether the daemon goes on with a load that nobody waits for.
     public var onAbandon: OnAbandon = .cancel(after: .milliseconds(50))
 
-    /// What the layer that serves resources adds of its own; the model does not look at it.
+    /// A value added by the layer that serves resources; the model does not use it.
     package var attachment: (any Sendable)?
 
     /// Makes the default configuration.
@@ -189,15 +189,15 @@ public typealias RequestDecorator = @Sendable (Resource, Request) -> Request
 /// Fields that configuration puts on requests. Setting one to nil takes it off: what earlier configuration set, and
 /// what the request came with.
 public struct ConfiguredFields: Sendable, Equatable {
-    /// What is set, in order.
+    /// The fields to set, in order.
     public private(set) var set = Fields()
-    /// What is taken off.
+    /// The fields to remove.
     public private(set) var removed: Set<FieldName> = []
 
     /// Makes a set that changes nothing.
     public init() {}
 
-    /// What the field is set to; nil to take it off.
+    /// The value to set; nil to remove the field.
     public subscript(name: FieldName) -> String? {
         get { set[name] }
         set(value) {

@@ -42,7 +42,7 @@ package final class FrozenConfiguration: Sendable {
     package let version: UInt64
     /// The descriptions of the entries that applied, in order.
     package let entries: [String]
-    /// What clients get of a response depends on this; 0 when they get what the origin sent.
+    /// Identifies the transformation of responses for clients; 0 when they get the origin's response.
     package let fingerprint: UInt64
     /// Whether there is something odd about the pipeline.
     let hasProblems: Bool
@@ -61,7 +61,7 @@ package final class FrozenConfiguration: Sendable {
 package final class ConfigurationSet: Sendable {
     package let version: UInt64
     package let entries: [ConfigurationEntry]
-    /// What the entries begin with.
+    /// The configuration before any entry is applied.
     package let defaults: Configuration
     private let computed = OnceMap<Selection, FrozenConfiguration>()
     /// The configuration of every URL and method, where all entries apply to all of them.
@@ -106,7 +106,7 @@ package final class ConfigurationSet: Sendable {
         return computed.value(for: applying) { compute(applying.contains) }
     }
 
-    /// What the entries that apply come to.
+    /// The result of the entries that apply.
     private func compute(_ isApplying: (Int) -> Bool) -> FrozenConfiguration {
         var configuration = defaults
         var descriptions: [String] = []

@@ -70,8 +70,8 @@ struct MediaTypeText: Sendable, Equatable {
 /// A pattern for media types, such as `text/*` or `application/*+json`.
 ///
 /// A star stands for one or more characters other than `/` and `+`. Type and subtype are compared as a whole and
-/// without case; parameters do not count. A star does not stand for `text/event-stream`, whose content is for whoever
-/// reads it as it comes and may have no end: only its own name does.
+/// without case; parameters are ignored. A star does not match `text/event-stream`, whose content is read as it arrives
+/// and may be endless: only its own name does.
 public struct ContentTypePattern: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
     /// The pattern as written.
     public let text: String

@@ -49,7 +49,7 @@ package final class Flight: Sendable {
     /// Whether nobody is asked: what is stored goes through the pipeline again.
     package let isRemaking: Bool
     private let window: Int
-    /// What content that is retained whole is charged to; without one it is not bounded.
+    /// The memory budget of completely retained content; without one it is unlimited.
     private let registry: Registry?
 
     /// - Parameters:
@@ -193,7 +193,7 @@ package final class Flight: Sendable {
     /// Whether the producer waits for slow readers.
     package var isHoldingBack: Bool { state.withLock { $0.producer != nil } }
 
-    /// What else is known of the load once there is an answer. The producer says it before.
+    /// Further information about the load once there is an answer. The producer sets it first.
     package var remarks: Remarks {
         get { state.withLock { $0.remarks } }
         set { state.withLock { $0.remarks = newValue } }
@@ -205,16 +205,16 @@ package final class Flight: Sendable {
     /// Octets of content that have arrived so far.
     package var received: Int64 { state.withLock { $0.content.end } }
 
-    /// Has the load cancelled, whoever waits for it.
+    /// Cancels the load, even if others wait for it.
     package func cancel() { state.withLock { $0.onWish }?(self, .cancel) }
 
     // MARK: Producing
 
-    /// What those outside want of a load that runs.
+    /// Requests to a running load.
     package enum Wish: Sendable {
         /// The last reader has left: nobody waits for it any more.
         case abandon
-        /// It is to end whoever waits for it.
+        /// It is to end even if others wait for it.
         case cancel
     }
 
@@ -309,7 +309,7 @@ package final class Flight: Sendable {
         state.withLock { $0.retains && $0.content.start == 0 ? $0.content.chunks : nil }
     }
 
-    /// The content is complete. What was retained is let go of as it is read.
+    /// The content is complete. Retained chunks are released as they are read.
     package func finish(trailers: Fields) {
         wakeAll { state in
             state.trailers = trailers
@@ -383,7 +383,7 @@ package final class Flight: Sendable {
     /// Drops what nobody needs from the window, and returns the producer if there is room for it again.
     private func trim(_ state: inout State) -> UnsafeContinuation<Void, Never>? {
         guard !state.retains else { return nil }
-        // Who is about to read begins at the beginning.
+        // Expected readers start at the beginning.
         let slowest = state.expected > 0 ? state.content.start : state.readers.slowest ?? state.content.end
         state.content.drop(before: slowest)
         if state.spool != nil { state.content.shrink(to: window) }

@@ -127,7 +127,7 @@ package final class Registry: Sendable {
         }
     }
 
-    /// What does not hold although it should whenever nobody is changing anything; empty when all is well. For tests.
+    /// The violated invariants, checked while nothing is being changed; empty when there are none. For tests.
     package func checkInvariants() -> [String] {
         var found: [String] = []
         var cost = 0
@@ -149,11 +149,11 @@ package final class Registry: Sendable {
         return found
     }
 
-    /// What a Resource costs besides its content, as measured with many that keep nothing: the objects it is made of,
-    /// its lock, why its response was not kept, its place here.
+    /// The memory of a Resource besides its content, as measured with many empty ones: its objects, its lock, why its
+    /// response was not stored, its entry here.
     static let overhead = 1088
 
-    /// What Resources that keep nothing may take in a shard however little room there is.
+    /// The memory that empty Resources may use in a shard even if it is full.
     private static let leastBlank = 16 * 1_200
 
     private static func shard(_ hash: UInt64) -> Int { Int(hash >> 58) }

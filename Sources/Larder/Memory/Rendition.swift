@@ -3,8 +3,7 @@
 package import LarderHTTP
 package import LarderRules
 
-/// What the pipeline made of a response, or an operator put in its place: the head that clients get instead of the
-/// origin's.
+/// The pipeline's output for a response, or an operator's override: the head that clients get instead of the origin's.
 ///
 /// Its validators are its own and go to clients only; freshness and `Vary` are the origin's.
 package struct Rendition: Sendable {
@@ -25,7 +24,7 @@ package struct Rendition: Sendable {
         /// In another coding, or in none.
         case coded(ServedCoding)
 
-        /// What `Cache-Status` and explanations call it; nil for what is as it came.
+        /// Its name in `Cache-Status` and explanations; nil for an untransformed response.
         package var word: String? {
             switch self {
             case .asItCame: nil

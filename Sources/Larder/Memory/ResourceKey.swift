@@ -2,8 +2,8 @@
 
 package import LarderHTTP
 
-/// What identifies a Resource: its service, the partition of whoever asks, and the normalised URL, as one run of
-/// octets with its hash (model: 3.1, T-03).
+/// The identity of a Resource: its service, its partition, and the normalised URL, as one run of octets with its hash
+/// (model: 3.1, T-03).
 ///
 /// A key is rebuilt in place for every request, so that looking a Resource up allocates nothing.
 package struct ResourceKey: Sendable {
@@ -60,7 +60,7 @@ package struct ResourceKey: Sendable {
         }
     }
 
-    /// The same key in storage of its own size, for whoever keeps it.
+    /// The same key in storage of its own size, for longer use.
     package var compact: ResourceKey {
         var copy = self
         copy.bytes = bytes.withUnsafeBytes { Array($0) }
@@ -92,7 +92,7 @@ package struct ResourceKey: Sendable {
     /// Whether content is part of what is asked for.
     package var hasMark: Bool { urlEnd < bytes.count }
 
-    /// What the content adds.
+    /// The mark of the content.
     package var mark: ContentMark? {
         hasMark ? ContentMark(String(decoding: bytes[(urlEnd + 1)...], as: UTF8.self)) : nil
     }

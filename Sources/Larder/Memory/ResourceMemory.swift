@@ -5,12 +5,12 @@ import LarderIO
 package import LarderRules
 import Synchronization
 
-/// What a Resource keeps in memory for those who read it over HTTP: its stored variants, the loads under way, the
-/// last failure, and whether the store was asked.
+/// The state of a Resource in memory for HTTP readers: its stored variants, the loads under way, the last failure, and
+/// whether the store was read.
 ///
 /// Everything changes under one short lock; readers take an immutable snapshot and answer from that.
 package final class ResourceMemory: Sendable {
-    /// What a reader sees, and what stays as it was while the Resource moves on.
+    /// The immutable state for a reader, which stays the same while the Resource changes.
     package final class Snapshot: Sendable {
         /// The variants, newest first.
         package let variants: [Variant]
@@ -64,7 +64,7 @@ package final class ResourceMemory: Sendable {
         var observers = 0
     }
 
-    /// What concerns the Resource besides what is done to it alone.
+    /// The invalidation scopes that include the Resource, besides its own.
     package struct Reach: Sendable {
         let invalidations: Invalidations
         /// Where it is reached together with the other partitions of its URL; nil for the shared one.
@@ -121,7 +121,7 @@ package final class ResourceMemory: Sendable {
         } else if state.snapshot.hasGroups {
             let kept = state.snapshot.variants.filter { !isInvalid($0.stored, since: since) }
             guard kept.count < state.snapshot.variants.count else { return }
-            // What the store still has was not meant.
+            // The variants still in the store were not affected.
             state.snapshot = Snapshot(variants: kept, failure: state.snapshot.failure)
             tell(.newData(.wipe), &state)
         }
@@ -172,8 +172,8 @@ package final class ResourceMemory: Sendable {
         visited.load(ordering: .relaxed) && visited.exchange(false, ordering: .relaxed)
     }
 
-    /// How often a client was answered from here since it came to memory. Whoever answers many at once may add them up
-    /// for a second.
+    /// How many clients were answered from here since it was loaded into memory. Several hits may be added up for a
+    /// second.
     package var hits: UInt64 { answered.load(ordering: .relaxed) }
 
     package func count(hits: UInt64) {
@@ -182,7 +182,7 @@ package final class ResourceMemory: Sendable {
 
     // MARK: Configuration
 
-    /// What the configuration says about this Resource, computed by `make` once for each `version`.
+    /// The configuration of this Resource, computed by `make` once for each `version`.
     package func configuration<Value: AnyObject & Sendable>(version: UInt64, make: () -> Value) -> Value {
         if let known = state.withLock({ $0.configuration }), known.version == version, let value = known.value as? Value
         {
@@ -226,8 +226,8 @@ package final class ResourceMemory: Sendable {
 
     /// Puts `variant` first, in place of those that answer the same requests.
     ///
-    /// - Parameters: what `epoch` and `mark` were when the load began; `flight` is that load, which ends with this: who
-    ///   comes now finds what has landed.
+    /// - Parameters: the values of `epoch` and `mark` when the load began; `flight` is that load, which ends with this:
+    ///   new requests find the stored response.
     @discardableResult
     package func land(
         _ variant: Variant, epoch: UInt64? = nil, mark: UInt64? = nil, ending flight: Flight? = nil
@@ -330,7 +330,8 @@ package final class ResourceMemory: Sendable {
         case joined(Flight)
         /// There was none that fits; the caller has to run this one.
         case started(Flight)
-        /// There is none, and what the caller decided by is there no more: a load that was under way has landed.
+        /// There is none, and the state has changed since the caller's look-up: a load has finished. The look-up is to
+        /// be repeated.
         case overtaken
     }
 
@@ -371,7 +372,7 @@ package final class ResourceMemory: Sendable {
             case .notModified: tell(.notModified, &state)
             case .cancelled: tell(.requestCancelled, &state)
             case .failed(let failure):
-                // What says longer when to ask again stays.
+                // A longer backoff is kept.
                 if snapshot.failure.map({ $0.at < failure.at }) ?? true { state.snapshot = snapshot.with(failure) }
                 tell(.error, &state)
             }

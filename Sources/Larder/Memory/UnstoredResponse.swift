@@ -9,7 +9,7 @@ package struct UnstoredResponse: Sendable {
     package let status: Status
     /// The first condition that failed, or what else kept it out.
     package let reason: UnstoredReason
-    /// What the response said about caching and its length, cut where it is long.
+    /// The response's fields about caching and its length, truncated where they are long.
     package let fields: Fields
     private let findings: Storability.Findings
 

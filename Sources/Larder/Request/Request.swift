@@ -2,13 +2,13 @@
 import LarderHTTP
 import LarderIO
 
-/// What a request came to.
+/// The outcome of a request.
 public struct ResponseInfo: Sendable {
     /// The entity or the error.
     public var response: Response
     /// Whether the response is new data; false when what was there was confirmed.
     public var isNew: Bool
-    /// What a resource needs to know to take the response over; nil for responses that no pipeline made.
+    /// The information with which a resource adopts the response; nil for responses without a pipeline.
     var landing: Landing?
     /// The number of the response that a daemon got it from; nil for what no origin sent.
     package var source: Int?
@@ -95,7 +95,7 @@ public final class Request: Sendable {
     /// How far the request is, as of the last report: 0…1, and 1 once it is completed.
     public var progress: Double { status.withLock { $0.progress } }
 
-    /// What it came to, or nil while it has not.
+    /// The outcome, or nil while there is none.
     public var info: ResponseInfo? { status.withLock { $0.info } }
 
     // MARK: Running

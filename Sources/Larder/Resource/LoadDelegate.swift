@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderIO
 
-/// What `loadIfNeeded` returns: waits for the caches if they are being looked at, and asks the origin if they held
-/// nothing fresh.
+/// The request returned by `loadIfNeeded`: waits for caches being read, and asks the origin if they contain nothing
+/// fresh.
 final class LoadDelegate: RequestDelegate {
     private struct Status {
         var id: LoadID?

@@ -2,7 +2,7 @@
 import LarderIO
 
 extension Resource {
-    /// What caches are asked about for a stage; nil for an invalid URL.
+    /// The subject for the caches of a stage; nil for an invalid URL.
     func cacheSubject(for stage: PipelineStageKey) -> CacheSubject? {
         url.target.map { CacheSubject(service: service.name, partition: partition, url: $0, stage: stage) }
     }
@@ -33,7 +33,7 @@ extension Resource {
         if !isChecking { body(false) }
     }
 
-    /// What a load comes to when data that is here already is fresh; nil when it is not.
+    /// The outcome of a load when existing data is fresh; nil when it is not.
     func confirmation() -> ResponseInfo? {
         guard freshness.isUpToDate else { return nil }
         return status.withLock { status in

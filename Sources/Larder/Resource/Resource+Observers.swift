@@ -58,10 +58,10 @@ extension Resource {
 
     // MARK: Observers that iterate
 
-    /// What happens, from now on, beginning with `observerAdded`; ends when the iterating task does.
+    /// All events from now on, beginning with `observerAdded`; ends when the iterating task does.
     ///
-    /// Each update holds the whole state. Of more than 256 updates that were not taken in time the oldest are
-    /// dropped: the last one is never missing.
+    /// Each update contains the whole state. Of more than 256 unread updates the oldest are dropped: the last one is
+    /// never missing.
     public func events() -> AsyncStream<ResourceUpdate> {
         AsyncStream(bufferingPolicy: .bufferingNewest(256)) { continuation in
             let observer = ClosureObserver { _, event, state in

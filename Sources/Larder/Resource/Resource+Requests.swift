@@ -5,8 +5,8 @@ public import LarderHTTP
 extension Resource {
     // MARK: Requests that change nothing here
 
-    /// Makes and starts a request. Whatever comes of it changes neither the resource's state nor what its observers
-    /// see; `load(using:)` takes a response over.
+    /// Makes and starts a request. Its outcome changes neither the resource's state nor what its observers see;
+    /// `load(using:)` adopts a response.
     ///
     /// `mutation` sees the request with its configured fields, before configured mutators do. A body that cannot be
     /// written, and an invalid URL, give a request that has failed already.
@@ -233,7 +233,7 @@ extension Resource {
 }
 
 extension ResourceMachine.LoadOutcome {
-    /// What a response means for a resource.
+    /// The meaning of a response for a resource.
     init(_ info: ResponseInfo, of resource: Resource) {
         switch info.response {
         case .success(let entity):

@@ -7,22 +7,21 @@ package struct LoadID: Hashable, Sendable, Comparable {
     package static func < (a: LoadID, b: LoadID) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// The state of a resource and everything that can happen to it, as pure functions: each takes what has happened
-/// and returns what is to be told and done. Whoever holds the resource's lock calls them; nothing here waits,
-/// reads a clock or calls out.
+/// The state of a resource and all its transitions, as pure functions: each handles an event and returns the
+/// notifications and actions. The caller holds the resource's lock; nothing here waits, reads a clock or calls out.
 package struct ResourceMachine: Sendable {
     /// How a load ended.
     package enum LoadOutcome: Sendable {
         case data(AnyEntity)
         /// The origin confirmed the data of that version; the entity has the fields and times of the confirmation.
         case notModified(AnyEntity, version: UInt64)
-        /// What a cache held turned out to be fresh: nobody was asked.
+        /// A cached entity was fresh: the origin was not asked.
         case confirmedByCache
         case error(RequestError)
         case cancelled
     }
 
-    /// What must be done after a transition, once the lock is released.
+    /// The action required after a transition, once the lock is released.
     package enum Action: Sendable, Equatable {
         /// The load's content became the state: what its pipeline produced may be stored.
         case store
@@ -124,8 +123,8 @@ package struct ResourceMachine: Sendable {
         entity.isLocalOverride = true
         replaceData(with: entity)
         settle(clearingInvalidation: true)
-        // Whatever is on its way was asked for before, and is not about what is here now; but it is the origin's
-        // answer and will be taken.
+        // Loads under way were started earlier, and are not about the new data; but their responses are the origin's
+        // and will be used.
         return Transition(events: [.newData(.localOverride)], action: .removeStored)
     }
 
@@ -165,8 +164,8 @@ package struct ResourceMachine: Sendable {
         return lastCheck
     }
 
-    /// The caches were looked at. What they held is taken only where nothing newer has come meanwhile; errors and
-    /// invalidations are newer and stay. True in the second part when it was taken.
+    /// The caches were read. Their entity is used only if nothing newer has arrived meanwhile; errors and invalidations
+    /// are newer and stay. True in the second part when it was used.
     package mutating func cacheCheckFinished(_ check: UInt64, _ entity: AnyEntity?) -> (Transition, isTaken: Bool) {
         guard cacheCheck == .running(check) else { return (Transition(), false) }
         cacheCheck = .done

@@ -17,7 +17,7 @@ public final class Resource: Sendable {
     public let url: ResourceURL
     /// Whose data this is.
     public let partition: Partition
-    /// What else the resource keeps in memory.
+    /// The resource's state beside the model's.
     package let memory: ResourceMemory
 
     struct Status {
@@ -29,7 +29,7 @@ public final class Resource: Sendable {
         /// Loads that have a request of the library behind them.
         var loadRequests: [(id: LoadID, request: Request)] = []
         var allRequests: [Request] = []
-        /// What observers have not been told yet, in order.
+        /// Pending notifications of observers, in order.
         var outbox: [Notice] = []
         var frozen: [Method: FrozenConfiguration] = [:]
         /// Called when the cache check that runs is over.
@@ -71,7 +71,7 @@ public final class Resource: Sendable {
         }
     }
 
-    /// What the daemon finds the resource by; empty for resources of the library.
+    /// The key by which the daemon finds the resource; empty for resources of the library.
     package let key: ResourceKey
 
     package init(
@@ -181,15 +181,16 @@ public final class Resource: Sendable {
         }
     }
 
-    /// Declares the data out of date: the next `loadIfNeeded` loads. Nothing else changes, and nobody is told.
+    /// Declares the data out of date: the next `loadIfNeeded` loads. Nothing else changes, and observers are not
+    /// notified.
     public func invalidate() {
         status.withLock { $0.machine.invalidated() }
         service.log(.staleness, "\(url): invalidated")
     }
 
-    /// What a wipe reaches.
+    /// The scope of a wipe.
     public enum WipeScope: String, Sendable, Hashable {
-        /// What is in memory. Caches keep what they have, and the resource may show it again.
+        /// The state in memory. Caches keep their contents, and the resource may show them again.
         case memory
         /// Caches too: what was here is gone.
         case memoryAndCaches

@@ -13,7 +13,7 @@ public final class Service: Sendable {
     /// Where relative paths begin; its path ends in a slash. It is a convenience, no fence: resources elsewhere can
     /// be reached. The pattern `**` is everything below it.
     public let baseURL: TargetURI?
-    /// What times are taken from.
+    /// The source of times.
     public let clock: any ModelClock
     /// Where the service writes what it does.
     public let log: ModelLog
@@ -25,9 +25,9 @@ public final class Service: Sendable {
     private let version = Atomic<UInt64>(1)
     /// Why there is no base URL though one was given.
     let baseURLProblem: String?
-    /// What has been said about the configuration, each once.
+    /// Problems of the configuration that were reported, each once.
     private let saidProblems = Lock<Set<String>>([])
-    /// What stands for a URL that is nil, until the next flush.
+    /// The resource for a nil URL, until the next flush.
     private let nowhere = Lock<Resource?>(nil)
 
     /// Makes a service. Without a transport of its own it uses `OriginTransport.shared`.
@@ -115,13 +115,13 @@ public final class Service: Sendable {
         Resource(service: self, url: ResourceURL(text), partition: partition)
     }
 
-    /// How many resources there may be before those that nobody holds are let go.
+    /// How many resources may exist before unreferenced ones are released.
     public var cachedResourceCountLimit: Int {
         get { table.limit }
         set { table.limit = newValue }
     }
 
-    /// Lets go of resources that nobody holds, observes or waits for, and with them of their data in memory.
+    /// Releases resources that are not referenced, observed or waited for, and with them their data in memory.
     public func flushUnusedResources() {
         nowhere.withLock { $0 = nil }
         table.flush()

@@ -2,10 +2,11 @@
 
 import LarderIO
 
-/// Who serves a service's resources to others, and so holds more of them than the service does: the daemon.
+/// The host of a service, which serves its resources to others and has more of their state than the service: the
+/// daemon.
 ///
-/// What is said to a service about all of its resources is said to its host too. Each call does at once what can be done
-/// in memory; what is returned does the rest, and its end can be waited for (`Service.finishCacheWork`).
+/// Operations on all resources of a service are passed to its host too. Each call performs the part in memory at once;
+/// the returned operation does the rest, and can be awaited (`Service.finishCacheWork`).
 package protocol ServiceHost: Sendable {
     typealias Rest = @Sendable () async -> Void
 
@@ -22,7 +23,7 @@ extension Service {
     package func attach(_ host: any ServiceHost) { self.host.withLock { $0 = host } }
 
     func tellHost(_ tell: (any ServiceHost) -> ServiceHost.Rest?) {
-        // The host may look at this service while it is told.
+        // The host may access this service during the call.
         guard let host = host.withLock({ $0 }), let rest = tell(host) else { return }
         cacheWork.perform(rest)
     }

@@ -22,7 +22,7 @@ enum OutgoingContent: Sendable {
     private static let wholeLimit = 64 << 10
     private static let pieceSize = 256 << 10
 
-    /// The content as the pool takes it; `sent` is told how much has left.
+    /// The content in the pool's form; `sent` is called with the number of octets sent.
     func upstream(for method: Method, sent: @escaping (Int) -> Void) -> UpstreamRequest.Content {
         switch self {
         case .none:

@@ -148,8 +148,8 @@ public struct Fields: Sendable {
         bytes.append(name.spelling)
         let valueStart = bytes.count
         write(&bytes)
-        // Whatever comes from outside was checked where it was parsed. What came past that, from a program that uses the
-        // library or by a mistake of ours, ends no process and splits no message (RFC 9110 §5.5: they become spaces).
+        // Values from messages were checked by the parser. Values from a program that uses the library, or from a bug
+        // of ours, end no process and split no message (RFC 9110 §5.5: the octets become spaces).
         for index in valueStart..<bytes.count where Fields.endsLine(bytes[index]) { bytes[index] = 0x20 }
         appendLine(
             code: name.code, nameStart: nameStart, nameCount: valueStart - nameStart, valueStart: valueStart,

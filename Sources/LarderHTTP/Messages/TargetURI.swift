@@ -60,7 +60,7 @@ public struct TargetURI: Sendable {
     /// Octets of memory it takes.
     package var capacity: Int { storage.capacity }
 
-    /// The same URI in storage of its own size, for whoever keeps it.
+    /// The same URI in storage of its own size, for longer use.
     package var compact: TargetURI {
         var copy = self
         copy.storage = storage.withUnsafeBytes { Array($0) }

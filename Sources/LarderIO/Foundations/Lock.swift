@@ -4,7 +4,7 @@ public import Glibc
 /// State behind a mutex, for what several threads share and hold only for a moment.
 ///
 /// Over `pthread_mutex_t` rather than the standard library's `Mutex`, whose futex the thread sanitizer does
-/// not see on Linux. Not recursive. What `body` returns must not be a reference into the state. Copies share both:
+/// not see on Linux. Not recursive. The result of `body` must not be a reference into the state. Copies share both:
 /// mutex and state are one allocation.
 ///
 /// Public like everything here that is to be compiled into other modules: what is only `package` is called across

@@ -70,8 +70,8 @@ package final class ListeningSocket: Sendable {
     /// Listens at a path, for whom `mode` lets; `group` is the number of the group that is meant by it, unless it is
     /// the process's own.
     ///
-    /// What is left there by a process that is gone is replaced; a socket somebody listens on is `.addressInUse`,
-    /// and so is anything else that has the name.
+    /// A socket left by a process that has ended is replaced; one with a listener is `.addressInUse`, and so is any
+    /// other file of that name.
     package static func unix(
         path: String, mode: UInt32 = 0o600, group: UInt32? = nil, backlog: Int32 = 1024
     ) throws(IOError) -> ListeningSocket {
@@ -135,7 +135,7 @@ package final class ListeningSocket: Sendable {
             throw IOError(.other, errno: EINVAL, operation: operation, detail: "it does not listen for streams")
         }
         setNonBlocking(descriptor)
-        // What is accepted has it too, here as above.
+        // Accepted connections inherit it, here as above.
         setNoDelay(descriptor)
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         return ListeningSocket(descriptor: descriptor)

@@ -6,7 +6,7 @@ extension SocketAddress {
     /// The longest path a Unix socket can have, in octets.
     package static let unixPathLimit = 107
 
-    /// What a socket's end is called when it cannot be told.
+    /// The address of a socket's end that is unknown.
     static let unknown = SocketAddress(unixPath: "")
 
     /// Calls `body` with the address in the system's form.

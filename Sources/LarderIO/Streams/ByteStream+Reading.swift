@@ -59,7 +59,7 @@ extension ByteStream {
         return true
     }
 
-    /// Whether an error waits on the socket, which is left in place for whoever reads.
+    /// Whether the socket has a pending error, which is left in place for the next read.
     var hasBroken: Bool {
         var query = pollfd(fd: descriptor, events: 0, revents: 0)
         return poll(&query, 1, 0) > 0 && Int32(query.revents) & (POLLERR | POLLHUP) != 0
@@ -83,8 +83,8 @@ extension ByteStream {
     /// Has the next read ask the kernel, whatever it has reported so far: what came in this turn is not reported yet.
     package func lookAgain() { isReadable = true }
 
-    /// Whether the peer's system has not told yet that it has everything that was written. What comes from a peer then
-    /// was sent before it could have read that: each segment carries the acknowledgement of all that had arrived.
+    /// Whether the peer's system has not acknowledged all written octets. Anything received until then was sent before
+    /// the peer could have read them: each segment acknowledges all that had arrived.
     package var hasUnconfirmedOutput: Bool { isOpen && larder_unconfirmed(descriptor) > 0 }
 
     /// Closes the stream so that the peer surely gets to read what was written last.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import COpenSSL
 
-/// What was agreed on with the peer.
+/// The parameters negotiated with the peer.
 package struct TLSDetails: Sendable, Equatable {
     /// `TLSv1.2` or `TLSv1.3`.
     package let version: String
@@ -75,7 +75,7 @@ extension ByteStream {
         return count > 0 ? String(decoding: octets.prefix(Int(count)), as: UTF8.self) : nil
     }
 
-    /// What was agreed on, once TLS has begun.
+    /// The negotiated parameters, once TLS has begun.
     package var tlsDetails: TLSDetails? {
         guard let ssl = tls?.ssl, SSL_is_init_finished(ssl) == 1 else { return nil }
         var name: UnsafePointer<UInt8>?

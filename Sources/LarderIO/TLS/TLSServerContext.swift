@@ -179,7 +179,7 @@ private func hostNamed(
     if let ssl, let argument, let name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name) {
         Unmanaged<TLSServerContext>.fromOpaque(argument).takeUnretainedValue().choose(for: name, on: ssl)
     }
-    // Whoever asks for a host that no certificate is for gets the first, and judges for itself.
+    // Clients asking for a host without a certificate get the first one, and can reject it.
     return SSL_TLSEXT_ERR_OK
 }
 

@@ -13,9 +13,9 @@ final class TLSSession {
     let ssl: OpaquePointer
     /// The context of `ssl`, which OpenSSL calls back into.
     private let context: AnyObject
-    /// What `read` waits for is room for output.
+    /// `read` waits for room for output.
     private(set) var readNeedsRoom = false
-    /// What `write` and `handshake` wait for is input.
+    /// `write` and `handshake` wait for input.
     private(set) var writeNeedsInput = false
     /// Everything received has been looked at; only more can help.
     private var isStarved = false

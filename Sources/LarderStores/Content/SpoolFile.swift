@@ -5,7 +5,7 @@ import Synchronization
 
 /// A file that is being written, and that becomes content when it is renamed to its digest.
 ///
-/// Readers use it while it grows and after it was renamed; it is deleted when it is let go without.
+/// Readers use it while it grows and after it was renamed; it is deleted if it was never renamed.
 final class SpoolFile: Sendable {
     private let descriptor: Int32
     private let folder: Directory

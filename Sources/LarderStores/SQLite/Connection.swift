@@ -4,7 +4,7 @@ import CSQLite
 /// A connection to a database. Belongs to one thread at a time; the pointers of SQLite stay in this file.
 final class Connection {
     private let handle: OpaquePointer
-    /// What `loggedPages` says; nil for readers.
+    /// The value of `loggedPages`; nil for readers.
     private let logged: UnsafeMutablePointer<Int32>?
 
     /// Opens the file at `path`, which must exist, and to which no symbolic link leads.
@@ -24,7 +24,7 @@ final class Connection {
         self.handle = handle
         logged = isWriter ? .allocate(capacity: 1) : nil
         if let logged {
-            // What its statements keep between two uses takes most of the forty pieces a connection has by itself.
+            // Memory kept by its statements between two uses takes most of a connection's own forty pieces.
             csqlite_make_room(handle, 1536, 256)
             logged.initialize(to: 0)
             csqlite_count_log(handle, logged)
@@ -40,7 +40,7 @@ final class Connection {
         logged?.deallocate()
     }
 
-    /// How long the log was after the last commit of this connection, which leaves writing it back to whoever asks.
+    /// The length of the log after the last commit of this connection; checkpoints are left to the caller.
     var loggedPages: Int64 { Int64(logged?.pointee ?? 0) }
 
     /// Leaves the log as it is when this connection is closed. A reader that outlived a renamed database would

@@ -41,12 +41,12 @@ struct EvictionHands: Equatable {
         Range(isProbation: true, after: border, through: newest, limit: limit)
     }
 
-    /// Notes that a row was looked at.
+    /// Records that a row was examined.
     mutating func passed(_ row: Int64, of range: Range) {
         if range.isProbation { border = row } else { hand = row }
     }
 
-    /// Notes that a range had no more rows than were looked at.
+    /// Records that a range has no more rows than those examined.
     mutating func exhausted(_ range: Range) {
         if range.isProbation { border = max(border, range.through) } else { hand = 0 }
     }
