@@ -57,7 +57,7 @@ package struct CachePolicy: Sendable, Hashable {
     /// Never ask the upstream: stored responses whatever their age, else 504.
     package var offline = false
     /// Whether responses to requests with `Authorization` are stored although no directive allows it, because the key
-    /// tells the users apart (a partition). Without effect for a private cache, which may anyway.
+    /// separates the users (a partition). Without effect for a private cache, which may do so anyway.
     package var storesAuthorized = false
     /// Whether `no-store` in responses is ignored. Breaks RFC 9111 on purpose; not the default in any mode.
     package var storesDespiteNoStore = false

@@ -15,8 +15,8 @@ package struct CanonicalJSON: Sendable, Equatable {
     /// How deeply arrays and objects may be nested.
     package static let depthLimit = 64
 
-    /// Reads one JSON value. Nil for what is malformed or too deep, and for an object that has a member twice, of which
-    /// readers understand different things.
+    /// Parses one JSON value. Nil for malformed or too deeply nested text, and for an object with a duplicate member,
+    /// which parsers interpret differently.
     ///
     /// - Parameter omitted: members of the outermost object that are left out.
     package init?(_ text: [UInt8], leavingOut omitted: Set<[UInt8]> = []) {

@@ -7,7 +7,7 @@ package import LarderHTTP
 /// These are the connection's own fields, and those that `Connection` names. Fields known to be end-to-end stay even if
 /// `Connection` names them. The RFC forbids senders to name such fields; removing them would let a client strip
 /// `Authorization` from a request, or an origin `Cache-Control` from a response, and change the meaning of the message
-/// for everyone behind.
+/// for all later recipients.
 package struct HopByHop {
     package enum Purpose: Sendable, CaseIterable {
         case forwardRequest, forwardResponse, store

@@ -8,7 +8,7 @@ package import LarderHTTP
 /// of a shared cache hold. So they do for responses to requests with credentials that are not named here: another
 /// request of the same identity may have none of them, or other ones.
 package struct Identity: Sendable, Hashable {
-    /// One property that tells users apart.
+    /// One property that distinguishes users.
     package enum Part: Sendable, Hashable {
         /// The values of a field.
         case field(FieldName)

@@ -75,7 +75,7 @@ package struct IgnoredResponse: Sendable, Hashable {
     }
 
     package var directives: Directives = []
-    /// Fields that do not tell responses apart although `Vary` names them.
+    /// Fields that do not select responses although `Vary` names them.
     package var vary: Set<FieldName> = []
     /// Whether the origin sends the same to everyone: then credentials do not matter.
     package var isForEveryone = false

@@ -25,7 +25,7 @@ package struct OriginHold: Sendable, Hashable {
         self.status = status
     }
 
-    /// Whole seconds, rounded up: who comes back then is let through.
+    /// Whole seconds, rounded up: a request after that time is sent.
     package var seconds: Int64 {
         let (seconds, attoseconds) = remaining.components
         return max(1, attoseconds > 0 ? seconds + 1 : seconds)

@@ -6,9 +6,9 @@ import RawStructuredFieldValues
 extension RetryAfter {
     /// How long a response asks its client not to send another request; nil when it does not.
     ///
-    /// Only refusals count: 429 (RFC 6585 §4), 503 (RFC 9110 §15.6.4), and the 403 that some APIs answer in place of
-    /// 429. A successful response that says that nothing is left does not: an API may count different things
-    /// apart, and what is left of one says nothing about the others.
+    /// Only refusals count: 429 (RFC 6585 §4), 503 (RFC 9110 §15.6.4), and the 403 that some APIs send in place of 429.
+    /// A successful response that reports an empty quota does not: an API may have several quotas, and one says nothing
+    /// about the others.
     package static func pause(_ response: ResponseHead, now: Timestamp) -> Duration? {
         let fields = response.fields
         let pause: Duration?
@@ -24,7 +24,7 @@ extension RetryAfter {
 
 /// Request quotas reported in responses, in the forms that are in use.
 package enum RateLimit {
-    /// How long a quota that is used up stays so; nil when none is, or when it is not told.
+    /// How long a used-up quota remains so; nil when none is, or when the reset is unknown.
     package static func exhausted(_ fields: Fields, now: Timestamp) -> Duration? {
         structured(fields) ?? plain(fields, "RateLimit-Remaining", "RateLimit-Reset", now: now)
             ?? plain(fields, "X-RateLimit-Remaining", "X-RateLimit-Reset", now: now)
@@ -115,7 +115,7 @@ package enum RateLimit {
     }
 
     private static let rateLimit: FieldName = "RateLimit"
-    /// Limit, what is left of it, and when it begins anew.
+    /// Limit, remaining quota, and reset.
     private static let plainNames: [(FieldName, FieldName, FieldName)] = [
         ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"),
         ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"),

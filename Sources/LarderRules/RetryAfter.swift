@@ -4,7 +4,7 @@ package import LarderHTTP
 
 /// When to ask again (RFC 9110 §10.2.3).
 package enum RetryAfter {
-    /// How long the origin asks to be left alone from `now` on; nil when it does not say so in a readable way.
+    /// The backoff requested by the origin, from `now` on; nil without a valid one.
     package static func delay(_ fields: Fields, now: Timestamp) -> Duration? {
         guard fields.count(of: .retryAfter) == 1 else { return nil }
         let seconds = fields.withFirst(.retryAfter) { DeltaSeconds($0).duration }

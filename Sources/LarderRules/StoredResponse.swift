@@ -138,8 +138,8 @@ package final class StoredResponse: Sendable {
         return (kept, Timestamp(seconds: responseTime.seconds))
     }
 
-    /// The fields of the received response, or of what a pipeline made of it, for other clients than the one that
-    /// asked: without those that were not stored (RFC 9111 §5.2.2.4, §5.2.2.7, §7.3).
+    /// The fields of the received response, or of a pipeline's output, for other clients than the first: without those
+    /// that were not stored (RFC 9111 §5.2.2.4, §5.2.2.7, §7.3).
     package func sharable(_ received: Fields) -> Fields {
         let directives = facts.directives
         let withheld = directives.noCacheFields + directives.privateFields

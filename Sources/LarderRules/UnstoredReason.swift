@@ -4,7 +4,7 @@
 package enum UnstoredReason: Sendable, Hashable {
     /// A condition of RFC 9111 §3 that failed, the first of them.
     case condition(StorageCondition)
-    /// It may be stored, but is larger than what is kept.
+    /// It is storable, but larger than the limit.
     case tooLarge
     /// It may be stored, but is a part that cannot be kept.
     case part

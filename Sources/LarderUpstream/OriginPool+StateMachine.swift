@@ -127,7 +127,7 @@ struct OriginPoolStateMachine {
 
     // MARK: Attempts
 
-    /// The attempt begun for `request` brought `connection`.
+    /// The attempt begun for `request` succeeded with `connection`.
     mutating func connected(
         _ connection: Int, for request: Int, now: Int64, limits: Limits, fitness: (Int, Int) -> Fitness
     ) -> [Action] {
@@ -161,8 +161,8 @@ struct OriginPoolStateMachine {
         return offer(connection, isFresh: false, now: now, until: until, limits: limits, fitness: fitness)
     }
 
-    /// The same where nobody waits and nothing stands against keeping the connection, as mostly: it is to be watched
-    /// then. False, and nothing has changed, where `released` has to say what follows.
+    /// The same without waiting requests and without reasons to close the connection, as usual: it is to be watched
+    /// then. False, without a change, where `released` has to decide.
     mutating func parked(_ connection: Int, now: Int64, until: Int64 = .max, limits: Limits) -> Bool {
         guard waiters.isEmpty, now >= distrustedUntil, total <= limits.connections,
             mayKeep(now: now, until: until, limits)
@@ -172,7 +172,7 @@ struct OriginPoolStateMachine {
         return true
     }
 
-    /// A connection in use is closed, or belongs to somebody else from now on.
+    /// A connection in use is closed, or leaves the pool.
     mutating func ended(_ connection: Int, limits: Limits) -> [Action] {
         endLease(connection)
         return begin(limits)
@@ -304,7 +304,7 @@ struct OriginPoolStateMachine {
             && waiters.allSatisfy { $0.hasAttempt == attempts.contains($0.request) }
             && total <= limits.connections
             && idle.count <= limits.idle
-            // Nobody waits for a turn while there is room.
+            // No request waits for a turn while there is room.
             && (waiters.allSatisfy(\.hasAttempt) || total == limits.connections)
             && !(isDraining && !idle.isEmpty)
     }

@@ -26,7 +26,7 @@ final class OriginPool {
     private var requests: UInt64 = 0
     private var failures: UInt64 = 0
     private var lastError: String?
-    /// Whether a connection that was looked at had something to say unasked.
+    /// Whether an idle connection was found to have received unsolicited octets.
     private var hasHeardUnasked = false
 
     init(origin: Origin, loop: EventLoop, dialer: UpstreamDialer, settings: UpstreamSettings) {
@@ -65,7 +65,7 @@ final class OriginPool {
         return try await handoff.take().get()
     }
 
-    /// An idle connection, which nobody has to wait for.
+    /// An idle connection, available at once.
     private func reuse(for request: UpstreamRequest) -> ConnectionLease? {
         var useless: [OriginPoolStateMachine.Action] = []
         let number = machine.reused(now: now, fitness: { self.fitness($0, request) }, closing: &useless)
@@ -129,7 +129,7 @@ final class OriginPool {
         perform(machine.distrusted(now: now, limits: limits))
     }
 
-    /// Has an idle connection looked at as soon as something happens on it, which mostly is its end.
+    /// Has an idle connection checked as soon as something happens on it, usually its end.
     private func watch(_ connection: UpstreamConnection) {
         // Pending TLS records without content are processed first.
         guard connection.seemsClean else { return perform(machine.idleEnded(connection.number)) }

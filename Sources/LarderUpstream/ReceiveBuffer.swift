@@ -32,7 +32,7 @@ struct ReceiveBuffer: ~Copyable {
         end = octets.count
     }
 
-    /// Where what comes next can be received; nothing where no room was made for it.
+    /// Room for the next octets; empty where none was made.
     var room: UnsafeMutableRawBufferPointer {
         guard let memory else { return UnsafeMutableRawBufferPointer(start: nil, count: 0) }
         return UnsafeMutableRawBufferPointer(rebasing: memory[end...])

@@ -5,7 +5,7 @@ import LarderIO
 
 /// One connection to an origin or parent: sends a request, reads its response, again. Confined to its loop.
 final class UpstreamConnection {
-    /// The most interim responses one exchange may bring.
+    /// The most interim responses in one exchange.
     static let interimLimit = 32
 
     /// The connection's number in the pool.
@@ -19,20 +19,19 @@ final class UpstreamConnection {
     private let scratch: ScratchBuffer
     private let limits: ParseLimits
     private var received = ReceiveBuffer()
-    /// Why a read failed that nobody waited for.
+    /// The error of a read that was not awaited.
     private var failure: IOError?
     private var output: [UInt8] = []
-    /// The head read last. Once nobody has it any more, its storage is that of the next.
+    /// The head read last. Once nobody else uses it, its storage is reused for the next.
     private var head = ResponseHead()
     /// Requests it has carried.
     private(set) var exchanges = 0
     /// Whether anything has come since the last request was begun.
     private(set) var hasAnswered = false
     private var isSpoiled = false
-    /// Whether it has been found to say something that answers nothing. It cannot be told what the next thing it says
-    /// would answer.
+    /// Whether unsolicited octets were received on it. Then it is uncertain which request the next response answers.
     private(set) var hasSpokenUnasked = false
-    /// Whether what comes next may answer nothing, and is to be looked at for that.
+    /// Whether the next response may be unsolicited, and is to be checked for that.
     private var mayBeMistaken = false
 
     init(
@@ -51,8 +50,7 @@ final class UpstreamConnection {
     /// The pool's handler for input while the connection is idle; false where it broke.
     var onIdleInput: (Bool) -> Void = { _ in }
 
-    /// The same as `isClean` as far as the kernel has reported: for a connection that is looked at again before it is
-    /// used.
+    /// The same as `isClean` as far as the kernel has reported: for a connection that is checked again before its use.
     var seemsClean: Bool {
         if stream.mayHaveInput { return isClean }
         guard !isSpoiled, stream.isOpen else { return false }
@@ -82,13 +80,13 @@ final class UpstreamConnection {
         return false
     }
 
-    /// Whether what came unasked says that the peer has waited for long enough (RFC 9110 §15.5.9), as many servers do
-    /// when they close an idle connection.
+    /// Whether unsolicited octets are a 408 that announces the close (RFC 9110 §15.5.9), which many servers send before
+    /// they close an idle connection.
     private static func isFarewell(_ octets: UnsafeRawBufferPointer) -> Bool {
         octets.starts(with: "HTTP/1.1 408 ".utf8) || octets.starts(with: "HTTP/1.0 408 ".utf8)
     }
 
-    /// Whether something has come that was not looked at.
+    /// Whether there is input that was not examined.
     var hasInput: Bool { !received.isEmpty || failure != nil || stream.hasPendingInput }
 
     /// Something happened that a following request could suffer from.
@@ -141,7 +139,7 @@ final class UpstreamConnection {
 
     /// Reads one head, interim or final, within the stream's deadline.
     ///
-    /// - Throws: `IOError`, `.connectionReset` also for the end of the stream; `ParseError` for what is not HTTP.
+    /// - Throws: `IOError`, `.connectionReset` also for the end of the stream; `ParseError` for invalid HTTP.
     func readHead() async throws -> ResponseHead {
         var parser = ResponseHeadParser(limits: limits)
         // The head so far, when it comes in pieces.
@@ -177,7 +175,7 @@ final class UpstreamConnection {
     /// Content up to this length gets room in one piece when some of it comes with its head.
     private static let roomLimit: UInt64 = 256 << 10
 
-    /// Keeps what came behind the head.
+    /// Keeps the octets received behind the head.
     private func keep(_ rest: UnsafeRawBufferPointer) {
         guard rest.count > 0 else { return }
         let length = (try? BodyFraming.contentLength(head.fields)) ?? 0
@@ -222,7 +220,7 @@ final class UpstreamConnection {
     /// The octets received behind the head of a response that switched protocols.
     func takeReceived() -> [UInt8] { received.takeAll().map { $0.withBytes { Array($0) } } ?? [] }
 
-    /// Content in what was received before; nil when there is none in it.
+    /// Content in octets received before; nil when there is none.
     func takeContent(_ decoder: inout ContentDecoder) throws(ParseError) -> ContentChunk? {
         guard !received.isEmpty else { return nil }
         if decoder.isPlain(for: received.count) {
@@ -243,8 +241,8 @@ final class UpstreamConnection {
         return input
     }
 
-    /// A response that was sent before the request arrived is another's, or nobody's. A request with content may be
-    /// answered early, and one that cannot be sent again has no better answer.
+    /// A response that was sent before the request arrived belongs to another request, or to none. A request with
+    /// content may be answered early, and one that cannot be sent again has no better answer.
     ///
     /// - Throws: an error after which the request is sent again, on a connection of its own.
     private func checkIsAnswer() throws(UpstreamError) {

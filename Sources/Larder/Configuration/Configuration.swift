@@ -12,8 +12,8 @@ public struct Configuration: Sendable {
     public enum ExpirationMode: String, Sendable, Hashable {
         /// The origin's word counts; `expirationTime` where it says nothing.
         case fallback
-        /// The origin's word counts, and the heuristics of RFC 9111 §4.2.2 where it says nothing; `expirationTime` is
-        /// not looked at.
+        /// The origin's lifetime counts, and the heuristics of RFC 9111 §4.2.2 where there is none; `expirationTime` is
+        /// ignored.
         case heuristic
         /// The shorter of the two.
         case cap
@@ -64,7 +64,7 @@ public struct Configuration: Sendable {
         /// Patterns of other resources of the service to invalidate.
         public var also: [GlobPattern]
 
-        /// Says what is to be done.
+        /// Sets the effect.
         public init(_ action: Action = .invalidate, also: [GlobPattern] = []) {
             self.action = action
             self.also = also
@@ -81,9 +81,9 @@ public struct Configuration: Sendable {
         case `private`
     }
 
-    /// Whether a load that nobody waits for any longer goes on.
+    /// Whether a load continues when no client waits for it any longer.
     public enum OnAbandon: Sendable, Hashable {
-        /// It is cancelled when nobody has come back by then.
+        /// It is cancelled unless a client joins it within this time.
         case cancel(after: Duration)
         /// It goes on to its end.
         case finish
@@ -140,13 +140,13 @@ public struct Configuration: Sendable {
     public var isOffline = false
     /// Whether the daemon does not ask the origin for as long as it is out of reach.
     package var isOfflineWhenUnreachable = false
-    /// Whether the daemon takes the content of POST and QUERY for a part of what is asked for.
+    /// Whether the daemon makes the content of POST and QUERY part of the key.
     package var isKeyedByContent = false
     /// The methods that blocks of the daemon's configuration have a pipeline for by name.
     package var transformedMethods: Set<Method> = []
-    /// The longest content of a request, in octets, that the daemon takes for a part of what is asked for.
+    /// The longest content of a request, in octets, that the daemon makes part of the key.
     package var keyedContentLimit = 1 << 20
-    /// Whether the daemon loads what is watched and in error when its origin works again (B-28).
+    /// Whether the daemon reloads watched resources in error when their origin recovers (B-28).
     package var reloadsOnRecovery = false
     /// The codings that the daemon gives stored content in, beside the one it came in, the preferred one first.
     package var codings: [ServedCoding] = []
@@ -160,11 +160,11 @@ public struct Configuration: Sendable {
     package var mapsLinks = false
     /// Whether the daemon goes where origins redirect it, in place of its clients.
     package var followsRedirects = false
-    /// Members of JSON content that make no difference to what is asked for, where content is a part of that.
+    /// Members of JSON content that are not part of the key, where content is.
     package var ignoredMembers: [String] = []
     /// Texts at the end of a complete event stream; without any, each end is complete.
     package var streamEnds: [String] = []
-    /// Whether the daemon goes on with a load that nobody waits for.
+    /// Whether the daemon continues a load that no client waits for.
     public var onAbandon: OnAbandon = .cancel(after: .milliseconds(50))
 
     /// A value added by the layer that serves resources; the model does not use it.
@@ -183,7 +183,7 @@ public struct Configuration: Sendable {
 /// A change to a request that is about to be made.
 public typealias RequestMutation = @Sendable (inout OutgoingRequest) -> Void
 
-/// A look at a request that was made and not started; what is returned takes its place.
+/// Receives a request that was made and not started; the returned request replaces it.
 public typealias RequestDecorator = @Sendable (Resource, Request) -> Request
 
 /// Fields that configuration puts on requests. Setting one to nil takes it off: what earlier configuration set, and

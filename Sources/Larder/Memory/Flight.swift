@@ -19,7 +19,7 @@ package final class Flight: Sendable {
         /// Octets the registry has reserved for this flight.
         var reserved = 0
         var spool: (any ContentSpool)?
-        /// The spool goes as soon as nobody is behind the window; until then nothing more is produced.
+        /// The spool is released as soon as no reader is behind the window; until then nothing more is produced.
         var isSpoolEnding = false
         var trailers: Fields?
         var error: (any Error)?
@@ -46,7 +46,7 @@ package final class Flight: Sendable {
     package let isValidation: Bool
     /// Whether clients may join: not when the request carries what only its own client asked for.
     package let isJoinable: Bool
-    /// Whether nobody is asked: what is stored goes through the pipeline again.
+    /// Whether the origin is not asked: a stored response is transformed again.
     package let isRemaking: Bool
     private let window: Int
     /// The memory budget of completely retained content; without one it is unlimited.
@@ -69,7 +69,7 @@ package final class Flight: Sendable {
         state = Lock(State(expected: expecting))
     }
 
-    /// Whether anybody was told how far the load has come.
+    /// Whether the progress of the load was reported to observers.
     var isProgressTold: Bool { told.load(ordering: .relaxed) }
     func noteProgressTold() { told.store(true, ordering: .relaxed) }
 
@@ -89,8 +89,8 @@ package final class Flight: Sendable {
 
     /// Begins to read; the number names the reader in all other calls. `leave` must follow.
     ///
-    /// - Parameter isFirst: whether it is its request that is sent. Interim responses, which nobody stores, are for
-    ///   that reader alone: they may carry its cookies.
+    /// - Parameter isFirst: whether this reader's request is the one that is sent. Interim responses, which are not
+    ///   stored, are for that reader alone: they may carry its cookies.
     package func read(isFirst: Bool = false) -> Int {
         state.withLock { state in
             state.expected -= 1
@@ -212,13 +212,13 @@ package final class Flight: Sendable {
 
     /// Requests to a running load.
     package enum Wish: Sendable {
-        /// The last reader has left: nobody waits for it any more.
+        /// The last reader has left.
         case abandon
         /// It is to end even if others wait for it.
         case cancel
     }
 
-    /// Calls `action` with this flight when somebody wants something of the load, from then on until it ends.
+    /// Calls `action` with this flight for every request to the load, from then on until it ends.
     package func onWish(_ action: @escaping @Sendable (Flight, Wish) -> Void) {
         state.withLock { $0.onWish = action }
     }
@@ -228,11 +228,11 @@ package final class Flight: Sendable {
         wakeAll { if $0.first != nil { $0.interims.append(head) } }
     }
 
-    /// Tells the readers what became of the request.
+    /// Announces the outcome of the request to the readers.
     ///
     /// - Parameters:
-    ///   - retains: keeps all content for the memory tier, if there is room for it. `expected` octets have theirs from
-    ///     now on; for more it is looked for as they come.
+    ///   - retains: keeps all content for the memory tier, if there is room for it. Room for `expected` octets is
+    ///     reserved now; for more it is reserved as they arrive.
     package func announce(
         _ answer: Answer, retains: Bool = false, expected: Int = 0, spool: (any ContentSpool)? = nil
     ) {
@@ -314,7 +314,7 @@ package final class Flight: Sendable {
         wakeAll { state in
             state.trailers = trailers
             if state.retains {
-                // From now on it is the readers' alone, who have it from here.
+                // From now on the content is owned by its readers alone.
                 state.retains = false
                 state.spool = nil
                 _ = trim(&state)
@@ -335,7 +335,7 @@ package final class Flight: Sendable {
         }
     }
 
-    /// The load broke off; readers get what came before, then the error.
+    /// The load broke off; readers get the content received before, then the error.
     package func fail(_ error: any Error) {
         wakeAll { state in
             state.error = error
@@ -360,7 +360,7 @@ package final class Flight: Sendable {
 
     private func reserve(_ octets: Int) -> Bool { registry?.reserve(octets) ?? true }
 
-    /// Changes the state, and gives back what was reserved for content that is not there any more.
+    /// Changes the state, and releases the reservation for dropped content.
     private func change<Result>(_ body: (inout State) -> Result) -> Result {
         let (result, spare) = state.withLock { state in
             let result = body(&state)
@@ -380,7 +380,7 @@ package final class Flight: Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// Drops what nobody needs from the window, and returns the producer if there is room for it again.
+    /// Drops chunks that no reader needs from the window, and returns the producer if there is room for it again.
     private func trim(_ state: inout State) -> UnsafeContinuation<Void, Never>? {
         guard !state.retains else { return nil }
         // Expected readers start at the beginning.

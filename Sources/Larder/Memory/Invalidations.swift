@@ -18,8 +18,8 @@ package final class Invalidations: Sendable {
     }
 
     private struct State {
-        /// The last mark of each scope, by its hash. Two scopes that share one are invalidated together, which costs a
-        /// load and no more; the hash is keyed in each process, so nobody can construct a collision.
+        /// The last mark of each scope, by its hash. Two scopes with the same hash are invalidated together, which
+        /// costs no more than a load; the hash is keyed in each process, so that collisions cannot be constructed.
         var marks: [Int: UInt64] = [:]
         /// Everything older counts as invalidated: the scopes are forgotten.
         var floor: UInt64 = 0

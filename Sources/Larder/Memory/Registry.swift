@@ -5,10 +5,10 @@ import Synchronization
 
 /// The Resources in memory, one for each key, bounded in octets.
 ///
-/// Sixty-four shards, each a lock over an index and an `EvictionQueue`, which decides what goes. A Resource that
-/// anybody still holds is passed over: its identity is being relied on. So is one that an operator has overridden,
-/// which nothing could bring back. Those that keep nothing go first, and have an eighth of the room at most: asking for
-/// any number of URLs whose responses may not be stored takes nothing from what is.
+/// Sixty-four shards, each a lock over an index and an `EvictionQueue`, which selects the next eviction. A Resource
+/// that is referenced elsewhere is passed over: its identity is being relied on. So is one that an operator has
+/// overridden, which could not be restored. Empty ones are evicted first, and get an eighth of the room at most:
+/// requests for any number of URLs without storable responses evict no stored ones.
 package final class Registry: Sendable {
     private let shards: [Lock<Shard>]
     private let total = Atomic<Int>(0)
@@ -19,10 +19,10 @@ package final class Registry: Sendable {
     private let loading = Atomic<Int>(0)
     /// Whose turn it is to make room for loads.
     private let turn = Atomic<Int>(0)
-    /// Where the Resources tell their changes.
+    /// The Resources publish their changes to it.
     package let feed = ChangeFeed()
 
-    /// - Parameter limit: octets the Resources may take together; a soft limit, as what is in use always stays.
+    /// - Parameter limit: octets of all Resources together; a soft limit, as Resources in use always stay.
     package init(limit: Int) {
         shards = (0..<64).map { _ in Lock(Shard()) }
         limitBytes = Atomic(limit)
@@ -105,7 +105,7 @@ package final class Registry: Sendable {
         total.subtract(octets, ordering: .relaxed)
     }
 
-    /// Drops every Resource that nobody holds and, if given, that `isRemovable` accepts.
+    /// Drops every unreferenced Resource and, if given, that `isRemovable` accepts.
     package func flushUnused(where isRemovable: (Resource) -> Bool = { _ in true }) {
         for shard in shards {
             // The dropped Resources are released after the lock.
@@ -170,8 +170,8 @@ package final class Registry: Sendable {
         }
     }
 
-    /// Drops what is next in a shard. At first only those give that have more than their share: what must go would
-    /// otherwise always be that of the same few, which then keep nothing, while what the others have grows old.
+    /// Evicts from a shard. At first only shards that exceed their share: otherwise evictions would always hit the same
+    /// few shards, which would end up empty, while the contents of the others grow old.
     private func makeRoom(_ excess: Int, in number: Int, whateverItHas: Bool) {
         let share = (total.load(ordering: .relaxed) - reserved) / shards.count
         let dropped = shards[number].withLock { shard in
@@ -197,14 +197,14 @@ private struct Removed {
     var keepsSomething: Bool { cost > Registry.overhead + resource.key.bytes.count }
 }
 
-/// One shard: the queue of what is kept, and where in it each key is.
+/// One shard: its eviction queue, and the index of keys into it.
 private struct Shard {
     struct Entry {
         var resource: Resource
         /// The place of the next Resource whose key has the same hash.
         var chain = -1
 
-        /// Whether nobody else holds the Resource.
+        /// Whether there is no other reference to the Resource.
         var isUnused: Bool {
             mutating get { isKnownUniquelyReferenced(&resource) }
         }
@@ -235,7 +235,7 @@ private struct Shard {
         return Removed(resource: gone.entry.resource, cost: gone.cost)
     }
 
-    /// Drops what is next until `excess` octets are gone or nothing more can go.
+    /// Evicts until `excess` octets are released or nothing more can be evicted.
     mutating func evict(excess: Int) -> [Removed] {
         var dropped: [Removed] = []
         var freed = 0

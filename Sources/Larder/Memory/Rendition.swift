@@ -15,7 +15,7 @@ package struct Rendition: Sendable {
     package let isPromoted: Bool
     /// Whether no origin said any of it (T-17).
     package let isOverride: Bool
-    /// Set where it is only a form that clients get of what is stored.
+    /// Set where it is only another form of a stored response for clients.
     package var form: Form?
 
     package enum Form: Sendable, Hashable {

@@ -8,7 +8,7 @@ package import LarderHTTP
 /// A key is rebuilt in place for every request, so that looking a Resource up allocates nothing.
 package struct ResourceKey: Sendable {
     package private(set) var bytes: [UInt8] = []
-    /// A hash of `bytes`, keyed anew in every process so that nobody can choose URLs that collide.
+    /// A hash of `bytes`, keyed anew in every process so that colliding URLs cannot be chosen.
     package private(set) var hash: UInt64 = 0
     /// Where the URL starts in `bytes`.
     private var urlStart = 0
@@ -17,7 +17,7 @@ package struct ResourceKey: Sendable {
 
     package init() { bytes.reserveCapacity(256) }
 
-    /// A key with a hash of one's choice, as only an accident makes one: for tests of what happens then.
+    /// A key with a given hash, to test accidental collisions.
     init(bytes: [UInt8], hash: UInt64) {
         self.bytes = bytes
         self.hash = hash
@@ -29,14 +29,14 @@ package struct ResourceKey: Sendable {
     }
 
     /// - Parameters:
-    ///   - spelling: path and query as the client wrote them, where that is not the normal form. They are forwarded so,
-    ///     and what an origin answers to one spelling is not served for another.
-    ///   - content: the method and digest of the content that is a part of what is asked for. It stands behind the URL
-    ///     like a fragment, which no target URI has.
+    ///   - spelling: path and query as the client wrote them, where that is not the normal form. They are forwarded
+    ///     unchanged, and the response to one spelling is not served for another.
+    ///   - content: the method and digest of the content that is part of the key. It stands behind the URL like a
+    ///     fragment, which no target URI has.
     package mutating func set(
         service: UInt32, partition: Partition, url: TargetURI, spelling: [UInt8] = [], content: ContentMark? = nil
     ) {
-        // While somebody keeps a copy, emptying makes new storage, a little larger each time.
+        // While a copy exists, emptying allocates new storage, a little larger each time.
         bytes.removeAll(keepingCapacity: bytes.capacity <= 1024)
         withUnsafeBytes(of: service.bigEndian) { bytes.append($0) }
         bytes.append(partition.name)
@@ -89,7 +89,7 @@ package struct ResourceKey: Sendable {
         bytes[urlStart..<urlEnd].withUnsafeBytes { own in url.withBytes { ASCII.equal(own, $0) } }
     }
 
-    /// Whether content is part of what is asked for.
+    /// Whether content is part of the key.
     package var hasMark: Bool { urlEnd < bytes.count }
 
     /// The mark of the content.

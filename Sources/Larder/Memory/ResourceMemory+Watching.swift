@@ -20,7 +20,7 @@ extension ResourceMemory {
             snapshot: state.snapshot, flights: state.flights, unstored: state.unstored)
     }
 
-    /// The state as an observer is told it when it comes; nil for a Resource that no registry holds.
+    /// The initial state for a new observer; nil for a Resource without a registry.
     package var moment: ResourceChange? {
         state.withLock { state in state.teller.map { change(.event(.observerAdded), state, $0) } }
     }
@@ -30,7 +30,7 @@ extension ResourceMemory {
 
     package func addObserver() { state.withLock { $0.observers += 1 } }
 
-    /// The last observer leaves loads behind that nobody waits for; they are then like those that clients left.
+    /// When the last observer leaves, its loads are abandoned like those of clients that have left.
     package func removeObserver() {
         let left = state.withLock { state in
             state.observers -= 1
@@ -49,7 +49,7 @@ extension ResourceMemory {
 
     // MARK: Progress
 
-    /// Tells how far a load has come, unless it is over. Costs nothing but a look while nobody listens.
+    /// Reports the progress of a load, unless it is over. Nearly free without listeners.
     package func tellProgress(of flight: Flight, _ fraction: Double) {
         state.withLock { state in
             guard let teller = state.teller, teller.feed.isHeard, state.flights.contains(where: { $0 === flight })
@@ -59,7 +59,7 @@ extension ResourceMemory {
         }
     }
 
-    /// The last of what was told of loads that are over now: 1, whatever they came to (model: PG-01).
+    /// The last progress of loads that are over now: 1, whatever their outcome (model: PG-01).
     func endProgress(of flights: [Flight], _ state: inout State) {
         guard let teller = state.teller, teller.feed.isHeard else { return }
         for flight in flights where flight.isProgressTold && state.flights.contains(where: { $0 === flight }) {

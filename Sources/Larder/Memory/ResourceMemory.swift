@@ -49,9 +49,9 @@ package final class ResourceMemory: Sendable {
     struct State {
         var snapshot: Snapshot { didSet { oldValue.end() } }
         var flights: [Flight] = []
-        /// Those who wait for a read of the store, while one is under way.
+        /// Callers that wait for a read of the store, while one is under way.
         var readers: [UnsafeContinuation<Void, Never>]?
-        /// Counts wipes, so that what was begun before one does not land after it (B-12).
+        /// Counts wipes, so that loads begun before one are not stored after it (B-12).
         var epoch: UInt64 = 0
         var configuration: (version: UInt64, value: any AnyObject & Sendable)?
         var unstored: UnstoredResponse?
@@ -105,7 +105,7 @@ package final class ResourceMemory: Sendable {
 
     // MARK: Invalidation from afar
 
-    /// Drops what was invalidated together with others since this was last looked at; mostly that is a comparison.
+    /// Drops variants invalidated by scopes since the last check; usually that is one comparison.
     func catchUp(_ state: inout State) {
         guard let invalidations, invalidations.latest != state.checked else { return }
         catchUpFurther(&state)
@@ -114,7 +114,7 @@ package final class ResourceMemory: Sendable {
     private func catchUpFurther(_ state: inout State) {
         guard let reach else { return }
         let since = state.checked
-        // Before anything is looked up: what is invalidated meanwhile is seen the next time.
+        // Before the check: invalidations meanwhile are found the next time.
         state.checked = reach.invalidations.latest
         if let scope = reach.scope, reach.invalidations.isInvalid(scope, since: since) {
             empty(&state, storeIsEmpty: false)
@@ -144,7 +144,7 @@ package final class ResourceMemory: Sendable {
         let cancelled = state.flights.count
         endProgress(of: state.flights, &state)
         state.flights.removeAll()
-        // Of what was in some partitions only, the others have nothing to tell.
+        // For a wipe of some partitions only, the others have nothing to report.
         if !wasBlank || cancelled > 0 { tell(.newData(.wipe), &state) }
         for _ in 0..<cancelled { tell(.requestCancelled, &state) }
     }
@@ -152,7 +152,7 @@ package final class ResourceMemory: Sendable {
     /// How many variants a Resource keeps; the oldest goes first, so that a `Vary` on something wild stays cheap.
     package static let variantLimit = 16
 
-    /// The Resource leaves the registry: what was read of it is not to be relied on any longer.
+    /// The Resource leaves the registry: its snapshots must not be relied on any longer.
     func leave() { state.withLock { $0.snapshot.end() } }
 
     // MARK: Being used
@@ -258,9 +258,8 @@ package final class ResourceMemory: Sendable {
         }
     }
 
-    /// Puts `variant`, which holds parts or was completed by one, in place of `old`, the only one with its variance;
-    /// nil when there was none. False when that is not so any more: parts never take the place of what they were not
-    /// compared with.
+    /// Puts `variant`, which has parts or was completed by one, in place of `old`, the only one with its variance; nil
+    /// when there was none. False when that has changed: parts never replace a variant they were not compared with.
     package func landPart(_ variant: Variant, replacing old: Variant?, epoch: UInt64, mark: UInt64) -> Bool {
         state.withLock { state in
             catchUp(&state)
@@ -354,7 +353,7 @@ package final class ResourceMemory: Sendable {
         }
     }
 
-    /// Takes a load off the list, so that nobody joins it any more. One that ended before, or that a wipe ended,
+    /// Removes a load from the list, so that it is no longer joined. One that ended before, or that a wipe ended,
     /// changes nothing.
     package func retire(_ flight: Flight, as end: LoadEnd = .passed) {
         state.withLock { state in

@@ -15,7 +15,7 @@ package final class Variant: Sendable {
     /// The configuration that `rendition` was made by; 0 where nothing transforms.
     package let fingerprint: UInt64
     package let content: VariantContent
-    /// When this variant was written to the store, which tells it from a later one under the same key.
+    /// When this variant was written to the store, which distinguishes it from a later one under the same key.
     package let storedAt: Timestamp
     /// The head as octets, from the status line to the last stored field. Age, Cache-Status and the connection's
     /// own fields follow for each request.
@@ -79,7 +79,7 @@ package final class Variant: Sendable {
     /// Fields that name URLs or hosts.
     private static let locating: [FieldName] = [.location, .contentLocation, .link, .refresh, .setCookie]
 
-    /// Fields that tell a browser something about a whole origin: the gateway's is another one.
+    /// Fields that affect a whole origin in a browser: the gateway's is another one.
     package static let aboutOrigin: [FieldName] = [
         .serviceWorkerAllowed, .clearSiteData, .setCookie2, .useAsDictionary, .noVarySearch, .acceptCH, .altSvc, .nel,
         .originAgentCluster, .publicKeyPins, .reportTo, .strictTransportSecurity,

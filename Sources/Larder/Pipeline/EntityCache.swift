@@ -3,7 +3,7 @@ public import LarderHTTP
 
 /// The owner of data: resources, memory and caches of different partitions are separate.
 public struct Partition: Sendable, Hashable, CustomStringConvertible {
-    /// The name that tells partitions apart; empty for the shared one.
+    /// Identifies the partition; empty for the shared one.
     public let name: String
     /// Names a partition.
     public init(_ name: String) { self.name = name }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A transformer Larder brings along, with the content types and the stage it is for.
+/// A built-in transformer, with its content types and its stage.
 public struct StandardTransformer: Sendable {
     /// Names the transformer in logs and configuration.
     public let name: String

@@ -5,7 +5,7 @@ package struct TransformerThreads: Sendable {
     /// Has a job run; false when it was not taken and will not run.
     let submit: @Sendable (_ job: @escaping @Sendable () -> Void) -> Bool
 
-    /// - Parameter submit: has a job run on a thread that serves nobody; false when there is no room for it.
+    /// - Parameter submit: runs a job on a background thread; false when the queue is full.
     package init(submit: @escaping @Sendable (_ job: @escaping @Sendable () -> Void) -> Bool) { self.submit = submit }
 
     /// The threads that tasks run on.

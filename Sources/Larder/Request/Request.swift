@@ -6,7 +6,7 @@ import LarderIO
 public struct ResponseInfo: Sendable {
     /// The entity or the error.
     public var response: Response
-    /// Whether the response is new data; false when what was there was confirmed.
+    /// Whether the response is new data; false when existing data was confirmed.
     public var isNew: Bool
     /// The information with which a resource adopts the response; nil for responses without a pipeline.
     var landing: Landing?
@@ -114,9 +114,9 @@ public final class Request: Sendable {
         return self
     }
 
-    /// Completes the request as cancelled, unless it is completed; whatever comes of it later is ignored.
+    /// Completes the request as cancelled, unless it is completed; a later outcome is ignored.
     ///
-    /// The origin may see and carry out the request nevertheless: after cancelling a write its effect is unknown.
+    /// The origin may receive and perform the request nevertheless: after cancelling a write its effect is unknown.
     public func cancel() {
         let wasStarted = state == .inProgress
         let error = RequestError(cause: RequestCancelled(), timestamp: clock.now)
@@ -144,7 +144,7 @@ public final class Request: Sendable {
         return self
     }
 
-    /// Calls `hook` when the request succeeds, with new data or with what was confirmed.
+    /// Calls `hook` when the request succeeds, with new or with confirmed data.
     @discardableResult
     public func onSuccess(_ hook: @escaping @Sendable (AnyEntity) -> Void) -> Request {
         onCompletion { if case .success(let entity) = $0.response { hook(entity) } }
@@ -156,7 +156,7 @@ public final class Request: Sendable {
         onCompletion { if case .success(let entity) = $0.response, $0.isNew { hook(entity) } }
     }
 
-    /// Calls `hook` when the request confirms what was there.
+    /// Calls `hook` when the request confirms existing data.
     @discardableResult
     public func onNotModified(_ hook: @escaping @Sendable () -> Void) -> Request {
         onCompletion { if case .success = $0.response, !$0.isNew { hook() } }
@@ -202,7 +202,7 @@ public final class Request: Sendable {
 
     // MARK: Completing
 
-    /// Takes the first completion and tells the hooks; false for any other.
+    /// Accepts the first completion and calls the hooks; false for any other.
     @discardableResult
     func complete(_ info: ResponseInfo) -> Bool {
         let done = status.withLock { status -> Status? in

@@ -12,8 +12,7 @@ extension Resource {
 
     private func cacheRun() -> PipelineRun { PipelineRun(configuration, subject: cacheSubject) }
 
-    /// Has the caches looked at, unless they have been since the resource was made or wiped. Without caches that is
-    /// done at once.
+    /// Reads the caches, unless that was done since the resource was made or wiped. Without caches it is done at once.
     func checkCaches() {
         guard status.read({ $0.machine.cacheCheck == .notStarted }) else { return }
         let run = cacheRun()

@@ -4,15 +4,15 @@ import LarderIO
 extension Resource {
     // MARK: Observers with owners
 
-    /// Adds an observer that is its own owner: it is held weakly and told as long as it exists. Adding it again
-    /// changes nothing.
+    /// Adds an observer that is its own owner: it is referenced weakly and notified as long as it exists. Adding it
+    /// again changes nothing.
     @discardableResult
     public func addObserver(_ observer: some ResourceObserver & AnyObject) -> Resource {
         add(observer, owner: ObserverList.owner(observer))
         return self
     }
 
-    /// Adds an observer that is held and told as long as `owner` exists and is not removed. Adding the same
+    /// Adds an observer that is retained and notified as long as `owner` exists and is not removed. Adding the same
     /// observer again adds an owner.
     @discardableResult
     public func addObserver(_ observer: some ResourceObserver, owner: AnyObject) -> Resource {
@@ -29,7 +29,7 @@ extension Resource {
         return self
     }
 
-    /// Removes `owner` from all observers of this resource; those that have no other owner are told no more.
+    /// Removes `owner` from all observers of this resource; those without another owner are no longer notified.
     public func removeObservers(ownedBy owner: AnyObject?) {
         guard let owner else { return }
         let stopped = status.withLock { status in
@@ -50,7 +50,7 @@ extension Resource {
         return ObservationToken { [weak self] in if let self, let id { self.removeObserver(id) } }
     }
 
-    /// Calls `body` with what happens until what is returned is called.
+    /// Calls `body` with each event until the returned function is called.
     func observation(_ body: @escaping @Sendable (ResourceEvent, ResourceState) -> Void) -> @Sendable () -> Void {
         let id = add(ClosureObserver { _, event, state in body(event, state) }, owner: nil)
         return { [weak self] in if let self, let id { self.removeObserver(id) } }
@@ -79,7 +79,7 @@ extension Resource {
 
     package func removeInterest() { status.withLock { $0.interest -= 1 } }
 
-    /// Whether somebody observes or waits.
+    /// Whether there are observers or waiting callers.
     package var hasInterest: Bool { status.read { !$0.observers.isEmpty || $0.interest > 0 } }
 
     // MARK: Parts
@@ -131,7 +131,7 @@ extension Resource {
         turns.post { for observer in observers { observer.stoppedObserving(self) } }
     }
 
-    /// Tells the observers what they have not been told. Runs as a turn, so one at a time.
+    /// Delivers pending notifications to the observers. Runs as a turn, so one at a time.
     func deliver() {
         while let notice = status.withLock({ $0.outbox.isEmpty ? nil : $0.outbox.removeFirst() }) {
             if let only = notice.only {

@@ -68,15 +68,15 @@ extension Resource {
 
     // MARK: Loads
 
-    /// Asks the origin, whatever is here and whatever is in progress, and takes the response over: the latest data
-    /// or the latest error changes, and observers are told. Data that is here is asked about conditionally.
+    /// Asks the origin, whatever data or loads there are, and adopts the response: the latest data or the latest error
+    /// changes, and observers are notified. Existing data is validated.
     @discardableResult
     public func load() -> Request {
         load(using: makeRequest(.get, isConditional: true, isTracked: true).start())
     }
 
-    /// Takes over what comes of any request, as if it had been a load: for responses to other methods that are the
-    /// new state of the resource.
+    /// Adopts the outcome of any request, as if it had been a load: for responses to other methods that are the new
+    /// state of the resource.
     @discardableResult
     public func load(using request: Request) -> Request {
         perform { status in
@@ -88,9 +88,9 @@ extension Resource {
         return request.start()
     }
 
-    /// Loads unless the resource is up to date. A load in progress is returned instead of beginning another one,
-    /// unless the resource was invalidated since it began. While caches are being looked at, the request waits for
-    /// them, and asks the origin only if they hold nothing fresh.
+    /// Loads unless the resource is up to date. A load in progress is returned instead of beginning another one, unless
+    /// the resource was invalidated since it began. While caches are being read, the request waits for them, and asks
+    /// the origin only if they contain nothing fresh.
     @discardableResult
     public func loadIfNeeded() -> Request? {
         checkCaches()
@@ -117,7 +117,7 @@ extension Resource {
         return request.start()
     }
 
-    /// Cancels all loads if nobody observes the resource or waits for it. Other requests go on.
+    /// Cancels all loads if the resource has no observers or waiting callers. Other requests continue.
     public func cancelLoadIfUnobserved() {
         let cancelled = status.withLock { status -> [Request] in
             guard status.observers.isEmpty, status.interest == 0 else { return [] }
@@ -159,7 +159,7 @@ extension Resource {
         return tracked
     }
 
-    /// Has what is to happen after a write happen. One that did not end may have been carried out all the same.
+    /// Applies the effect of a write. One without an outcome may have been performed all the same.
     private func apply(
         _ afterWrite: Configuration.AfterWrite, of delegate: NetworkRequestDelegate, after write: Request
     ) {
@@ -225,8 +225,8 @@ extension Resource {
         }
     }
 
-    /// Has caches keep what came out of their stages. Called with the lock held: so it is asked for before anything
-    /// that a later change of state asks for.
+    /// Stores the outputs of stages in their caches. Called with the lock held: so the writes are queued before those
+    /// of any later change of state.
     func store(_ outputs: [PipelineRun.Output]) {
         for output in outputs { service.cacheWork.write(output.entity, to: output.entry, log: service.log) }
     }

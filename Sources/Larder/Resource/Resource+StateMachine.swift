@@ -25,9 +25,9 @@ package struct ResourceMachine: Sendable {
     package enum Action: Sendable, Equatable {
         /// The load's content became the state: what its pipeline produced may be stored.
         case store
-        /// The data was confirmed: what is stored gets its new times and fields.
+        /// The data was confirmed: the stored entity gets its new times and fields.
         case touchStored
-        /// The data did not come from the origin: what is stored is no longer what the resource shows.
+        /// The data did not come from the origin: the stored entity is no longer the resource's state.
         case removeStored
     }
 
@@ -91,7 +91,7 @@ package struct ResourceMachine: Sendable {
         loads.remove(at: index)
         switch outcome {
         case .data(let entity):
-            // An older load that comes in late must not undo what a younger one brought.
+            // An older load that finishes late must not undo the result of a younger one.
             if let newestSuccess, load < newestSuccess { return Transition(events: [.notModified]) }
             newestSuccess = load
             replaceData(with: entity)
@@ -117,7 +117,7 @@ package struct ResourceMachine: Sendable {
 
     // MARK: Changes from within
 
-    /// Other content was put in the place of the data.
+    /// The data was overridden with other content.
     package mutating func overridden(with entity: AnyEntity) -> Transition {
         var entity = entity
         entity.isLocalOverride = true
@@ -151,8 +151,8 @@ package struct ResourceMachine: Sendable {
 
     // MARK: The cache check
 
-    /// The caches are to be looked at, if they have not been; the name of the check if so. Where there is data
-    /// already, nothing that caches hold would be taken.
+    /// The caches are to be read, if they have not been; the name of the check if so. If there is data already, nothing
+    /// in the caches would be used.
     package mutating func cacheCheckStarted(hasCaches: Bool) -> UInt64? {
         guard cacheCheck == .notStarted else { return nil }
         guard hasCaches, latestData == nil else {

@@ -2,14 +2,14 @@
 public import LarderHTTP
 import LarderIO
 
-/// One URL of a service and all that is known about it: the latest data, the latest error, whether a load is in
-/// progress, whether what is here is up to date.
+/// One URL of a service and its state: the latest data, the latest error, whether a load is in progress, whether the
+/// data is up to date.
 ///
-/// A service has one resource for each URL as long as anyone holds it, so everything that asks for the same URL
-/// shares its state. Data, error and loading are independent of each other: data outlives errors.
+/// A service has one resource for each URL as long as there are references to it, so all users of a URL share its
+/// state. Data, error and loading are independent of each other: data outlives errors.
 ///
-/// All members can be used from any thread. Observers are told of changes in the order they happen, with the state
-/// each left behind.
+/// All members can be used from any thread. Observers are notified of changes in the order they happen, each with the
+/// resulting state.
 public final class Resource: Sendable {
     /// The service the resource belongs to.
     public let service: Service
@@ -41,8 +41,8 @@ public final class Resource: Sendable {
         /// How many notices may wait for observers that take their time.
         private static let outboxLimit = 4_096
 
-        /// Notes something to tell. When too much waits, the older half is dropped: each notice holds the whole
-        /// state, so observers end on the right one.
+        /// Queues a notification. When the queue is too long, its older half is dropped: each contains the whole state,
+        /// so observers end on the right one.
         mutating func append(_ notice: Notice) {
             if outbox.count >= Status.outboxLimit {
                 let late = outbox.prefix(outbox.count / 2)
@@ -62,7 +62,7 @@ public final class Resource: Sendable {
 
     let status = LazyStatus()
 
-    /// Where observers and hooks are told.
+    /// The queue on which observers and hooks are called.
     var turns: TurnQueue {
         status.withLock { status in
             let turns = status.turns ?? TurnQueue()
@@ -87,8 +87,8 @@ public final class Resource: Sendable {
 
     // MARK: State
 
-    /// The data of the last load that succeeded, of a cache, or of an override; it survives errors. Reading it has
-    /// the caches looked at, if they have not been.
+    /// The data of the last load that succeeded, of a cache, or of an override; it survives errors. Reading it starts a
+    /// read of the caches, if there was none.
     public var latestData: AnyEntity? {
         checkCaches()
         return status.read { $0.machine.latestData }
@@ -161,14 +161,14 @@ public final class Resource: Sendable {
 
     // MARK: Changing state from outside
 
-    /// Puts `entity` in the place of the latest data. It goes through no pipeline; what caches hold of the resource
-    /// is removed; running requests go on.
+    /// Replaces the latest data with `entity`. It passes through no pipeline; the resource's cached entities are
+    /// removed; running requests continue.
     public func overrideLocalData(with entity: AnyEntity) {
         perform { $0.machine.overridden(with: entity) }
     }
 
-    /// Puts other content in the place of the latest data's, keeping its fields; the time is now. Without data the
-    /// content type is `application/binary`.
+    /// Replaces the content of the latest data, keeping its fields; the time is now. Without data the content type is
+    /// `application/binary`.
     public func overrideLocalContent(with content: any Sendable) {
         let now = service.clock.now
         checkCaches()
@@ -192,7 +192,7 @@ public final class Resource: Sendable {
     public enum WipeScope: String, Sendable, Hashable {
         /// The state in memory. Caches keep their contents, and the resource may show them again.
         case memory
-        /// Caches too: what was here is gone.
+        /// Caches too: the previous state is gone.
         case memoryAndCaches
     }
 
@@ -207,7 +207,7 @@ public final class Resource: Sendable {
             status.allRequests = []
             status.loadRequests = []
             status.checkWaiters = []
-            // Asked for under the lock, so that no write of what came before can come after.
+            // Queued under the lock, so that no earlier write can follow it.
             for entry in removed { service.cacheWork.remove(entry, log: service.log) }
             return status.machine.wiped()
         }
@@ -218,7 +218,7 @@ public final class Resource: Sendable {
 
     // MARK: Transitions
 
-    /// Makes a transition and tells its events; returns what else there is to do.
+    /// Makes a transition and queues its events; returns the remaining action.
     @discardableResult
     func perform(_ body: (inout Status) -> ResourceMachine.Transition) -> ResourceMachine.Action? {
         let (transition, isTold) = status.withLock { status in
@@ -233,7 +233,7 @@ public final class Resource: Sendable {
         return transition.action
     }
 
-    /// Notes events for the observers there are; false when nobody need be told.
+    /// Queues events for the current observers; false without any.
     func enqueue(_ events: [ResourceEvent], _ status: inout Status) -> Bool {
         guard !events.isEmpty else { return false }
         for event in events {
@@ -261,7 +261,7 @@ public final class Resource: Sendable {
         }
     }
 
-    /// Whether the data of that version is still what is here.
+    /// Whether the data of that version is still current.
     func isCurrent(_ version: UInt64) -> Bool {
         status.read { $0.machine.dataVersion == version && $0.machine.latestData != nil }
     }
@@ -272,7 +272,7 @@ extension Resource: TypedContentAccessors {
 }
 
 extension Resource: CustomStringConvertible {
-    /// The URL, from the base URL on, and what is there: L for loading, D for data, E for an error.
+    /// The URL relative to the base URL, and the state: L for loading, D for data, E for an error.
     public var description: String {
         let flags = status.read { status in
             (status.machine.isLoading ? "L" : "") + (status.machine.latestData != nil ? "D" : "")

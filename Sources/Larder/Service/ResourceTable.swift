@@ -3,8 +3,8 @@ import LarderIO
 
 /// The resources of one service, each of them once.
 ///
-/// They are retained until a flush releases those that nobody else retains; flushes happen on request, and when the
-/// limit would be exceeded. Resources in use always stay, so the limit is a soft one.
+/// They are retained until a flush releases unreferenced ones; flushes happen on request, and when the limit would be
+/// exceeded. Resources in use always stay, so the limit is a soft one.
 final class ResourceTable: Sendable {
     struct Key: Hashable, Sendable {
         let partition: Partition
@@ -63,7 +63,7 @@ final class ResourceTable: Sendable {
 
     var count: Int { state.withLock { $0.slots.count } }
 
-    /// Releases the resources that nobody else retains.
+    /// Releases unreferenced resources.
     func flush() {
         // Observers of deallocated owners retain their resource until they are removed.
         for resource in all { resource.removeOrphans() }

@@ -58,7 +58,7 @@ public final class Service: Sendable {
         if let baseURLProblem { log.problem(baseURLProblem) }
     }
 
-    /// Says what is odd about the configuration of a resource, once.
+    /// Reports problems of a resource's configuration, once.
     func reportProblems(of configuration: Configuration, for url: ResourceURL) {
         var problems = configuration.pipeline.problems.map(\.description)
         problems += configuration.pipeline.unusedStages.map {
@@ -69,7 +69,7 @@ public final class Service: Sendable {
         }
     }
 
-    /// The base URL in normal form, its path ending in a slash; nil for what is no URL.
+    /// The base URL in normal form, its path ending in a slash; nil for an invalid URL.
     private static func normalisedBase(_ text: String) -> TargetURI? {
         guard let target = ResourceURL(text).target else { return nil }
         if target.path.hasSuffix("/") { return target }
@@ -90,7 +90,7 @@ public final class Service: Sendable {
         return resource(for: ResourceURL(base).child(path), in: partition)
     }
 
-    /// The resource at a URL. For nil and for what is no URL it is one whose requests all fail.
+    /// The resource at a URL. For nil and for invalid URLs it is one whose requests all fail.
     public func resource(absoluteURL: String?, in partition: Partition = .shared) -> Resource {
         guard let absoluteURL else {
             return nowhere.withLock { resource in
@@ -133,11 +133,10 @@ public final class Service: Sendable {
 
     // MARK: Wiping
 
-    /// Wipes the resources for which `isMatch` is true; others are left alone.
+    /// Wipes the resources for which `isMatch` is true; others are unchanged.
     ///
-    /// In a daemon that serves the service, what it has for its clients is wiped as well: what is in memory at once,
-    /// what is on disk, for `memoryAndCaches`, soon after (`finishCacheWork` waits for it). `isMatch` is asked about
-    /// that too.
+    /// In a daemon that serves the service, its state for clients is wiped as well: in memory at once, on disk, for
+    /// `memoryAndCaches`, soon after (`finishCacheWork` waits for it). `isMatch` is called for that too.
     public func wipeResources(
         _ scope: Resource.WipeScope = .memory,
         where isMatch: @escaping @Sendable (Resource) -> Bool = { _ in true }
@@ -165,8 +164,8 @@ public final class Service: Sendable {
         tellHost { $0.invalidate(self, matching: pattern) }
     }
 
-    /// Loads what is observed and in error, unless an error is too recent: for when the network has come back. In a
-    /// daemon, what its clients watch too.
+    /// Loads observed resources in error, unless an error is too recent: for when the network has come back. In a
+    /// daemon, also those watched by its clients.
     public func reloadAfterRecovery() {
         for resource in table.all where resource.hasInterest && resource.latestError != nil { resource.loadIfNeeded() }
         tellHost { $0.reloadAfterRecovery(self) }
@@ -260,7 +259,7 @@ public final class Service: Sendable {
         tellHost { $0.configurationIsInvalid(of: self) }
     }
 
-    /// Puts other entries in the place of all there are, in one step.
+    /// Replaces all entries in one step.
     package func replaceConfiguration(with entries: [ConfigurationEntry]) { change { $0.replacing(entries) } }
 
     package func add(_ entry: ConfigurationEntry) { change { $0.adding(entry) } }

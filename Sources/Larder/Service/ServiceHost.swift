@@ -19,7 +19,7 @@ package protocol ServiceHost: Sendable {
 }
 
 extension Service {
-    /// Has what is said about all resources reach `host` too, from now on.
+    /// Passes operations on all resources to `host` too, from now on.
     package func attach(_ host: any ServiceHost) { self.host.withLock { $0 = host } }
 
     func tellHost(_ tell: (any ServiceHost) -> ServiceHost.Rest?) {

@@ -89,7 +89,7 @@ extension Recoding {
             {
                 return CodingDecision(held)
             }
-            // A date, which cannot tell codings apart; or another tag, which does not match in any case.
+            // A date, which does not distinguish codings; or another tag, which does not match in any case.
             return CodingDecision(best, ignoresRange: true)
         }
         return isUsable(stored) ? CodingDecision(stored) : CodingDecision(best, ignoresRange: true)

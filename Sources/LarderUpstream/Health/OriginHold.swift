@@ -4,7 +4,7 @@ import LarderHTTP
 package import LarderRules
 
 extension UpstreamError {
-    /// The error of those who are held back. It is the error that led to it, where there is one, so that clients see
+    /// The error of requests during backoff. It is the error that led to it, where there is one, so that clients see
     /// one failure and not two.
     package static func held(_ hold: OriginHold, from origin: Origin, last: UpstreamError?) -> UpstreamError {
         let again = "It is asked again in \(hold.seconds) s."

@@ -127,8 +127,8 @@ struct OriginHealth {
 
     /// The origin asked for a pause. True when a pause for more than one resource begins.
     ///
-    /// The answer of one resource counts for that resource: it may be the only one in trouble, and its clients must not
-    /// block the others for everybody. Several in a row, for a while, speak for the service.
+    /// The response of one resource counts for that resource: it may be the only one in trouble, and its clients must
+    /// not block the others. Several in a row, for a while, count for the service.
     mutating func paused(_ ask: Ask, status: Status, until: Int64, now: Int64, limits: BreakerLimits) -> Bool {
         lastAt = now
         pauses = pauses.filter { $0.value.until > now }
