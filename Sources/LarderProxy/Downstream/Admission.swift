@@ -28,7 +28,7 @@ final class Admission: Sendable {
     private let open = Atomic<Int>(0)
     private let ownPages = Atomic<Int>(0)
     private let clients = ClientCounts()
-    /// Requests of network clients that wait for origins, and their tunnels.
+    /// Requests of network clients that wait for origins, and tunnels.
     let originRequests = ClientCounts()
 
     /// Connections of all kinds.

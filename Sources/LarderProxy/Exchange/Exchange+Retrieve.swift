@@ -75,7 +75,7 @@ extension Exchange {
     private func step(_ retrieval: inout Retrieval) async throws -> Bool {
         let memory = retrieval.resource.memory
         var snapshot = memory.snapshot
-        // This request's response in memory was not yet requested twice.
+        // Whether the response was just read from the store, so that this is its first use.
         var isNew = false
         if !snapshot.isStoreRead, let storing = context.storing {
             await storing.load(retrieval.resource, service: retrieval.service, retrieval.configuration)
