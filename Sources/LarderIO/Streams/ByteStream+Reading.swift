@@ -17,9 +17,9 @@ extension ByteStream {
     ///
     /// A promise as good as the kernel's: `tryRead` may still find nothing, over TLS in particular.
     package func waitReadable() async throws(IOError) {
-        guard let tls else { return try await waitToRead("read") }
-        // The kernel may have octets of a record that is not whole, or of TLS's own.
-        while !tls.hasInput(of: self) { try await waitToRead("read") }
+        // The kernel may have octets of TLS's own, and whoever is called first may take what comes for the application.
+        if let tls, tls.hasInput(of: self) { return }
+        try await waitToRead("read")
     }
 
     /// Reads what is there without waiting. 0 is the end of the stream, nil means that nothing is there yet.
