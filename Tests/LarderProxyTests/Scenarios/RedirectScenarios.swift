@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+import LarderIO
+import LarderProxy
+import LarderTesting
+import Testing
+
+/// Redirects that Larder follows for a service's clients (`followRedirects`).
+@Suite("Scenarios: redirects that are followed")
+struct RedirectScenarios {
+    private static func moved(to location: String) -> String {
+        "HTTP/1.1 302 Found\r\nLocation: \(location)\r\nContent-Length: 0\r\n\r\n"
+    }
+
+    /// A service with credentials, whose origin redirects each path to where `target` leads.
+    private static func run(
+        network: Bool = false, _ target: @escaping @Sendable (ScriptedOrigin) -> String,
+        _ body: (Scenario) async throws -> Void
+    ) async throws {
+        try await Scenario.run { settings, origin in
+            if network { settings.access.allow = (try? [AddressRange.read("192.0.2.0/24").get()]) ?? [] }
+            settings.add("api", at: origin.url("/")) { service in
+                service.configure {
+                    $0.followRedirects = true
+                    $0.headers = [HeaderEdit(name: "X-Api-Key", value: Secret("secret"))]
+                }
+            }
+        } _: { (scene) async throws in
+            let location = target(scene.origin)
+            scene.origin.answer { request in
+                request.target.hasPrefix("/there")
+                    ? .ok("Cache-Control: max-age=60", content: "\(request["X-Api-Key"] ?? "none")")
+                    : Self.moved(to: location)
+            }
+            try await body(scene)
+        }
+    }
+
+    @Test func `what a redirect leads to is kept for the URL that was asked for`() async throws {
+        try await Self.run({ $0.url("/there") }) { (scene) async throws in
+            for hits in [false, true] {
+                let answer = try await scene.get("/a")
+                #expect(answer.status == 200)
+                #expect(answer.text == "secret")
+                #expect(answer["Cache-Status"]?.contains("hit") == hits)
+            }
+            #expect(scene.origin.seen.count == 2)
+        }
+    }
+
+    @Test func `another origin gets no credentials, neither the client's nor the configured ones`() async throws {
+        try await Self.run({ "http://localhost:\($0.port)/there" }) { (scene) async throws in
+            let answer = try await scene.get("/a", "Authorization: Bearer mine", "Cookie: id=1")
+            #expect(answer.text == "none")
+            let request = try #require(scene.origin.seen.last)
+            #expect(request["Host"] == "localhost:\(scene.origin.port)")
+            #expect(request["Authorization"] == nil)
+            #expect(request["Cookie"] == nil)
+        }
+    }
+
+    @Test func `a circle ends`() async throws {
+        try await Self.run({ $0.url("/circle") }) { (scene) async throws in
+            #expect(try await scene.get("/a").status == 302)
+            #expect(scene.origin.seen.count <= 6)
+        }
+    }
+
+    @Test func `where the network is served a redirect leads nobody inside`() async throws {
+        try await Self.run(network: true, { "http://localhost:\($0.port)/there" }) { (scene) async throws in
+            // What a client here fetched would be the network's too.
+            for client in [try await scene.client(), try await scene.client(from: NetworkScenarios.peer)] {
+                try await client.get(scene.url("/a"))
+                #expect(try await client.response().status == 403)
+            }
+            #expect(scene.origin.count(of: "/there") == 0)
+        }
+    }
+}
