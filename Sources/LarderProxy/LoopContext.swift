@@ -21,7 +21,9 @@ final class LoopContext {
     let front: LoopFront
     /// Records exchanges, and a limited number of hits in memory.
     let requests: RequestLog
-    var noteBudget = NoteBudget()
+    var noteBudget = NoteBudget(perSecond: 20)
+    /// The same for requests that were not answered from memory; errors are all told of.
+    var loadNoteBudget = NoteBudget(perSecond: 100)
     /// The counters of services, by their numbers.
     private var serviceCounters: [UInt32: ServiceCounters] = [:]
     /// The receive buffer for requests that are answered at once.

@@ -51,7 +51,7 @@ final class InboundSender {
     ) {
         guard
             configuration.decorators?.changesRequests == true || configuration.followsRedirects
-                || ProgramSender.isNeeded(by: configuration.frozen.configuration)
+                || configuration.isProgrammed
         else { return nil }
         self.resource = resource
         self.configuration = configuration

@@ -296,9 +296,11 @@ extension Exchange {
     /// Reports the exchange to observers; a hit in memory only if there is room for it.
     private func note() {
         guard record.kind != .own else { return }
+        let now = record.startedAt + record.duration
         if record.kind == .hit {
-            let now = record.startedAt + record.duration
             guard context.requests.isWatched(at: now), context.noteBudget.take(at: now) else { return }
+        } else if record.kind != .error {
+            guard context.loadNoteBudget.take(at: now) else { return }
         }
         context.proxy.note(RequestNote(self, at: context.now()))
     }

@@ -149,15 +149,17 @@ package final class RequestLog: Sendable {
 
 /// The limit on hits in memory that a loop records in a second. Confined to its loop.
 struct NoteBudget {
-    private static let perSecond = 20
+    private let perSecond: Int
     private var second = Int64.min
     private var left = 0
+
+    init(perSecond: Int) { self.perSecond = perSecond }
 
     /// - Parameter now: in monotonic nanoseconds.
     mutating func hasRoom(at now: Int64) -> Bool {
         if now / 1_000_000_000 != second {
             second = now / 1_000_000_000
-            left = NoteBudget.perSecond
+            left = perSecond
         }
         return left > 0
     }

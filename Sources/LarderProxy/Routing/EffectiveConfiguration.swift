@@ -21,6 +21,8 @@ package final class EffectiveConfiguration: Sendable {
     /// Whether requests with `Authorization` may share a load: all that use its Resource have the same credentials, or
     /// may share the response.
     let sharesAuthorized: Bool
+    /// Whether a program's mutators or decorators take part in requests.
+    let isProgrammed: Bool
     /// Whether redirects are followed for clients.
     let followsRedirects: Bool
     /// Whether links in content are mapped for clients of the gateway.
@@ -42,6 +44,7 @@ package final class EffectiveConfiguration: Sendable {
             policy.ignoredResponse.isForEveryone || policy.identity?.names(.authorization) == true
             || policy.identity == nil && policy.role == .private
         followsRedirects = configuration.followsRedirects
+        isProgrammed = ProgramSender.isNeeded(by: frozen.configuration)
         mapsLinks = configuration.mapsLinks
         fingerprint = frozen.fingerprint == 0 ? 0 : (frozen.fingerprint ^ ProgramIdentity.number) | 1
     }
