@@ -13,7 +13,7 @@ extension Load {
 
     /// Whether the response is a stream whose end must be examined.
     func hasStreamEnd(_ head: ResponseHead) -> Bool {
-        !configuration.frozen.configuration.streamEnds.isEmpty
+        !configuration.streamEnds.isEmpty
             && head.fields[.contentType].flatMap { MediaType($0) }?.essence == "text/event-stream"
     }
 
@@ -23,7 +23,7 @@ extension Load {
         // The end of encoded content cannot be read.
         guard ServedCoding(of: head.fields) == .identity else { return false }
         let end = String(decoding: tail().suffix(Load.streamEndLength), as: UTF8.self)
-        return configuration.frozen.configuration.streamEnds.contains { end.contains($0) }
+        return configuration.streamEnds.contains { end.contains($0) }
     }
 
     /// Ends the readers' content and stores nothing.

@@ -157,7 +157,7 @@ final class Load {
     /// When all clients have left, the load is cancelled after a grace period (T-15); an operator can cancel one with
     /// waiting clients.
     private func obey() {
-        let grace = isBackground ? nil : configuration.frozen.configuration.onAbandon.delay
+        let grace = isBackground ? nil : configuration.abandonDelay
         let (loop, memory, abort) = (context.loop, resource.memory, Confined(abort))
         flight.onWish { flight, wish in
             loop.execute { loop in

@@ -63,7 +63,7 @@ extension Exchange {
         let isNeeded =
             configuration.decorators?.refresh != nil
             || configuration.decorators?.retry != nil && head.method.isIdempotent
-            || ProgramSender.isNeeded(by: configuration.frozen.configuration)
+            || configuration.isProgrammed
             || configuration.frozen.configuration.afterWrite.action == .override && head.method == .put
         guard isNeeded else { return nil }
         let repeatable = RepeatableContent(content)

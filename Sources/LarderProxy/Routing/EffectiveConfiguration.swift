@@ -23,6 +23,11 @@ package final class EffectiveConfiguration: Sendable {
     let sharesAuthorized: Bool
     /// Whether a program's mutators or decorators take part in requests.
     let isProgrammed: Bool
+    /// How long a load goes on without clients; nil for to its end. Read for each load, as `streamEnds`: a copy of the
+    /// whole configuration costs more than the load's other decisions.
+    let abandonDelay: Duration?
+    /// The ends by which a stream of events is known to be whole.
+    let streamEnds: [String]
     /// Whether redirects are followed for clients.
     let followsRedirects: Bool
     /// Whether links in content are mapped for clients of the gateway.
@@ -44,6 +49,8 @@ package final class EffectiveConfiguration: Sendable {
             policy.ignoredResponse.isForEveryone || policy.identity?.names(.authorization) == true
             || policy.identity == nil && policy.role == .private
         followsRedirects = configuration.followsRedirects
+        abandonDelay = configuration.onAbandon.delay
+        streamEnds = configuration.streamEnds
         isProgrammed = ProgramSender.isNeeded(by: frozen.configuration)
         mapsLinks = configuration.mapsLinks
         fingerprint = frozen.fingerprint == 0 ? 0 : (frozen.fingerprint ^ ProgramIdentity.number) | 1
