@@ -9,6 +9,7 @@ import shutil
 import sys
 import zipfile
 
+from harness.apt import Apt
 from harness.case import Skipped, case, expect, expect_equal
 from harness.origin import fresh
 
@@ -52,35 +53,19 @@ def debian_repository(context):
 
 
 def apt(context, origin, daemon, run, *more, source=None, proxy=None, forget=True):
-    """`apt-get update` and a download, with every directory and list of its own; what it asked the origin."""
+    """`apt-get update` and a download; what they asked the origin."""
     source = source or f"{origin.url}/debian"
-    program = context.command("apt-get")
-    root = context.directory / f"apt-{run}"
-    for part in ("lists/partial", "cache/archives/partial", "etc/apt.conf.d", "etc/preferences.d"):
-        (root / part).mkdir(parents=True)
-    (root / "sources.list").write_text(f"deb [trusted=yes] {source} ./\n")
-    (root / "status").touch()
-    (root / "apt.conf").touch()
-    options = {
-        "Dir::State": root, "Dir::State::lists": root / "lists", "Dir::State::status": root / "status",
-        "Dir::Cache": root / "cache", "Dir::Etc": root / "etc", "Dir::Etc::SourceList": root / "sources.list",
-        "Dir::Etc::SourceParts": "-", "Dir::Etc::Parts": root / "etc/apt.conf.d", "Dir::Log": root,
-        "APT::Sandbox::User": "root", "APT::Architecture": "amd64", "APT::Update::Error-Mode": "any",
-        "APT::Get::List-Cleanup": "false", "Acquire::http::Proxy": proxy or daemon.url, "Acquire::Languages": "none",
-        "Acquire::Retries": "0",
-    }
-    flags = [f"-o{name}={value}" for name, value in options.items()] + list(more)
+    manager = Apt(
+        context, f"apt-{run}", f"deb [trusted=yes] {source} ./", *more, proxy=proxy or daemon.url,
+        **{"APT::Architecture": "amd64", "APT::Get::List-Cleanup": "false"},
+    )
     if forget:
         origin.forget()
-    environment = context.environment(APT_CONFIG=root / "apt.conf")
-    context.run([program, *flags, "update"], environment=environment)
-    target = root / "got"
-    target.mkdir()
-    context.run(["sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", target, program, *flags, "download", "larder-demo"],
-                environment=environment)
-    downloaded = list(target.glob("*.deb"))
+    manager.update()
+    downloaded = manager.download("larder-demo")
     expect_equal(len(downloaded), 1, "packages that apt-get downloaded")
-    expect_equal(downloaded[0].read_bytes(), origin.routes[f"/debian/{downloaded[0].name}"].content, "the package")
+    for name, content in downloaded.items():
+        expect_equal(content, origin.routes[f"/debian/{name}"].content, "the package")
     return list(origin.asked)
 
 

@@ -3,9 +3,9 @@
 there are none."""
 
 import pathlib
-import shutil
 import sys
 
+from harness.apt import Apt
 from harness.case import Skipped, case, expect_equal
 
 
@@ -64,35 +64,16 @@ def configured_archive():
 @case("registry-apt", "apt against the archive that is configured here: the second run asks it nothing")
 def apt(context):
     only_full(context)
-    program = shutil.which("apt-get")
-    if program is None:
-        raise Skipped("apt-get is not installed")
     uri, suite, keyring = configured_archive()
     daemon = context.daemon(f"services:\n  apt: {{ preset: apt, baseURL: '{uri.rstrip('/')}/' }}\n")
+    signed = f"[signed-by={keyring}] " if keyring else ""
     counts, got = [], []
     for run in (1, 2):
         before = upstream(daemon)
-        root = context.directory / f"apt-{run}"
-        for part in ("lists/partial", "cache/archives/partial", "etc/apt.conf.d", "etc/preferences.d", "got"):
-            (root / part).mkdir(parents=True)
-        signed = f"[signed-by={keyring}] " if keyring else ""
-        (root / "sources.list").write_text(f"deb {signed}{daemon.url}/apt {suite} main\n")
-        (root / "status").touch()
-        (root / "apt.conf").touch()
-        options = {
-            "Dir::State": root, "Dir::State::lists": root / "lists", "Dir::State::status": root / "status",
-            "Dir::Cache": root / "cache", "Dir::Etc": root / "etc", "Dir::Etc::SourceList": root / "sources.list",
-            "Dir::Etc::SourceParts": "-", "Dir::Etc::Parts": root / "etc/apt.conf.d", "Dir::Log": root,
-            "APT::Sandbox::User": "root", "APT::Update::Error-Mode": "any", "Acquire::http::Proxy": "DIRECT",
-            "Acquire::Languages": "none", "Acquire::Retries": "0",
-        }
-        flags = [f"-o{name}={value}" for name, value in options.items()]
-        environment = context.environment(APT_CONFIG=root / "apt.conf")
-        if context.run([program, *flags, "update"], timeout=300, environment=environment, check=run > 1).returncode:
+        manager = Apt(context, f"apt-{run}", f"deb {signed}{daemon.url}/apt {suite} main")
+        if manager.update(check=run > 1, timeout=300).returncode:
             raise Skipped("the archive cannot be reached")
-        context.run(["sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", root / "got", program, *flags, "download",
-                     "hostname"], timeout=300, environment=environment)
-        got.append({file.name: file.read_bytes() for file in (root / "got").glob("*.deb")})
+        got.append(manager.download("hostname", timeout=300))
         counts.append(upstream(daemon) - before)
     expect_equal(got[1], got[0], "what the second run got")
     expect_equal(counts[1], 0, "requests of the second run to the archive")
