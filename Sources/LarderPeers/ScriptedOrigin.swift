@@ -62,6 +62,8 @@ package final class ScriptedOrigin: Sendable {
     /// The next request that no script has answered.
     package func request() async throws -> OriginRequest {
         let loop = loop
+        // Taken last: the thread sanitizer does not see that a continuation that is resumed early orders both sides.
+        defer { state.withLock { _ in } }
         return try await withCheckedThrowingContinuation { continuation in
             let (request, taker) = state.withLock { state -> (OriginRequest?, Int) in
                 if !state.requests.isEmpty { return (state.requests.removeFirst(), 0) }

@@ -102,6 +102,8 @@ package final class Wire: Sendable {
         for what: String, _ take: @escaping @Sendable (inout Inbox) -> Value?
     ) async throws -> Value {
         let loop = loop
+        // Taken last: the thread sanitizer does not see that a continuation that is resumed early orders both sides.
+        defer { state.withLock { _ in } }
         return try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Value, any Error>) in
             let waiting = state.withLock { state -> Int? in
                 if let value = take(&state.inbox) {
