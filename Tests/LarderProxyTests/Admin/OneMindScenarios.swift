@@ -111,6 +111,8 @@ extension OneMindScenarios.Trial {
         let explanation = Explanation(situation)
         let response = try await ask()
         try await check(explanation, situation.plan, response)
+        // A refresh that the origin answers later would say of the next situation that the origin is well.
+        try await eventually("the loads end") { resource.memory.flights.isEmpty }
         return (explanation.decision.word, response["Connection"] == "close")
     }
 
