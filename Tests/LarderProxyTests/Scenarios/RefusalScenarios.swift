@@ -145,6 +145,12 @@ struct RefusalScenarios {
             #expect(answer["Proxy-Status"]?.contains("proxy_loop_detected") == true)
             #expect(try await scene.get("/a", "Via: 1.1 larder-of-somebody-else").status == 200)
             #expect(scene.origin.seen.count == 2)
+            // Through Larder nobody gets to its own pages either.
+            for (via, status) in [(via, 508), ("1.1 other", 200)] {
+                let client = try await scene.client()
+                try await client.send("GET /-/ready HTTP/1.1", "Host: localhost", "Via: \(via)")
+                #expect(try await client.response().status == status)
+            }
         }
     }
 
@@ -253,6 +259,22 @@ struct RefusalScenarios {
             let answer = try await client.response()
             #expect(answer.status == 403)
             #expect(answer.text.contains("tunnels.ports"))
+        }
+    }
+
+    @Test(arguments: ["forward.anyHost", "gateway.anyHost", "tunnels.loopback"])
+    func `a tunnel leads nowhere that its client is not let to`(setting: String) async throws {
+        try await Scenario.run({ settings, _ in
+            settings.forward.anyHost = setting != "forward.anyHost"
+            settings.gateway.anyHost = setting != "gateway.anyHost"
+            settings.tunnels.loopback = setting != "tunnels.loopback"
+        }) { (scene) async throws in
+            let client = try await scene.client()
+            try await client.send("CONNECT \(scene.origin.authority) HTTP/1.1", "Host: x")
+            let answer = try await client.response()
+            #expect(answer.status == 403)
+            #expect(answer.text.contains(setting))
+            #expect(scene.origin.wires.isEmpty)
         }
     }
 
