@@ -254,7 +254,7 @@ final class DownstreamConnection {
         guard ownExchange?.mustLinger == true, !stream.isPeerClosed else { return }
         stream.shutdownWrite()
         stream.setDeadline(after: .seconds(1))
-        var left = 256 << 10
+        var left = 8 << 20
         while left > 0 {
             buffer.consume(buffer.count)
             guard let room = try? buffer.writable(minimum: 4096), let count = try? await stream.read(into: room),
