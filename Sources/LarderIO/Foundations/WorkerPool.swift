@@ -3,36 +3,12 @@ import Glibc
 
 /// A few threads for work that blocks or takes long, fed by one bounded queue in order of arrival.
 ///
-/// Loops submit such work and continue; when the queue is full they are told at once.
-// @unchecked: all mutable state is in `queue`, reached only with `mutex` held.
-package final class WorkerPool: @unchecked Sendable {
-    private struct Queue {
-        var waiting: [@Sendable () -> Void] = []
-        /// Index of the first job in `waiting` not yet taken.
-        var head = 0
-        var isClosed = false
-        var threads: [Thread] = []
-
-        var count: Int { waiting.count - head }
-
-        mutating func take() -> (@Sendable () -> Void)? {
-            guard head < waiting.count else { return nil }
-            let job = waiting[head]
-            waiting[head] = {}
-            head += 1
-            if head == waiting.count || head >= 1024 {
-                waiting.removeFirst(head)
-                head = 0
-            }
-            return job
-        }
-    }
-
+/// Loops submit such work and continue; when the queue is full they are told at once. The threads end with the last
+/// reference to the pool, once all queued jobs have run.
+package final class WorkerPool: Sendable {
     private let name: String
     private let queueLimit: Int
-    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-    private var queue = Queue()
+    private let jobs = JobQueue()
 
     /// Starts `threads` threads named `name-0`, `name-1` …; at most `queueLimit` jobs wait for one of them.
     ///
@@ -42,38 +18,18 @@ package final class WorkerPool: @unchecked Sendable {
         precondition(threads > 0 && queueLimit > 0, "a pool needs a thread and room for a job")
         self.name = name
         self.queueLimit = queueLimit
-        mutex.initialize(to: pthread_mutex_t())
-        condition.initialize(to: pthread_cond_t())
-        pthread_mutex_init(mutex, nil)
-        pthread_cond_init(condition, nil)
-        locked { queue in
-            for number in 0..<threads {
-                guard let thread = try? Thread.start(name: "\(name)-\(number)", { self.work() }) else { break }
-                queue.threads.append(thread)
-            }
-            queue.isClosed = queue.threads.isEmpty
-        }
+        jobs.start(threads, named: name)
     }
 
     deinit {
-        pthread_cond_destroy(condition)
-        pthread_mutex_destroy(mutex)
-        condition.deallocate()
-        mutex.deallocate()
+        for thread in jobs.close() { thread.detach() }
     }
 
     /// The number of jobs that wait for a thread.
-    package var waitingCount: Int { locked { $0.count } }
+    package var waitingCount: Int { jobs.count }
 
     /// Queues `job`. False if the queue is full or the pool was shut down: then it will not run.
-    package func submit(_ job: @Sendable @escaping () -> Void) -> Bool {
-        locked { queue in
-            guard !queue.isClosed, queue.count < queueLimit else { return false }
-            queue.waiting.append(job)
-            pthread_cond_signal(condition)
-            return true
-        }
-    }
+    package func submit(_ job: @Sendable @escaping () -> Void) -> Bool { jobs.append(job, limit: queueLimit) }
 
     /// Runs `body` on one of the threads and resumes where the caller was.
     ///
@@ -99,24 +55,82 @@ package final class WorkerPool: @unchecked Sendable {
 
     /// Refuses new jobs, lets all queued ones run, and joins the threads. Not from one of the threads.
     package func shutdown() {
-        let threads = locked { queue in
-            queue.isClosed = true
-            pthread_cond_broadcast(condition)
-            defer { queue.threads = [] }
-            return queue.threads
+        for thread in jobs.close() { thread.join() }
+    }
+}
+
+/// The jobs of a pool, and its threads, which keep this queue but not the pool.
+// @unchecked: all mutable state is in `queue`, reached only with `mutex` held.
+private final class JobQueue: @unchecked Sendable {
+    private struct Queue {
+        var waiting: [@Sendable () -> Void] = []
+        /// Index of the first job in `waiting` not yet taken.
+        var head = 0
+        var isClosed = false
+        var threads: [Thread] = []
+
+        var count: Int { waiting.count - head }
+
+        mutating func take() -> (@Sendable () -> Void)? {
+            guard head < waiting.count else { return nil }
+            let job = waiting[head]
+            waiting[head] = {}
+            head += 1
+            if head == waiting.count || head >= 1024 {
+                waiting.removeFirst(head)
+                head = 0
+            }
+            return job
         }
-        for thread in threads { thread.join() }
     }
 
-    /// Refuses new jobs and lets the threads end once all queued ones have run, without waiting for them.
-    package func dismiss() {
-        let threads = locked { queue in
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private var queue = Queue()
+
+    init() {
+        mutex.initialize(to: pthread_mutex_t())
+        condition.initialize(to: pthread_cond_t())
+        pthread_mutex_init(mutex, nil)
+        pthread_cond_init(condition, nil)
+    }
+
+    deinit {
+        pthread_cond_destroy(condition)
+        pthread_mutex_destroy(mutex)
+        condition.deallocate()
+        mutex.deallocate()
+    }
+
+    func start(_ count: Int, named name: String) {
+        locked { queue in
+            for number in 0..<count {
+                guard let thread = try? Thread.start(name: "\(name)-\(number)", { self.work() }) else { break }
+                queue.threads.append(thread)
+            }
+            queue.isClosed = queue.threads.isEmpty
+        }
+    }
+
+    var count: Int { locked { $0.count } }
+
+    func append(_ job: @Sendable @escaping () -> Void, limit: Int) -> Bool {
+        locked { queue in
+            guard !queue.isClosed, queue.count < limit else { return false }
+            queue.waiting.append(job)
+            pthread_cond_signal(condition)
+            return true
+        }
+    }
+
+    /// Refuses new jobs. Returns the threads once, to be joined or detached.
+    func close() -> [Thread] {
+        locked { queue in
             queue.isClosed = true
             pthread_cond_broadcast(condition)
             defer { queue.threads = [] }
             return queue.threads
         }
-        for thread in threads { thread.detach() }
     }
 
     private func work() {

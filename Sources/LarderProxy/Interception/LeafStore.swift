@@ -30,8 +30,6 @@ package final class LeafStore: Sendable {
 
     package init(limit: Int = 1024) { self.limit = limit }
 
-    deinit { pool.withLock { $0 }?.dismiss() }
-
     /// The number issued so far.
     package var made: Int { state.withLock { $0.made } }
     var count: Int { state.withLock { $0.leaves.count } }

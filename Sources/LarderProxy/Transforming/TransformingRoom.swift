@@ -20,8 +20,6 @@ final class TransformingRoom: Sendable {
         limitOctets = Atomic(limit)
     }
 
-    deinit { pool.withLock { $0 }?.dismiss() }
-
     var limit: Int {
         get { limitOctets.load(ordering: .relaxed) }
         set { limitOctets.store(newValue, ordering: .relaxed) }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Foundation
 import Glibc
 import Synchronization
 import Testing
@@ -72,6 +73,22 @@ struct WorkerPoolTests {
             return Array(octets.prefix(max(0, count))).text
         }
         #expect(name == "named-0\n")
+    }
+
+    @Test func `threads end with the last reference, after the jobs that wait`() async throws {
+        let done = Lock(0)
+        do {
+            let pool = WorkerPool(name: "brief", threads: 2, queueLimit: 100)
+            for _ in 0..<50 { #expect(pool.submit { done.withLock { $0 += 1 } }) }
+        }
+        while threadNames().contains(where: { $0.hasPrefix("brief-") }) { await Task.yield() }
+        #expect(done.withLock { $0 } == 50)
+    }
+
+    /// The names of all threads of the process.
+    private func threadNames() -> [String] {
+        let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
+        return tasks.compactMap { try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8) }
     }
 
     @Test func `a lock lets one thread in at a time`() {
