@@ -332,18 +332,28 @@ package final class ResourceMemory: Sendable {
         /// There is none, and the state has changed since the caller's look-up: a load has finished. The look-up is to
         /// be repeated.
         case overtaken
+        /// This load is under way, but its response is probably for its own client alone, as the last one was.
+        case unshared
     }
 
     /// Joins a load that `isJoinable` accepts, or registers the one that `make` returns.
     ///
-    /// - Parameter decided: what the caller saw when it found a load necessary. Without it one is started whatever
-    ///   has changed.
+    /// - Parameters:
+    ///   - decided: what the caller saw when it found a load necessary. Without it one is started whatever has changed.
+    ///   - moment: a response since then that was not stored makes the next one unlikely to be shared: the caller need
+    ///     not wait for it. Responses with an error status do not count.
     package func join(
-        since decided: Snapshot? = nil, where isJoinable: (Flight) -> Bool, orStart make: () -> Flight
+        since decided: Snapshot? = nil, expectingSharedUnlessSince moment: Timestamp? = nil,
+        where isJoinable: (Flight) -> Bool, orStart make: () -> Flight
     ) -> Joining {
         state.withLock { state in
             catchUp(&state)
             // One that has lost its beginning, and so cannot be joined, must not hide a later one.
+            if let flight = state.flights.first(where: isJoinable), let moment, let last = state.unstored,
+                last.at >= moment, !last.status.isError, !flight.isAnswered
+            {
+                return .unshared
+            }
             if let flight = state.flights.first(where: { isJoinable($0) && $0.retain() }) { return .joined(flight) }
             if let decided, decided !== state.snapshot { return .overtaken }
             let flight = make()

@@ -7,6 +7,9 @@ import LarderRules
 import LarderUpstream
 
 extension Exchange {
+    /// For how long after a response that was not stored clients do not wait for each other's.
+    private static let unsharedPeriod = Duration.seconds(120)
+
     /// Asks the upstream, collapsed with equal requests under way, and relays the response. False when the response
     /// does not match this request: the caller decides anew.
     ///
@@ -39,9 +42,13 @@ extension Exchange {
         let passedOver = retrieval.passedOver
         let joining = memory.join(
             since: load.isJoinable ? retrieval.snapshot : nil,
+            expectingSharedUnlessSince: context.now() - Exchange.unsharedPeriod,
             where: { $0.isJoinable && load.isJoinable && $0 !== passedOver }, orStart: { load.flight })
         switch joining {
         case .overtaken: return false
+        case .unshared:
+            retrieval.asksAlone = true
+            return false
         case .started:
             return try await lead(load, status, variant ?? fallback, &retrieval)
         case .joined(let flight):

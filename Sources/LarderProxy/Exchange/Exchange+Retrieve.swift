@@ -130,7 +130,7 @@ extension Exchange {
         let joining = retrieval.resource.memory.join(
             since: snapshot, where: { $0.isValidation }, orStart: { load.flight })
         switch joining {
-        case .overtaken: return
+        case .overtaken, .unshared: return
         case .joined(let flight): flight.leave(flight.read())
         case .started: load.start()
         }

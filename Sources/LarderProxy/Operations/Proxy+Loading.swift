@@ -84,7 +84,7 @@ private struct OperatorLoad {
             since: onlyIfNeeded ? snapshot : nil, where: { $0.isJoinable && isJoinable },
             orStart: { load.flight })
         switch joining {
-        case .overtaken: return try await run(onlyIfNeeded: true, despiteFailure: despiteFailure)
+        case .overtaken, .unshared: return try await run(onlyIfNeeded: true, despiteFailure: despiteFailure)
         case .joined(let flight): return try await outcome(of: flight)
         case .started(let flight):
             load.start()

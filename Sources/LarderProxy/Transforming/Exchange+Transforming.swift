@@ -43,7 +43,7 @@ extension Exchange {
         load.remaking = variant
         let flight: Flight
         switch memory.join(where: { $0.isRemaking }, orStart: { load.flight }) {
-        case .overtaken: return false
+        case .overtaken, .unshared: return false
         case .joined(let running): flight = running
         case .started(let own):
             flight = own

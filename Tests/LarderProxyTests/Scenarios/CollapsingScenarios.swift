@@ -87,6 +87,50 @@ struct CollapsingScenarios {
         }
     }
 
+    @Test func `HT-16 nobody waits for a response that is probably not for sharing, as the last one was not`()
+        async throws
+    {
+        try await Scenario.run { (scene) async throws in
+            scene.origin.answer { _ in .ok("Cache-Control: no-store", content: "0") }
+            _ = try await scene.get("/a")
+            scene.origin.answer { _ in nil }
+            var clients: [Wire] = []
+            var requests: [OriginRequest] = []
+            for number in 0..<3 {
+                let client = try await scene.client("client \(number)")
+                try await client.get(scene.url("/a"))
+                clients.append(client)
+                requests.append(try await scene.origin.request())
+            }
+            // Once a response is stored, clients share again.
+            try await requests[0].reply(Self.fresh, content: "shared")
+            #expect(try await clients[0].response().text == "shared")
+            for number in 1..<3 {
+                try await requests[number].reply(Self.fresh, content: "\(number)")
+                #expect(try await clients[number].response().text == "\(number)")
+            }
+            #expect(try await scene.get("/a").text == "shared")
+            scene.advance(.seconds(100))
+            let (leader, follower, request) = try await scene.twoClients()
+            try await request.reply(Self.fresh, content: "again")
+            #expect(try await leader.response().text == "again")
+            #expect(try await follower.response().text == "again")
+        }
+    }
+
+    @Test func `after two minutes clients wait again for a response that was not for sharing`() async throws {
+        try await Scenario.run { (scene) async throws in
+            scene.origin.answer { _ in .ok("Cache-Control: no-store", content: "0") }
+            _ = try await scene.get("/a")
+            scene.advance(.seconds(121))
+            scene.origin.answer { _ in nil }
+            let (leader, follower, request) = try await scene.twoClients()
+            try await request.reply(Self.fresh, content: "apples")
+            #expect(try await leader.response().text == "apples")
+            #expect(try await follower.response().text == "apples")
+        }
+    }
+
     @Test func `HT-02 HT-16 clients that want other variants do not get this one`() async throws {
         try await Scenario.run { (scene) async throws in
             var clients: [(String, Wire)] = []
