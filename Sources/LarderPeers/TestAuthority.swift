@@ -64,7 +64,9 @@ package final class TestAuthority {
         X509_gmtime_adj(X509_getm_notAfter(certificate), validity.upperBound)
         X509_set_pubkey(certificate, key)
         let subject = X509_get_subject_name(certificate)
-        X509_NAME_add_entry_by_txt(subject, "CN", utf8Text, Array(name.utf8), Int32(name.utf8.count), -1, 0)
+        if !name.isEmpty {
+            X509_NAME_add_entry_by_txt(subject, "CN", utf8Text, Array(name.utf8), Int32(name.utf8.count), -1, 0)
+        }
         X509_set_issuer_name(certificate, authority.map { X509_get_subject_name($0.certificate) } ?? subject)
         var context = X509V3_CTX()
         X509V3_set_ctx(&context, authority?.certificate ?? certificate, certificate, nil, nil, 0)

@@ -8,9 +8,12 @@ import LarderHTTP
 /// Numbers stay as they were written: what a reader makes of `1.0` or of thirty digits is its own affair.
 package struct CanonicalJSON: Sendable, Equatable {
     package let octets: [UInt8]
-    /// The strings called `query` in the outermost object, or in the objects of the outermost array: in a GraphQL
+    /// The strings called `query` in the outermost object, or in objects of arrays that no object is around: in a GraphQL
     /// request they are the documents.
     package let documents: [[UInt8]]
+    /// Whether it may ask for a GraphQL operation that it does not contain: a persisted query, or a document under a
+    /// name that only some servers read.
+    package let asksForUnknown: Bool
 
     /// How deeply arrays and objects may be nested.
     package static let depthLimit = 64
@@ -20,13 +23,13 @@ package struct CanonicalJSON: Sendable, Equatable {
     ///
     /// - Parameter omitted: members of the outermost object that are left out.
     package init?(_ text: [UInt8], leavingOut omitted: Set<[UInt8]> = []) {
-        let read = text.withUnsafeBufferPointer { text -> (octets: [UInt8], documents: [[UInt8]])? in
+        let read = text.withUnsafeBufferPointer { text -> (octets: [UInt8], documents: [[UInt8]], Bool)? in
             var reader = CanonicalReader(text: text, omitted: omitted)
             guard reader.value(), reader.isAtEnd else { return nil }
-            return (reader.out, reader.documents)
+            return (reader.out, reader.documents, reader.asksForUnknown)
         }
         guard let read else { return nil }
-        (octets, documents) = read
+        (octets, documents, asksForUnknown) = read
     }
 }
 
@@ -36,6 +39,7 @@ private struct CanonicalReader {
     let omitted: Set<[UInt8]>
     var out: [UInt8] = []
     var documents: [[UInt8]] = []
+    var asksForUnknown = false
     private var index = 0
     private var depth = 0
     /// How many of the values around are objects.
@@ -82,6 +86,7 @@ private struct CanonicalReader {
         }
         // Members are written one after another, and then put in order.
         let start = out.count
+        let before = documents.count
         var members: [(name: [UInt8], written: Range<Int>)] = []
         if !isNext(UInt8(ascii: "}")) {
             repeat {
@@ -100,6 +105,9 @@ private struct CanonicalReader {
         }
         members.sort { $0.name.lexicographicallyPrecedes($1.name) }
         for (member, next) in zip(members, members.dropFirst()) where member.name == next.name { return false }
+        if objects == 1, !asksForUnknown {
+            asksForUnknown = CanonicalReader.asksForUnknown(members.map(\.name), hasDocument: documents.count > before)
+        }
         if depth == 1, !omitted.isEmpty { members.removeAll { omitted.contains($0.name) } }
         var written: [UInt8] = [UInt8(ascii: "{")]
         written.reserveCapacity(out.count - start + members.count + 2)
@@ -112,9 +120,27 @@ private struct CanonicalReader {
         return true
     }
 
+    /// Whether an object with these members may name an operation of GraphQL instead of containing it.
+    private static func asksForUnknown(_ names: [[UInt8]], hasDocument: Bool) -> Bool {
+        var known: Set<String> = []
+        for name in names {
+            let text = String(decoding: name, as: UTF8.self)
+            let folded = text.lowercased()
+            if folded == "query", text != "query" { return true }
+            known.insert(folded)
+        }
+        if hasDocument { return false }
+        if !known.isDisjoint(with: operationNames) { return true }
+        return known.contains("id") && known.contains("variables")
+    }
+
+    private static let operationNames: Set<String> = [
+        "mutation", "operationname", "extensions", "documentid", "doc_id", "document_id", "queryid", "query_id",
+    ]
+
     /// Remembers the value of a member called `query` that is a string and stands at `place`.
     private mutating func noteDocument(_ name: [UInt8], at place: Int) {
-        guard objects == 1, depth <= 2, name.elementsEqual("query".utf8), text[place] == UInt8(ascii: "\"") else {
+        guard objects == 1, name.elementsEqual("query".utf8), text[place] == UInt8(ascii: "\"") else {
             return
         }
         let end = index

@@ -23,6 +23,8 @@ package enum FresheningDecision: Sendable {
     package enum UntouchedReason: String, Sendable, Hashable, CaseIterable {
         /// Only a 200 to HEAD says something about a stored 200.
         case status
+        /// The merged head would be longer than a received one may be.
+        case size
     }
 }
 
@@ -35,6 +37,7 @@ package enum Freshening {
         responseTime: Timestamp, policy: CachePolicy
     ) -> FresheningDecision {
         let fields = merged(stored.fields, with: response.fields)
+        guard isBounded(fields, mergedFrom: stored.fields, response.fields) else { return .untouched(.size) }
         let variance =
             response.fields.contains(.vary)
             ? policy.variance(of: fields, to: request.fields) : stored.variance
@@ -77,6 +80,16 @@ package enum Freshening {
         update.forEachLine { _, spelling, value in merged.appendReceived(spelling: spelling, value: value) }
         return merged
     }
+
+    /// Whether merged fields are within the default limits of a received head. They may exceed these where one of the
+    /// two heads did: otherwise each response could add its own fields, without end.
+    private static func isBounded(_ merged: Fields, mergedFrom stored: Fields, _ response: Fields) -> Bool {
+        merged.octetCount <= max(sizeLimit, stored.octetCount, response.octetCount)
+            && merged.count <= max(lineLimit, stored.count, response.count)
+    }
+
+    private static let sizeLimit = 64 << 10
+    private static let lineLimit = 200
 
     private static let ofTheContent = FieldSet([.contentLength, .contentEncoding, .contentType, .contentRange])
 

@@ -65,8 +65,7 @@ package enum RateLimit {
         }
         for (limit, left, reset) in plainNames {
             guard let remaining = number(fields, left), let reset = number(fields, reset) else { continue }
-            let pause = reset < 1_000_000_000 ? seconds(reset) : (Timestamp(seconds: reset) - now).clampedToRFC9111()
-            guard let pause else { continue }
+            guard let pause = wait(until: reset, now: now) else { continue }
             return Left(remaining: remaining, limit: number(fields, limit), reset: pause)
         }
         return nil
@@ -91,13 +90,19 @@ package enum RateLimit {
         return integer(reset.rfc9651BareItem).flatMap { seconds($0) }
     }
 
-    /// Two numbers in fields of their own. The reset is a number of seconds, or a Unix time where it could be nothing
-    /// else.
+    /// Two numbers in fields of their own.
     private static func plain(
         _ fields: Fields, _ remaining: FieldName, _ reset: FieldName, now: Timestamp
     ) -> Duration? {
         guard number(fields, remaining) == 0, let reset = number(fields, reset) else { return nil }
-        return reset < 1_000_000_000 ? seconds(reset) : (Timestamp(seconds: reset) - now).clampedToRFC9111()
+        return wait(until: reset, now: now)
+    }
+
+    /// A reset is a number of seconds, or a Unix time where it could be nothing else: in seconds, or in milliseconds.
+    private static func wait(until reset: Int64, now: Timestamp) -> Duration? {
+        if reset < 1_000_000_000 { return seconds(reset) }
+        let time = reset < 100_000_000_000 ? reset : reset / 1_000
+        return (Timestamp(seconds: time) - now).clampedToRFC9111()
     }
 
     private static func number(_ fields: Fields, _ name: FieldName) -> Int64? {

@@ -82,6 +82,8 @@ package struct UnkeyedFields: Sendable, Hashable {
         "Client-Cert",
         "Client-Cert-Chain", "SSL-Client-Cert", "SSL-Client-Verify", "SSL-Client-Subject-DN", "X-Client-Cert",
         "X-Client-DN", "X-Client-Verify", "X-ARR-ClientCert", "X-ARR-SSL", "X-Middleware-Subrequest", "Proxy",
+        "X-Matched-Path", "X-Invoke-Path", "X-Invoke-Query", "X-Invoke-Output", "X-HTTP-DestinationURL",
+        "X-WAP-Profile", "X-Sendfile-Type", "X-Accel-Mapping", "X-Accel-Internal", "X-Backend",
     ]
     /// Prefixes of further ones.
     private static let prefixes = [

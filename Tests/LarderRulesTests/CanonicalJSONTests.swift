@@ -61,13 +61,24 @@ struct CanonicalJSONTests {
     static let documents: [(String, [String])] = [
         ("{\"query\":\"{ a }\",\"variables\":{\"query\":\"x\"}}", ["{ a }"]),
         ("[{\"query\":\"a\"},{\"query\":\"b\"},{\"other\":\"c\"}]", ["a", "b"]),
-        ("{\"a\":{\"query\":\"x\"},\"query\":1}", []), ("[[{\"query\":\"x\"}]]", []),
+        ("{\"a\":{\"query\":\"x\"},\"query\":1}", []), ("[[{\"query\":\"x\"}]]", ["x"]),
         ("{\"\\u0071uery\":\"m\\u0075\"}", ["mu"]),
     ]
 
     @Test(arguments: documents) func `the documents of a GraphQL request are found`(text: String, found: [String]) {
         let documents = CanonicalJSON(Array(text.utf8))?.documents.map { String(decoding: $0, as: UTF8.self) }
         #expect(documents == found)
+    }
+
+    @Test(arguments: [
+        ("{\"query\":\"{a}\",\"operationName\":\"A\",\"extensions\":{}}", false),
+        ("{\"operationName\":\"A\",\"variables\":{}}", true), ("{\"extensions\":{\"persistedQuery\":{}}}", true),
+        ("{\"id\":\"x\",\"variables\":{}}", true), ("{\"id\":1}", false), ("{\"documentId\":1}", true),
+        ("{\"doc_id\":1}", true), ("{\"Query\":\"mutation{a}\"}", true), ("[{\"a\":1},{\"queryId\":1}]", true),
+        ("[[{\"operationName\":\"A\"}]]", true), ("{\"query\":{\"match\":{\"id\":1}}}", false),
+        ("{\"prompt\":{\"id\":1,\"variables\":{}}}", false), ("{\"query\":{},\"mutation\":\"m\"}", true),
+    ]) func `an operation of GraphQL that is only named is noticed`(text: String, isNoticed: Bool) {
+        #expect(CanonicalJSON(Array(text.utf8))?.asksForUnknown == isNoticed)
     }
 
     static let reading = [

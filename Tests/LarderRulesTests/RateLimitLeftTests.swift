@@ -19,6 +19,10 @@ struct RateLimitLeftTests {
             ["X-RateLimit-Limit": "5000", "X-RateLimit-Remaining": "4999", "X-RateLimit-Reset": "1700000060"],
             RateLimit.Left(remaining: 4_999, limit: 5_000, reset: .seconds(60))
         ),
+        (
+            ["X-RateLimit-Remaining": "3", "X-RateLimit-Reset": "1700000060000"],
+            RateLimit.Left(remaining: 3, reset: .seconds(60))
+        ),
     ]
 
     @Test(arguments: told) func `is read in the forms that are in use`(fields: Fields, expected: RateLimit.Left) {

@@ -229,6 +229,26 @@ struct FresheningTests {
     }
 }
 
+@Suite("Bounds of freshening")
+struct FresheningBoundsTests {
+    @Test func `a head does not grow with each 304`() {
+        var stored = StoredResponse.stored(.ok("Cache-Control: max-age=2", "ETag: \"a\"", "X-Own: 1"))
+        for number in 0..<3 {
+            let lines = (0..<150).map { "X-\(number)-\($0): \(String(repeating: "x", count: 10))" }
+            let decision = Freshening.freshen(
+                stored, with: ResponseHead(status: 304, fields: Fields(lines: ["ETag: \"a\""] + lines)), to: .get(),
+                requestTime: .at(5), responseTime: .at(5), policy: CachePolicy())
+            switch (number, decision) {
+            case (0, .updated(let updated)): stored = updated
+            case (0, _): Issue.record("the first is not too long")
+            case (_, .untouched(.size)): break
+            default: Issue.record("\(number) made it longer than a head may be")
+            }
+        }
+        #expect(stored.fields.contains("X-Own"))
+    }
+}
+
 @Suite("RFC 9111 §4.3.5 Freshening by HEAD")
 struct HeadFresheningTests {
     enum Effect: Sendable, Equatable {

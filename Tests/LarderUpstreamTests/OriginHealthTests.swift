@@ -187,6 +187,18 @@ struct OriginHealthTests {
         #expect(result10)
     }
 
+    @Test func `one path speaks for itself only, whatever its queries`() {
+        var health = OriginHealth()
+        for number in 1...1000 {
+            let ask = OriginHealth.Ask(credentials: 1, resource: number, place: 7)
+            let isForAll = health.paused(
+                ask, status: 503, until: 1_000_000_000_000, now: Int64(number) * 1_000_000_000, limits: Self.limits)
+            #expect(!isForAll)
+            let change = health.ended(.troubled, ask, probe: nil, now: Int64(number) * 1_000_000_000, limits: Self.limits)
+            #expect(change == nil)
+        }
+    }
+
     @Test func `the number of those who ask is bounded`() {
         var health = OriginHealth()
         for number in 1...1000 {

@@ -58,10 +58,31 @@ static inline void larder_ssl_ctx_on_server_name(
     SSL_CTX_set_tlsext_servername_arg(context, argument);
 }
 
-/* The flags are written with casts. Characters beyond ASCII stay as they are. */
-static inline int larder_print_subject(BIO *bio, const X509 *certificate) {
-    return X509_NAME_print_ex(
-        bio, X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB);
+/* Digests what names the holder of a certificate into 32 octets: its subject and its alternative names, or its public
+   key where it has neither; answers 1. Each part begins with its length. */
+static inline int larder_digest_names(const X509 *certificate, unsigned char *digest) {
+    unsigned char *subject = NULL;
+    const X509_NAME *name = X509_get_subject_name(certificate);
+    int subject_count = i2d_X509_NAME((X509_NAME *)name, &subject);
+    int place = X509_get_ext_by_NID(certificate, NID_subject_alt_name, -1);
+    const ASN1_OCTET_STRING *names =
+        place < 0 ? NULL : X509_EXTENSION_get_data(X509_get_ext(certificate, place));
+    unsigned char *key = NULL;
+    int key_count = 0;
+    if (X509_NAME_entry_count(name) == 0 && names == NULL)
+        key_count = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &key);
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    int names_count = names ? ASN1_STRING_length(names) : 0;
+    int is_done = subject_count >= 0 && key_count >= 0 && context && EVP_DigestInit_ex(context, EVP_sha256(), NULL)
+        && EVP_DigestUpdate(context, &subject_count, sizeof subject_count)
+        && EVP_DigestUpdate(context, subject, (size_t)subject_count)
+        && EVP_DigestUpdate(context, &names_count, sizeof names_count)
+        && EVP_DigestUpdate(context, names ? ASN1_STRING_get0_data(names) : digest, (size_t)names_count)
+        && EVP_DigestUpdate(context, key, (size_t)key_count) && EVP_DigestFinal_ex(context, digest, NULL);
+    EVP_MD_CTX_free(context);
+    OPENSSL_free(subject);
+    OPENSSL_free(key);
+    return is_done;
 }
 
 /* prctl is variadic. From here on the process leaves no core dump and is traced by nobody but root. */

@@ -82,7 +82,9 @@ package final class Variant: Sendable {
     /// Fields that affect a whole origin in a browser: the gateway's is another one.
     package static let aboutOrigin: [FieldName] = [
         .serviceWorkerAllowed, .clearSiteData, .setCookie2, .useAsDictionary, .noVarySearch, .acceptCH, .altSvc, .nel,
-        .originAgentCluster, .publicKeyPins, .reportTo, .strictTransportSecurity,
+        .originAgentCluster, .publicKeyPins, .reportTo, .strictTransportSecurity, .setLogin,
+        .sessionRegistration, .sessionChallenge, .secureSessionRegistration, .secureSessionChallenge, .criticalCH,
+        .activateStorageAccess, .attributionSource, .attributionTrigger,
     ]
 
     package static let mappedOnGateway = FieldSet(locating + aboutOrigin)

@@ -111,10 +111,12 @@ enum HTTPArchive {
         guard let entries = archive["log"]?["entries"]?.array else {
             throw Refusal(description: "it is no HTTP Archive: `log.entries` is missing")
         }
-        return Recording(name: name, try entries.enumerated().map { try exchange($1, at: $0) })
+        let isOurs = archive["log"]?["creator"]?["name"]?.string == "Larder"
+        return Recording(name: name, try entries.enumerated().map { try exchange($1, at: $0, isOurs: isOurs) })
     }
 
-    private static func exchange(_ entry: JSONValue, at index: Int) throws -> RecordedExchange {
+    /// - Parameter isOurs: whether the content is as it was received. Other programs write it decoded.
+    private static func exchange(_ entry: JSONValue, at index: Int, isOurs: Bool) throws -> RecordedExchange {
         let place = "log.entries[\(index)]"
         func text(_ value: JSONValue?, _ path: String) throws -> String {
             guard let text = value?.string else { throw Refusal(description: "`\(place).\(path)` is no text") }
@@ -131,13 +133,17 @@ enum HTTPArchive {
             throw Refusal(description: "`\(place).response.status` is no final status")
         }
         let content = response?["content"]
+        var fields = try Self.fields(response?["headers"], "\(place).response.headers", isResponse: true)
+        // The content has its own length; only a response to HEAD has another.
+        if method != "HEAD" || Status(status).hasNoContent { fields.remove(.contentLength) }
+        if !isOurs { fields.remove(.contentEncoding) }
         return RecordedExchange(
             method: method, url: target.string,
-            requestFields: try fields(request?["headers"], "\(place).request.headers"),
+            requestFields: try Self.fields(request?["headers"], "\(place).request.headers"),
             requestContent: try Self.octets(request?["postData"], "_encoding", "\(place).request.postData"),
             duration: .milliseconds(Int64(max(0, min(1e9, entry["time"]?.double ?? 0)))),
             status: Status(status),
-            fields: try fields(response?["headers"], "\(place).response.headers", isResponse: true),
+            fields: fields,
             content: try Self.octets(content, "encoding", "\(place).response.content"))
     }
 
@@ -151,7 +157,9 @@ enum HTTPArchive {
     }
 
     /// Length and codings of the transfer belong to another connection.
-    private static let ofTheMessage: Set<FieldName> = [.connection, .transferEncoding, .keepAlive]
+    private static let ofTheMessage: Set<FieldName> = [
+        .connection, .transferEncoding, .keepAlive, .trailer, .upgrade,
+    ]
 
     private static func fields(_ value: JSONValue?, _ place: String, isResponse: Bool = false) throws -> Fields {
         var fields = Fields()

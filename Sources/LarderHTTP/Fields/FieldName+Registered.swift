@@ -20,6 +20,9 @@ extension FieldName {
         "X-Content-Type-Options", "Content-Security-Policy", "Referrer-Policy", "Larder-Token", "Authentication-Info",
         "Service-Worker", "Service-Worker-Allowed", "Clear-Site-Data", "Set-Cookie2", "Use-As-Dictionary",
         "No-Vary-Search", "Refresh", "Accept-CH", "NEL", "Report-To", "Public-Key-Pins", "Origin-Agent-Cluster",
+        "Set-Login", "Sec-Session-Registration", "Sec-Session-Challenge", "Secure-Session-Registration",
+        "Secure-Session-Challenge", "Critical-CH", "Activate-Storage-Access", "Attribution-Reporting-Register-Source",
+        "Attribution-Reporting-Register-Trigger",
     ]
 
     /// `Accept` (RFC 9110 §12.5.1).
@@ -210,4 +213,22 @@ extension FieldName {
     @inlinable public static var publicKeyPins: FieldName { FieldName(code: 93) }
     /// `Origin-Agent-Cluster` (HTML §7.1.2).
     @inlinable public static var originAgentCluster: FieldName { FieldName(code: 94) }
+    /// `Set-Login` (the FedCM login status API).
+    @inlinable public static var setLogin: FieldName { FieldName(code: 95) }
+    /// `Sec-Session-Registration` (device bound session credentials).
+    @inlinable public static var sessionRegistration: FieldName { FieldName(code: 96) }
+    /// `Sec-Session-Challenge` (device bound session credentials).
+    @inlinable public static var sessionChallenge: FieldName { FieldName(code: 97) }
+    /// `Secure-Session-Registration` (device bound session credentials).
+    @inlinable public static var secureSessionRegistration: FieldName { FieldName(code: 98) }
+    /// `Secure-Session-Challenge` (device bound session credentials).
+    @inlinable public static var secureSessionChallenge: FieldName { FieldName(code: 99) }
+    /// `Critical-CH` (client hint reliability).
+    @inlinable public static var criticalCH: FieldName { FieldName(code: 100) }
+    /// `Activate-Storage-Access` (storage access headers).
+    @inlinable public static var activateStorageAccess: FieldName { FieldName(code: 101) }
+    /// `Attribution-Reporting-Register-Source` (attribution reporting).
+    @inlinable public static var attributionSource: FieldName { FieldName(code: 102) }
+    /// `Attribution-Reporting-Register-Trigger` (attribution reporting).
+    @inlinable public static var attributionTrigger: FieldName { FieldName(code: 103) }
 }

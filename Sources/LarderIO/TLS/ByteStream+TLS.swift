@@ -61,18 +61,16 @@ extension ByteStream {
     /// Whether the server asked for a certificate of ours, which we do not have.
     package var wasAskedForCertificate: Bool { tls.map { SSL_get_ex_data($0.ssl, 0) != nil } ?? false }
 
-    /// The subject of the certificate that the client has proved itself with (RFC 4514), if it was asked for one.
-    package var provenSubject: String? {
+    /// The client according to the certificate that it has proved to hold, if it was asked for one: a digest of subject
+    /// and alternative names, so that a renewed certificate names the same client.
+    package var provenIdentity: String? {
         guard let ssl = tls?.ssl, let certificate = SSL_get0_peer_certificate(ssl),
-            SSL_get_verify_result(ssl) == X509_V_OK,
-            let bio = BIO_new(BIO_s_mem())
+            SSL_get_verify_result(ssl) == X509_V_OK
         else { return nil }
-        defer { BIO_free(bio) }
-        guard larder_print_subject(bio, certificate) >= 0 else { return nil }
-        var octets = [UInt8](repeating: 0, count: Int(BIO_ctrl_pending(bio)))
-        let count = BIO_read(bio, &octets, Int32(octets.count))
-        // Certificates without a subject name nobody.
-        return count > 0 ? String(decoding: octets.prefix(Int(count)), as: UTF8.self) : nil
+        var digest = [UInt8](repeating: 0, count: 32)
+        // Without memory for it the client is somebody whom nothing was stored for.
+        guard larder_digest_names(certificate, &digest) == 1 else { return "certificate \(UInt64.random(in: 0 ... .max))" }
+        return "certificate " + digest.map { $0 < 16 ? "0" + String($0, radix: 16) : String($0, radix: 16) }.joined()
     }
 
     /// The negotiated parameters, once TLS has begun.

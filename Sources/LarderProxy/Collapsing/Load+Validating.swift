@@ -45,6 +45,7 @@ extension Load {
         case .updated(let stored):
             let fresh = variant.with(stored, via: ProxyConfiguration.via, freshenedBy: response.fields)
             guard memory.replace(variant, by: fresh) else { return nil }
+            context.registry.charge(resource, content: memory.cost)
             context.storing?.update(fresh, of: resource, service: service, policy: policy)
             return fresh
         case .discard(let stored, _):

@@ -81,8 +81,8 @@ final class DownstreamConnection {
         return true
     }
 
-    /// The client's identity according to its connection: the subject of its certificate, else its address.
-    private(set) lazy var identity = stream.provenSubject ?? stream.peerAddress.host
+    /// The client's identity according to its connection: its certificate, else its address.
+    private(set) lazy var identity = stream.provenIdentity ?? stream.peerAddress.host
 
     /// The lane of all requests, once the connection carries those for one https origin.
     private(set) var lane: Lane?

@@ -185,6 +185,7 @@ extension Exchange {
             case .updated(let stored), .stale(let stored, _):
                 let changed = variant.with(stored, via: ProxyConfiguration.via)
                 guard memory.replace(variant, by: changed) else { continue }
+                chargeRegistry(for: retrieval.resource)
                 context.storing?.update(
                     changed, of: retrieval.resource, service: retrieval.service, policy: policy)
             case .discard:

@@ -65,7 +65,9 @@ package struct LiveOutlook: OriginOutlook {
         request.describe(service, head, isReadByContent: isReadByContent)
         let now = proxy.time.monotonic()
         if let reserve = service.settings.quotaReserve, !request.bypassesBackoff,
-            let pause = proxy.quotas.pause(reserve: reserve, for: forwarded.fields, of: service.name, at: now)
+            let pause = proxy.quotas.pause(
+                reserve: reserve, for: forwarded.fields, of: service.name, at: now,
+                limit: proxyConfiguration.upstreamSettings.retryAfterLimit)
         {
             return .held(OriginHold(reason: .quota, remaining: pause, status: 429), from: Origin(uri), last: nil)
         }

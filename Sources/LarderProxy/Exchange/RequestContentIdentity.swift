@@ -69,18 +69,26 @@ struct RequestContentIdentity: Sendable {
     private var reading: Reading? {
         switch kind {
         case .nothing: return (octets, [])
-        case .json: return CanonicalJSON(octets, leavingOut: omitted).map { ($0.octets, $0.documents) }
+        case .json: return json(octets)
         case .graphQL: return (octets, [octets])
-        case .form: return FormText.values(of: "query", in: octets).map { (octets, $0) }
+        case .form:
+            // The parts of a GraphQL request with files.
+            guard FormText.values(of: "operations", in: octets)?.isEmpty == true else { return nil }
+            return FormText.values(of: "query", in: octets).map { (octets, $0) }
         case .lines:
             var documents: [[UInt8]] = []
             for line in octets.split(separator: 0x0A) where !line.allSatisfy({ $0 == 0x0D || $0 == 0x20 }) {
-                guard let value = CanonicalJSON(Array(line), leavingOut: omitted) else { return nil }
+                guard let value = json(Array(line)) else { return nil }
                 documents += value.documents
             }
             return (octets, documents)
         case .other: return nil
         }
+    }
+
+    private func json(_ text: [UInt8]) -> Reading? {
+        guard let value = CanonicalJSON(text, leavingOut: omitted), !value.asksForUnknown else { return nil }
+        return (value.octets, value.documents)
     }
 
     private var unread: Reading? { method == .query ? (octets, []) : nil }

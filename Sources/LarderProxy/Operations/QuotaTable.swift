@@ -13,6 +13,8 @@ package final class QuotaTable: Sendable {
         package var left: RateLimit.Left
         /// The time of the report, in nanoseconds of the monotonic clock.
         package var at: Int64
+
+        fileprivate func isReset(at monotonic: Int64) -> Bool { left.reset <= .nanoseconds(monotonic - at) }
     }
 
     private struct Key: Hashable {
@@ -31,23 +33,31 @@ package final class QuotaTable: Sendable {
         guard let left = RateLimit.left(response.fields, now: now) else { return }
         let key = Key(service: service, credential: QuotaTable.credential(in: fields))
         lines.withLock { lines in
-            guard lines[key] != nil || lines.count < QuotaTable.limit else { return }
+            if lines.count >= QuotaTable.limit, lines[key] == nil {
+                lines = lines.filter { !$0.value.isReset(at: monotonic) }
+                // Of as many credentials, any may go.
+                if lines.count >= QuotaTable.limit { lines.remove(at: lines.startIndex) }
+            }
             lines[key] = Line(service: service, credential: key.credential, left: left, at: monotonic)
         }
     }
 
     /// For how long the remaining quota is at most `reserve`; nil when there is more, or nothing is known.
-    func pause(reserve: Int, for fields: Fields, of service: String, at monotonic: Int64) -> Duration? {
+    ///
+    /// - Parameter limit: how long a report counts. After that a request finds out whether it still holds.
+    func pause(
+        reserve: Int, for fields: Fields, of service: String, at monotonic: Int64, limit: Duration
+    ) -> Duration? {
         let key = Key(service: service, credential: QuotaTable.credential(in: fields))
         guard let line = lines.withLock({ $0[key] }), line.left.remaining <= Int64(reserve) else { return nil }
-        let rest = line.left.reset - .nanoseconds(monotonic - line.at)
+        let rest = min(line.left.reset, limit) - .nanoseconds(monotonic - line.at)
         return rest > .zero ? rest : nil
     }
 
     /// The quotas that have not been reset, in the order of their services.
     fileprivate func all(at monotonic: Int64) -> [Line] {
         lines.withLock { lines in
-            lines = lines.filter { $0.value.left.reset > .nanoseconds(monotonic - $0.value.at) }
+            lines = lines.filter { !$0.value.isReset(at: monotonic) }
             return lines.values.map { line in
                 var line = line
                 line.left.reset -= .nanoseconds(monotonic - line.at)

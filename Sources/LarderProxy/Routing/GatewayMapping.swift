@@ -19,6 +19,10 @@ struct GatewayMapping {
     /// Whether the client may be a browser, to which the gateway's address is one origin.
     var isForBrowser = true
 
+    /// How many octets of references and of the URI they are resolved against are read for one `Link` field: each
+    /// reference costs as much as both are long.
+    private static let linkBudget = 512 << 10
+
     /// Whether fields of the response contain URLs or hosts, or affect a whole origin.
     static func concerns(_ fields: Fields) -> Bool {
         !FieldSet(of: fields).isDisjoint(with: Variant.mappedOnGateway)
@@ -83,15 +87,19 @@ struct GatewayMapping {
     }
 
     /// Maps the references between angle brackets of a Link field (RFC 8288 §3); everything else is unchanged,
-    /// including quoted strings with brackets.
+    /// including quoted strings with brackets. References beyond the budget are dropped, and everything after them.
     private func mapped(link: String) -> String {
         var result = ""
         var rest = Substring(link)
+        var budget = GatewayMapping.linkBudget
+        let perReference = target.string.utf8.count
         while let mark = rest.firstIndex(where: { $0 == "<" || $0 == "\"" }) {
             let behind = rest.index(after: mark)
             result += rest[...mark]
             if rest[mark] == "<" {
                 guard let close = rest[behind...].firstIndex(of: ">") else { return result + rest[behind...] }
+                budget -= perReference + rest[behind..<close].utf8.count
+                guard budget > 0 else { return GatewayMapping.withoutUnfinishedLink(result) }
                 result += (mapped(reference: String(rest[behind..<close])) ?? "") + ">"
                 rest = rest[rest.index(after: close)...]
             } else {
@@ -101,6 +109,11 @@ struct GatewayMapping {
             }
         }
         return result + rest
+    }
+
+    /// `links` up to the end of the last link before the one that has just begun.
+    private static func withoutUnfinishedLink(_ links: String) -> String {
+        String(links.dropLast().reversed().drop { $0 == " " || $0 == "\t" || $0 == "," }.reversed())
     }
 
     /// The beginning of `text` up to and including the quotation mark that ends a string (RFC 9110 §5.6.4).

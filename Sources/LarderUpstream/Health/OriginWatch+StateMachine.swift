@@ -16,17 +16,30 @@ struct OriginHealth {
         case resource(Int)
     }
 
-    /// How many resources of a service have to ask for a pause before it applies to more than themselves.
+    /// How many paths of a service have to ask for a pause before it applies to more than their own resources.
     static let pleaLimit = 3
 
     /// The properties of a request that matter here, as digests.
     struct Ask: Equatable {
-        var credentials = 0
-        var resource = 0
+        var credentials: Int
+        var resource: Int
+        /// The path alone. Failures count once for each path: a client can make up any number of queries.
+        var place: Int
         /// Whether the request is for a service, so that its outcome counts for the service's other resources.
-        var isDescribed = true
+        var isDescribed: Bool
         /// Whether the origin is asked in any case: its client asks for that, or it changes something.
-        var bypassesBackoff = false
+        var bypassesBackoff: Bool
+
+        init(
+            credentials: Int = 0, resource: Int = 0, place: Int? = nil, isDescribed: Bool = true,
+            bypassesBackoff: Bool = false
+        ) {
+            self.credentials = credentials
+            self.resource = resource
+            self.place = place ?? resource
+            self.isDescribed = isDescribed
+            self.bypassesBackoff = bypassesBackoff
+        }
 
         /// All scopes of the request: the origin's, the credentials', and its own.
         var scopes: [Scope] { [.origin, .credentials(credentials), .resource(resource ^ credentials)] }
@@ -51,7 +64,7 @@ struct OriginHealth {
         var status: Status
     }
 
-    /// Resources that asked for the same pause, without any other answer since the first.
+    /// Paths that asked for the same pause, without any other answer since the first.
     private struct Pleas {
         var since: Int64
         var until: [Int: Int64] = [:]
@@ -118,7 +131,7 @@ struct OriginHealth {
         case .troubled:
             // For traffic that is only passed on, a bad answer is an answer.
             guard ask.isDescribed else { return circuit.answered() }
-            return circuit.failed(subject: ask.resource, probe: probe, now: now, limits: limits)
+            return circuit.failed(subject: ask.place, probe: probe, now: now, limits: limits)
         case .unknown:
             circuit.withdrawn(probe: probe, now: now)
             return nil
@@ -149,7 +162,7 @@ struct OriginHealth {
         }
     }
 
-    /// Counts a resource that asks for a pause of `scope`; true when there are enough of them.
+    /// Counts a path that asks for a pause of `scope`; true when there are enough of them.
     private mutating func isPlea(
         of ask: Ask, for scope: Scope, until: Int64, now: Int64, limits: BreakerLimits
     ) -> Bool {
@@ -157,7 +170,7 @@ struct OriginHealth {
         own.until = own.until.filter { $0.value > now }
         if own.until.isEmpty { own.since = now }
         // One more than enough would add nothing.
-        if own.until.count < Self.pleaLimit || own.until[ask.resource] != nil { own.until[ask.resource] = until }
+        if own.until.count < Self.pleaLimit || own.until[ask.place] != nil { own.until[ask.place] = until }
         let isEnough = own.until.count >= Self.pleaLimit && now - own.since >= limits.persistence
         if pleas[scope] == nil, pleas.count >= Self.pauseLimit { pleas.removeAll() }
         pleas[scope] = isEnough ? nil : own

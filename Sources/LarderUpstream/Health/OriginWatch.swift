@@ -315,10 +315,11 @@ extension OriginHealth.Ask {
             request.head.fields.forEach(name) { hasher.combine(bytes: $0) }
             hasher.combine(0 as UInt8)
         }
-        credentials = hasher.finalize()
-        resource = request.head.target.hashValue
-        isDescribed = request.isDescribed
-        bypassesBackoff = request.bypassesBackoff
+        let target = request.head.target
+        self.init(
+            credentials: hasher.finalize(), resource: target.hashValue,
+            place: target.prefix { $0 != UInt8(ascii: "?") }.hashValue, isDescribed: request.isDescribed,
+            bypassesBackoff: request.bypassesBackoff)
     }
 }
 

@@ -171,6 +171,17 @@ struct GatewayMappingTests {
         }
     }
 
+    @Test func `of very many links the last are left out`() throws {
+        let links = (0..<15_000).map { "<\($0)>; rel=next" }.joined(separator: ", ")
+        let long = "https://api.example/v1/" + String(repeating: "a", count: 15_000) + "/x"
+        let mapped = try mapping(target: long).mapped(["Link": links])[.link] ?? ""
+        let count = mapped.split(separator: ",").count
+        #expect((10...100).contains(count))
+        #expect(mapped.hasSuffix("<\(count - 1)>; rel=next"))
+        let few = try mapping().mapped(["Link": String(links.prefix(20_000))])[.link]
+        #expect(few?.utf8.count == 20_000)
+    }
+
     @Test func `each cookie keeps its line, and other fields stay`() throws {
         var fields: Fields = ["Set-Cookie": "a=1; Secure", "Content-Type": "text/html"]
         fields.append(.setCookie, "b=2")

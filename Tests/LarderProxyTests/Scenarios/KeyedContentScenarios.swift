@@ -123,6 +123,12 @@ struct KeyedContentScenarios {
         ("{}\n{\"query\":\"mutation { a }\"}", ["Content-Type: application/x-ndjson"]),
         ("{\"query\":\"mutation { a }\"}", ["Content-Type: text/plain"]), ("{\"query\":\"mutation { a }\"}", []),
         ("{\"qu\\u0065ry\":\"mutation { a }\"}", [json]), ("{a", ["Content-Type: application/graphql"]),
+        ("{\"operationName\":\"Pay\",\"extensions\":{\"persistedQuery\":{\"sha256Hash\":\"x\"}}}", [json]),
+        ("{\"id\":\"pay\",\"variables\":{}}", [json]), ("{\"documentId\":\"pay\"}", [json]),
+        ("{\"Query\":\"mutation { a }\"}", [json]), ("[[{\"query\":\"mutation { a }\"}]]", [json]),
+        ("operations=%7B%7D", ["Content-Type: application/x-www-form-urlencoded"]),
+        ("query[]=mutation{a}", ["Content-Type: application/x-www-form-urlencoded"]),
+        ("x=1;query=mutation{a}", ["Content-Type: application/x-www-form-urlencoded"]),
     ]) func `what cannot be read, or may change something, passes through each time`(
         content: String, lines: [String]
     ) async throws {
