@@ -8,7 +8,10 @@
 #include <openssl/x509v3.h>
 #include <openssl/rand.h>
 #include <openssl/sha.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 
 /* Swift imports OpenSSL's functions but none of its function-like macros, and no constant that is written with a cast.
    Each function here stands for one of those. */
@@ -19,10 +22,12 @@ static inline int larder_ssl_ctx_require_tls12(SSL_CTX *context) {
 }
 
 /* Macro over SSL_CTX_ctrl. A write may take part of what it is offered, and may be offered it again from another
-   place; buffers of idle connections are given back. */
+   place; buffers of idle connections are given back; a certificate is sent with the issuers of its file, without a
+   search for others at each handshake. */
 static inline void larder_ssl_ctx_set_modes(SSL_CTX *context) {
     SSL_CTX_set_mode(
-        context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+        context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS
+            | SSL_MODE_NO_AUTO_CHAIN);
 }
 
 /* The SSL_OP_ constants are written with a cast. */
@@ -90,6 +95,20 @@ static inline int larder_refuse_core_dumps(void) { return prctl(PR_SET_DUMPABLE,
 
 /* EVP_EC_gen is a macro over a variadic function. */
 static inline EVP_PKEY *larder_make_p256_key(void) { return EVP_EC_gen("P-256"); }
+
+/* Has `ssl` read and write `descriptor`, which stays the caller's. Answers 1. Like SSL_set_fd, but what is written can
+   be held back. */
+int larder_ssl_set_socket(SSL *ssl, int descriptor);
+
+/* While it is on, the kernel waits for more after what `ssl` writes, and for at most 200 ms: several records leave in
+   one packet. The next write without it sends all. */
+void larder_ssl_hold(SSL *ssl, int is_on);
+
+/* Sends what the kernel waits with. */
+static inline void larder_send_held(int descriptor) {
+    int on = 1;
+    setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
 
 /* Digests octets with SHA-256 into 32 octets; answers 1. Takes no memory, as EVP_Digest does. */
 int larder_sha256(const void *octets, size_t count, unsigned char *digest);

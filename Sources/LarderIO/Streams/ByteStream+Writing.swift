@@ -57,7 +57,7 @@ extension ByteStream {
     ///   octets, and they are sent in one packet with the end.
     package func tryWrite(_ parts: inout GatherList, endFollows: Bool = false) throws(IOError) -> Bool {
         guard isOpen else { throw closedError("write") }
-        if let tls { return try tls.write(&parts, of: self) }
+        if let tls { return try tls.write(&parts, of: self, endFollows: endFollows) }
         let flags = endFollows ? SocketKind.noSignal | SocketKind.more : SocketKind.noSignal
         while !parts.isEmpty {
             guard isWritable else { return false }

@@ -138,7 +138,7 @@ package final class ByteStream {
     /// Half-closes the stream: the peer reads the written octets and then the end. Reading continues.
     package func shutdownWrite() {
         guard isOpen else { return }
-        tls?.sendCloseNotify()
+        tls?.sendCloseNotify(endFollows: true)
         Glibc.shutdown(descriptor, SocketKind.ourSide)
     }
 

@@ -86,7 +86,7 @@ package final class TLSClientContext: @unchecked Sendable {
         let operation = "begin TLS with \(host)"
         guard let ssl = SSL_new(context) else { throw TLSFailure.setup(operation, "no memory") }
         SSL_set_connect_state(ssl)
-        var isReady = SSL_set_fd(ssl, descriptor) == 1
+        var isReady = larder_ssl_set_socket(ssl, descriptor) == 1
         isReady = isReady && SSL_set_alpn_protos(ssl, protocols, UInt32(protocols.count)) == 0
         if let address = SocketAddress(host: host, port: 0) {
             // No SNI for addresses (RFC 6066 §3).

@@ -100,6 +100,8 @@ package final class TLSServerContext: @unchecked Sendable {
         larder_ssl_ctx_set_modes(context)
         larder_ssl_ctx_refuse_renegotiation(context)
         larder_ssl_ctx_keep_no_server_sessions(context)
+        // One ticket for each connection: a client that resumes gets the next one then.
+        SSL_CTX_set_num_tickets(context, 1)
         // Which sessions belong together must be said before sessions can be resumed; any constant will do.
         SSL_CTX_set_session_id_context(context, Array("larder".utf8), 6)
         SSL_CTX_set_alpn_select_cb(context, protocolSelected, Unmanaged.passUnretained(self).toOpaque())
@@ -110,7 +112,7 @@ package final class TLSServerContext: @unchecked Sendable {
     func makeSession(on descriptor: Int32) throws(IOError) -> OpaquePointer {
         let operation = "begin TLS with a client"
         guard let ssl = SSL_new(context) else { throw TLSFailure.setup(operation, "no memory") }
-        guard SSL_set_fd(ssl, descriptor) == 1 else {
+        guard larder_ssl_set_socket(ssl, descriptor) == 1 else {
             SSL_free(ssl)
             throw TLSFailure.setup(operation, "no memory")
         }

@@ -21,6 +21,10 @@ final class TLSSession {
     private var isStarved = false
     /// A fatal error: nothing may be sent any more (SSL_get_error(3)).
     private var isBroken = false
+    /// The end was sent completely.
+    private var isEnded = false
+    /// The kernel waits for more before it sends what was written last.
+    private var hasHeld = false
 
     /// Whether it still reads what came before the session was made.
     private var hasEarly: Bool
@@ -42,7 +46,11 @@ final class TLSSession {
     func handshake(of stream: ByteStream) throws(IOError) -> Bool {
         ERR_clear_error()
         errno = 0
+        // The server's last words in TLS 1.3 are tickets, which nobody waits for: the first response takes them along.
+        let isLast = SSL_get_state(ssl) == TLS_ST_EARLY_DATA && SSL_is_server(ssl) == 1
+        if isLast { hold(true) }
         var status = SSL_do_handshake(ssl)
+        if isLast { hold(false) }
         if hasEarly, BIO_ctrl_pending(SSL_get_rbio(ssl)) == 0 {
             // Before the source is another one: the error is found out by asking it.
             let isStarved = status != 1 && SSL_get_error(ssl, status) == SSL_ERROR_WANT_READ
@@ -58,6 +66,18 @@ final class TLSSession {
         }
         try takeNote(of: status, "agree on TLS", stream, reading: false)
         return false
+    }
+
+    /// Whether the kernel is to wait for more after what is written from now on.
+    private func hold(_ isOn: Bool) {
+        larder_ssl_hold(ssl, isOn ? 1 : 0)
+        if isOn { hasHeld = true }
+    }
+
+    private func sendHeld(on stream: ByteStream) {
+        guard hasHeld else { return }
+        hasHeld = false
+        larder_send_held(stream.descriptor)
     }
 
     /// Goes on with the socket, behind what was read from it before.
@@ -98,12 +118,17 @@ final class TLSSession {
         }
     }
 
-    func write(_ parts: inout GatherList, of stream: ByteStream) throws(IOError) -> Bool {
+    /// - Parameter endFollows: whether `sendCloseNotify`, and the end of our side, come next if that was all.
+    func write(_ parts: inout GatherList, of stream: ByteStream, endFollows: Bool) throws(IOError) -> Bool {
         while !parts.isEmpty {
             guard writeNeedsInput ? stream.isReadable : stream.isWritable else { return false }
             ERR_clear_error()
             errno = 0
             var count = 0
+            // All records of one write share packets.
+            let isLast = parts.count <= Self.recordLimit && !endFollows
+            if !isLast { hold(true) }
+            defer { if !isLast { hold(false) } }
             let status: Int32
             if parts.partCount == 1 || parts.first.count >= Self.recordLimit {
                 status = SSL_write_ex(ssl, parts.first.baseAddress, parts.first.count, &count)
@@ -116,6 +141,7 @@ final class TLSSession {
             if status == 1 {
                 writeNeedsInput = false
                 parts.advance(by: count)
+                if isLast { hasHeld = false }
             } else if try takeNote(of: status, "write over TLS", stream, reading: false) {
                 throw IOError(.connectionReset, operation: "write over TLS", detail: "the peer has ended the session")
             }
@@ -124,10 +150,14 @@ final class TLSSession {
     }
 
     /// Tells the peer that nothing follows, as far as the socket takes it now.
-    func sendCloseNotify() {
-        guard !isBroken, SSL_is_init_finished(ssl) == 1 else { return }
+    ///
+    /// - Parameter endFollows: whether the end of our side of the connection comes next, and sends what is held.
+    func sendCloseNotify(endFollows: Bool = false) {
+        guard !isBroken, !isEnded, SSL_is_init_finished(ssl) == 1 else { return }
         ERR_clear_error()
-        SSL_shutdown(ssl)
+        if endFollows { hold(true) }
+        isEnded = SSL_shutdown(ssl) >= 0
+        if endFollows { hold(false) }
         ERR_clear_error()
     }
 
@@ -143,6 +173,7 @@ final class TLSSession {
             stream.isReadable = false
             isStarved = true
             if reading { readNeedsRoom = false } else { writeNeedsInput = true }
+            sendHeld(on: stream)
             return false
         case SSL_ERROR_WANT_WRITE:
             stream.isWritable = false
@@ -151,6 +182,8 @@ final class TLSSession {
         case SSL_ERROR_ZERO_RETURN: return true
         default:
             isBroken = true
+            // The alert, which says why.
+            sendHeld(on: stream)
             throw TLSFailure.last(operation, on: ssl, kind: kind, errno: number)
         }
     }
