@@ -171,6 +171,10 @@ final class LoopContext {
             return turnAway(stream, .clientConnectionLimit)
         }
         counters.add(.connectionsAccepted)
+        begin(on: stream, at: place, isAdminOnly: isAdminOnly)
+    }
+
+    private func begin(on stream: ByteStream, at place: Admission.Place, isAdminOnly: Bool) {
         var (client, kind) = client(on: stream, isAdminOnly: isAdminOnly)
         if case .ownPages = place { kind = nil }
         let reception = receive(on: stream, from: kind)
@@ -198,20 +202,23 @@ final class LoopContext {
         let number = nextHandshake
         nextHandshake += 1
         handshakes[number] = stream
-        spawn {
-            stream.setDeadline(after: self.configuration.settings.timeouts.head)
-            let isAgreed = (try? await stream.startTLS(server: tls)) != nil
-            self.handshakes[number] = nil
-            guard isAgreed, stream.isOpen else {
-                stream.close()
-                return self.countClosed(place)
+        stream.setDeadline(after: configuration.settings.timeouts.head)
+        // Holds: the streams of handshakes are its own.
+        stream.startTLS(server: tls) { [unowned self] agreement in
+            guard agreement == .needsTask else { return agreed(agreement == .agreed, number, stream, place) }
+            spawn {
+                self.agreed((try? await stream.goOnAgreeing()) != nil, number, stream, place)
             }
-            let (client, kind) = self.client(on: stream, isAdminOnly: false)
-            let connection = DownstreamConnection(
-                stream: stream, client: client, place: place, kind: kind, context: self)
-            self.connections.insert(connection)
-            self.serve(connection)
         }
+    }
+
+    private func agreed(_ isAgreed: Bool, _ handshake: Int, _ stream: ByteStream, _ place: Admission.Place) {
+        handshakes[handshake] = nil
+        guard isAgreed, stream.isOpen else {
+            stream.close()
+            return countClosed(place)
+        }
+        begin(on: stream, at: place, isAdminOnly: false)
     }
 
     /// Opens a port on loopback whose clients all belong to `lane`, and to one user. It closes with the lane.

@@ -31,6 +31,38 @@ extension ByteStream {
         try await agree(TLSSession(try context.makeSession(on: descriptor), of: context))
     }
 
+    /// How far a handshake got without a task.
+    package enum Agreement { case agreed, failed, needsTask }
+
+    /// Puts the stream under TLS as the server, and calls `body` on the loop, once: at once or when the client has
+    /// said its part. After `.needsTask`, `goOnAgreeing` has to be called. The deadline applies.
+    package func startTLS(server context: TLSServerContext, then body: @escaping (Agreement) -> Void) {
+        guard isOpen, tls == nil, let ssl = try? context.makeSession(on: descriptor) else { return body(.failed) }
+        tls = TLSSession(ssl, of: context)
+        agree(then: body)
+    }
+
+    /// Continues a handshake that waits for room.
+    package func goOnAgreeing() async throws(IOError) {
+        guard let tls else { throw closedError("agree on TLS") }
+        try await agree(with: tls)
+    }
+
+    private func agree(then body: @escaping (Agreement) -> Void) {
+        while let tls {
+            do throws(IOError) {
+                if try tls.handshake(of: self) { return body(.agreed) }
+            } catch {
+                return body(.failed)
+            }
+            guard tls.writeNeedsInput else { return body(.needsTask) }
+            // Holds: the stream calls nobody when it is closed or gone.
+            if watch({ [unowned self] hasInput in hasInput ? agree(then: body) : body(.failed) }) { return }
+            guard isReadable else { return body(.failed) }
+        }
+        body(.failed)
+    }
+
     /// Puts the stream under TLS as the server that `leaf` is for.
     ///
     /// - Parameter early: what was read from the stream already.
@@ -49,6 +81,10 @@ extension ByteStream {
         // Holds: a connection agrees on TLS once, right after it was opened.
         precondition(tls == nil, "TLS has begun on this stream already")
         tls = session
+        try await agree(with: session)
+    }
+
+    private func agree(with session: TLSSession) async throws(IOError) {
         while try !session.handshake(of: self) {
             try await waitToWrite("agree on TLS")
             guard isOpen else { throw closedError("agree on TLS") }
