@@ -275,6 +275,38 @@ struct TLSTests {
         #expect(code == "timedOut")
     }
 
+    @Test func `a server agrees without a task, with clients that speak early, late, nonsense or not`() async throws {
+        let side = try Self.contexts()
+        let outcomes = try await onLoop { loop in
+            var outcomes: [String] = []
+            for kind in ["early", "late", "nonsense", "silence"] {
+                let (a, b) = try connectedPair(AF_INET)
+                let (stream, peer) = (try ByteStream(adopting: b, on: loop), try ByteStream(adopting: a, on: loop))
+                var outcome: ByteStream.Agreement?
+                loop.spawnHere {
+                    if kind == "late" { await loop.yield() }
+                    switch kind {
+                    case "nonsense": try? await peer.write(Array("GET / HTTP/1.1\r\n\r\n".utf8))
+                    case "silence": peer.close()
+                    default: try? await peer.startTLS(client: side.client, serverName: "origin.example")
+                    }
+                }
+                stream.setDeadline(after: .seconds(20))
+                stream.startTLS(server: side.server) { outcome = $0 }
+                while outcome == nil { await loop.yield() }
+                outcomes.append("\(kind) \(outcome == .agreed ? "agreed" : "failed")")
+                if outcome == .agreed {
+                    try await stream.write(Array("said".utf8))
+                    outcomes.append(try await peer.readExactly(4).text)
+                }
+                stream.close()
+                peer.close()
+            }
+            return outcomes
+        }
+        #expect(outcomes == ["early agreed", "said", "late agreed", "said", "nonsense failed", "silence failed"])
+    }
+
     @Test func `closing ends a handshake under way`() async throws {
         let side = try Self.contexts()
         let code = try await onLoop { loop in

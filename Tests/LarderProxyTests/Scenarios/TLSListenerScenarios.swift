@@ -135,6 +135,25 @@ struct TLSListenerScenarios {
         }
     }
 
+    @Test func `a last response arrives whole, and behind it an orderly end`() async throws {
+        try await Self.run { scenario, files in
+            for (path, size) in [("/short", 10), ("/long", 300_000)] {
+                let content = String(repeating: "a", count: size)
+                scenario.origin.answer { _ in
+                    "HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nContent-Length: \(size)\r\n\r\n\(content)"
+                }
+                for _ in 0..<4 {
+                    let client = try await Self.client(scenario, files)
+                    try await client.send(
+                        "GET \(scenario.url(path)) HTTP/1.1", "Host: \(scenario.origin.authority)", "Connection: close")
+                    #expect(try await client.response().text == content)
+                    #expect(try await client.end() == .closed)
+                }
+                #expect(scenario.origin.count(of: path) == 1)
+            }
+        }
+    }
+
     @Test func `the certificate is the one for the host that the client asks for`() async throws {
         let other = FreshDirectory()
         let authority = TestAuthority()
