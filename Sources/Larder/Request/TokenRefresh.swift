@@ -143,7 +143,7 @@ public final class TokenRefresh: Sendable {
             }
             // Another request was refused and refreshed the token meanwhile.
             if self.status.withLock({ $0.generation }) != generation { return .passTo(request.repeated()) }
-            let refresh = self.flight.request { self.refresh(resource.service) }
+            let refresh = self.flight.request { self.refresh(resource, of: generation) }
             return .passTo(
                 refresh.chained { outcome in
                     if case .failure = outcome.response { return .useResponse(outcome) }
@@ -152,8 +152,15 @@ public final class TokenRefresh: Sendable {
         }
     }
 
-    private func refresh(_ service: Service) -> Request {
-        TokenRefresh.$isMakingRefresh.withValue(true) { makeRequest(service) }.chained { info in
+    /// The request for a newer token than that of `generation`. It does nothing if there is one: a refresh may have ended
+    /// since the generation was compared.
+    private func refresh(_ resource: Resource, of generation: UInt64) -> Request {
+        let service = resource.service
+        if status.withLock({ $0.generation }) != generation {
+            let nothing = AnyEntity(content: [UInt8]() as any Sendable, timestamp: service.clock.now)
+            return resource.hardWiredRequest(returning: ResponseInfo(.success(nothing)))
+        }
+        return TokenRefresh.$isMakingRefresh.withValue(true) { makeRequest(service) }.chained { info in
             guard case .success(let entity) = info.response else { return .useThisResponse }
             guard let token = self.readToken(entity) else {
                 return .useResponse(
