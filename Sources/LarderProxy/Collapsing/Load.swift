@@ -59,6 +59,8 @@ final class Load {
     /// The `Set-Cookie` fields of a 304, for the first client alone.
     var cookies: [String] = []
     private let abort = UpstreamAbort()
+    /// The pipeline's result for the response, where decorators have seen it.
+    var processed: ProcessedResponse?
     /// Its index among the loads of its loop; nil before it begins and after its end.
     var place: Int?
 
@@ -248,6 +250,7 @@ final class Load {
         if let sender {
             defer { if let remark = sender.remark { flight.remarks.sending = remark } }
             response = try await sender.send(request)
+            processed = sender.result(for: response)
         } else {
             response = try await context.send(request)
         }

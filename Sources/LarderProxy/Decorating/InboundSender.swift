@@ -22,6 +22,8 @@ final class InboundSender {
     private let decorators: Decorators?
     /// The decorators' resource; nil where it is looked up on demand.
     private let resource: Resource?
+    /// The last response, if the pipeline was run on it already.
+    private var processed: ProcessedResponse?
     /// How many redirects were followed.
     var redirects = 0
     /// Whether the response was obtained with another credential than the request started with.
@@ -122,9 +124,16 @@ final class InboundSender {
         let configuration = configuration.frozen.configuration
         guard ProgramSender.isNeeded(by: configuration) else { return try await context.send(request) }
         let resource = resource ?? service.service.resource(for: ResourceURL(uri))
-        return try await ProgramSender(
-            context: context, service: service, resource: resource, uri: uri, configuration, request, content
-        ).send()
+        let sender = ProgramSender(
+            context: context, service: service, resource: resource, uri: uri, configuration, request, content)
+        let response = try await sender.send()
+        processed = sender.chosen
+        return response
+    }
+
+    /// The pipeline's result for a response, if there is one.
+    func result(for response: UpstreamResponse) -> ProcessedResponse? {
+        processed?.response === response ? processed : nil
     }
 
     // MARK: Trying again

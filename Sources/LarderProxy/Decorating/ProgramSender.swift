@@ -15,6 +15,7 @@ final class ProgramSender {
     private let service: RoutedService
     private let resource: Resource
     private let uri: TargetURI
+    private let configuration: Configuration
     private let decorators: [RequestDecorator]
     /// The initial request of all attempts.
     private let request: UpstreamRequest
@@ -22,6 +23,10 @@ final class ProgramSender {
     private let body: [UInt8]?
     /// The responses so far, numbered as in `ResponseInfo.source`.
     private var responses: [UpstreamResponse] = []
+    /// The pipeline's results for them; nil where it was not run on all of the content.
+    private var results: [ProcessedResponse?] = []
+    /// The pipeline's result for the response that was chosen, so that it is not transformed again.
+    private(set) var chosen: ProcessedResponse?
 
     /// Content up to this size is visible to decorators; longer content is streamed.
     static let shownLimit = 1 << 20
@@ -35,6 +40,7 @@ final class ProgramSender {
         self.resource = resource
         self.uri = uri
         self.request = request
+        self.configuration = configuration
         decorators = configuration.decorators
         body =
             switch (request.content, content?.octets) {
@@ -61,9 +67,10 @@ final class ProgramSender {
 
     /// The response that `info` stands for; all others are discarded.
     private func answer(_ info: ResponseInfo) throws -> UpstreamResponse {
-        let chosen = info.source.map { responses[$0] }
+        let chosen = info.source.flatMap { responses.indices.contains($0) ? responses[$0] : nil }
         for response in responses where response !== chosen { response.abort() }
-        responses = []
+        self.chosen = chosen == nil ? nil : info.source.flatMap { results[$0] }
+        (responses, results) = ([], [])
         if let chosen { return chosen }
         let entity: AnyEntity
         var status: Status?
@@ -133,26 +140,46 @@ final class ProgramSender {
         do {
             let response = try await attempt()
             let isEndless = response.head.fields[first: .contentType]?.hasPrefix("text/event-stream") == true
+            var isWhole = false
             var octets: [UInt8] = []
             if !isEndless, response.head.status != 101 {
-                _ = try await response.readAhead(upTo: ProgramSender.shownLimit)
+                isWhole = try await response.readAhead(upTo: ProgramSender.shownLimit)
                 octets = response.contentHere.flatMap { $0.withBytes { Array($0) } }
             }
+            let number = responses.count
             responses.append(response)
+            results.append(nil)
             let now = context.now()
+            var fields = response.head.fields
+            HopByHop.strip(&fields, for: .forwardResponse)
+            if !fields.contains(.date) { fields[.date] = context.dateText() }
             let entity = Entity(
-                content: octets, fields: response.head.fields, status: response.head.status, timestamp: now,
+                content: octets, fields: fields, status: response.head.status, timestamp: now,
                 requestTime: requestTime, responseTime: now)
             var info = ResponseInfo(.success(entity.erased), isNew: response.head.status != 304)
-            if info.isNew {
-                let configuration = resource.configuration(for: request.head.method)
-                info.response = await resource.transform(entity, configuration).response
+            if isWhole, info.isNew {
+                let processed = await process(entity, of: response)
+                info.response = processed.result.response
+                // Another attempt may have been chosen meanwhile.
+                if results.indices.contains(number) { results[number] = processed }
+            } else if entity.status.isError {
+                info.response = .failure(
+                    RequestError(status: entity.status, entity: entity.erased, timestamp: now))
             }
-            info.source = responses.count - 1
+            info.source = number
             return info
         } catch {
             return ResponseInfo(.failure(RequestError(cause: error, timestamp: context.now())))
         }
+    }
+
+    /// The pipeline's result for a response with all of its content: for decorators, and for clients if they choose it.
+    private func process(_ entity: Entity<[UInt8]>, of response: UpstreamResponse) async -> ProcessedResponse {
+        let sealed = SealedContent()
+        let result = await resource.transform(
+            configuration, on: context.proxy.transforming.threads, clock: LoopClock(context.loop),
+            sealing: { sealed.seal(&$0) }, { entity })
+        return ProcessedResponse(response: response, result: result, sealed: sealed)
     }
 
     fileprivate func cancel() { request.abort.abort() }

@@ -50,7 +50,10 @@ extension Exchange {
         if !received.fields.contains(.date) { received.fields[.date] = context.dateText() }
         var status = CacheStatus(.forward(reason)).answered(received.status)
         status.detail = sender?.remark
-        switch try await answerOfPipeline(to: response, received, service, configuration, promotion) {
+        let processed = sender?.result(for: response)
+        switch try await answerOfPipeline(
+            to: response, received, service, configuration, processed: processed, promotion)
+        {
         case .made(let made): try await send(made, trailers: response.trailers, service, way, status)
         case .asItCame(let early):
             try await relay(response, received, after: early, service, way, status, retrieval, promotion)

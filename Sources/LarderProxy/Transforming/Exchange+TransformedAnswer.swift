@@ -19,12 +19,14 @@ extension Exchange {
 
     /// Collects a response for the pipeline of its method, if there is one, and transforms it.
     ///
-    /// - Parameter promotion: receives the origin's response, whatever the pipeline returns.
+    /// - Parameters:
+    ///   - processed: the pipeline's result for the response, where decorators have seen it.
+    ///   - promotion: receives the origin's response, whatever the pipeline returns.
     /// - Throws: `PipelineFailure` when there is no response for the client, although the origin has performed the
     ///   request.
     func answerOfPipeline(
         to response: UpstreamResponse, _ received: ResponseHead, _ service: RoutedService,
-        _ configuration: EffectiveConfiguration, _ promotion: Promotion?
+        _ configuration: EffectiveConfiguration, processed: ProcessedResponse?, _ promotion: Promotion?
     ) async throws -> ForwardedAnswer {
         guard traits.method == .other, configuration.transforms(head.method) else { return .asItCame(after: []) }
         let resource = unregisteredResource(of: service)
@@ -52,6 +54,9 @@ extension Exchange {
         }
         content.chunks.forEach { promotion?.append($0) }
         promotion?.finish()
+        if let processed {
+            return .made(try MadeResponse(processed.result, of: received, content, processed.sealed))
+        }
         let (sealed, now) = (SealedContent(), context.now())
         let result = await resource.transform(
             configuration.frozen.configuration, on: context.proxy.transforming.threads, clock: LoopClock(context.loop),

@@ -51,7 +51,12 @@ extension Load {
                 context.proxy.logTooLargeToTransform(uri, nil)
                 return try await goOn(response, arrival, stored, writer, after: content)
             }
-            let made = try await make(of: arrival.head, arrival.times, content)
+            let made =
+                if let processed {
+                    try MadeResponse(processed.result, of: arrival.head, content, processed.sealed)
+                } else {
+                    try await make(of: arrival.head, arrival.times, content)
+                }
             publish(made, of: made.isPromoted ? asData : arrival, writer, trailers: response.trailers)
         } catch {
             writer?.abort()

@@ -5,6 +5,7 @@ import LarderHTTP
 import LarderIO
 import LarderRules
 import LarderStores
+import LarderUpstream
 
 /// A transformed response, as clients get it.
 struct MadeResponse {
@@ -63,6 +64,13 @@ struct MadeResponse {
             content: .memory(chunks, length: length), storedAt: storedAt, via: via,
             fingerprint: load.configuration.fingerprint, rendition: rendition)
     }
+}
+
+/// A response, and the pipeline's result for it.
+struct ProcessedResponse {
+    let response: UpstreamResponse
+    let result: TransformedResponse
+    let sealed: SealedContent
 }
 
 /// The pipeline's content, in chunks, with a strong entity tag computed where it was produced.
