@@ -20,6 +20,7 @@ package final class Daemon: Sendable {
     /// - Parameter time: the clocks of everything the daemon does.
     package init(settings: Settings, logger: Logger, time: any TimeSource = SystemTime()) throws {
         var lasting = try Lasting(settings)
+        lasting.clock = DaemonClock(time)
         _ = lasting.variables.declare(settings.variables, at: Timestamp(nanoseconds: time.now()))
         let store = try Daemon.openStore(settings, time: time, logger: logger)
         if let store { lasting.identities = try InstallationKey.digest(in: store) }
@@ -110,6 +111,8 @@ package final class Daemon: Sendable {
         let transport = ProxyTransport()
         let host = DaemonHost()
         let variables = VariableStore()
+        /// The clock of services.
+        var clock: any ModelClock = SystemModelClock()
         let pseudonym = Pseudonym()
         var identities = IdentityDigest.ephemeral()
         var interception = Interception()
@@ -211,7 +214,8 @@ package final class Daemon: Sendable {
             defaults.staleIfError = .seconds(86_400)
             let made = (
                 service: Service(
-                    name, baseURL: base, standardTransformers: [], transport: transport, defaults: defaults),
+                    name, baseURL: base, standardTransformers: [], transport: transport, defaults: defaults,
+                    clock: clock),
                 number: nextNumber
             )
             made.service.attach(host)
@@ -246,7 +250,7 @@ package final class Daemon: Sendable {
             let (model, number) = lasting.service(
                 service.name, base: isUnclaimed ? nil : service.baseURL.target.string)
             model.replaceConfiguration(
-                with: service.entries(variables, settings, lasting.transport, lasting.host))
+                with: service.entries(variables, settings, for: model, lasting.host))
             let named = isUnclaimed ? nil : service
             return RoutedService(
                 model, number: number, settings: service,
@@ -288,7 +292,7 @@ extension ServiceSettings {
     /// The service's own settings, those of the program that declares it, then its blocks: later ones override earlier
     /// ones.
     fileprivate func entries(
-        _ variables: VariableValues, _ settings: Settings, _ transport: ProxyTransport, _ host: DaemonHost
+        _ variables: VariableValues, _ settings: Settings, for model: Service, _ host: DaemonHost
     ) -> [ConfigurationEntry] {
         let offline = offline ?? .off
         let transformedContent = settings.limits.transformedContent.bytes
@@ -301,7 +305,7 @@ extension ServiceSettings {
             $0.privacy = privacy
             $0.onAbandon = .cancel(after: abandon)
         }
-        return [own] + declared(transport, host)
+        return [own] + declared(model, host)
             + configure.map {
                 ConfigurationEntry($0, relativeTo: baseURL.target, variables: variables)
             }
@@ -309,12 +313,14 @@ extension ServiceSettings {
 
     /// The program's configuration of its own service. It configures a temporary service, so that the configuration in
     /// force changes in one step. Later calls of the program reach the daemon.
-    private func declared(_ transport: ProxyTransport, _ host: DaemonHost) -> [ConfigurationEntry] {
+    private func declared(_ model: Service, _ host: DaemonHost) -> [ConfigurationEntry] {
         guard let declare else { return [] }
-        let draft = Service(name, baseURL: baseURL.target.string, standardTransformers: [], transport: transport)
+        let draft = Service(besides: model)
         declare(draft)
         draft.attach(host)
-        return draft.configurationSet.entries
+        return draft.configurationSet.entries.map {
+            $0.namingTransformedMethods(besides: Service.transformedMethods)
+        }
     }
 }
 

@@ -33,6 +33,8 @@ package final class Proxy: Sendable {
     /// The operators' choices of offline mode since the start.
     package let offline = OfflineSwitch()
     let overrides = Overrides()
+    /// For the caches of services in Swift.
+    let cacheLog: ModelLog
     /// The remaining quotas of origins.
     package let quotas = QuotaTable()
     /// The tokens of language models that were saved.
@@ -90,6 +92,7 @@ package final class Proxy: Sendable {
         self.time = time
         startedAt = Timestamp(nanoseconds: time.now())
         accessLog = AccessLog(logger: logger)
+        cacheLog = Proxy.cacheLog(to: logger, time)
         let recovery = RecoveryReload()
         origins = OriginWatch { event in
             event.log(to: logger)

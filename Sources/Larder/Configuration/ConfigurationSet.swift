@@ -23,6 +23,18 @@ package struct ConfigurationEntry: Sendable {
         self.apply = apply
     }
 
+    /// The same entry for a daemon, which transforms responses to other methods than GET only where an entry for those
+    /// methods has changed the pipeline. The usual methods of `configureTransformer` are not meant by that.
+    package func namingTransformedMethods(besides usual: Set<Method>) -> ConfigurationEntry {
+        guard let methods, methods != usual, methods != [.get] else { return self }
+        return ConfigurationEntry(description: description, methods: methods, matches: matches) {
+            [apply] configuration in
+            let before = configuration.pipeline.fingerprint
+            apply(&configuration)
+            if configuration.pipeline.fingerprint != before { configuration.transformedMethods.formUnion(methods) }
+        }
+    }
+
     /// The methods every entry applies to unless it says otherwise. Others are configured like GET, except by
     /// entries that name them.
     private static let known: Set<Method> = [.options, .get, .head, .post, .put, .patch, .delete]

@@ -61,6 +61,9 @@ public struct Pipeline: Sendable {
     /// Whether any transformer runs, so that content may change.
     public var hasTransformers: Bool { order.contains { !self[$0].transformers.isEmpty } }
 
+    /// Whether a stage that runs has a cache.
+    package var hasCaches: Bool { order.contains { self[$0].cache != nil } }
+
     /// The inputs of the results: stages and transformers in their order.
     var fingerprint: String {
         order.map { "\($0.name): \(self[$0].transformers.map(\.fingerprint))" }.joined(separator: "\n")

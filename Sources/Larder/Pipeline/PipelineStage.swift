@@ -64,7 +64,8 @@ public struct PipelineStage: Sendable {
     /// Removes the transformers and keeps the cache.
     public mutating func removeAllTransformers() { removeTransformers() }
 
-    /// Stores the output of this stage in `cache`, and looks there before asking the origin.
+    /// Stores the output of this stage in `cache`, and looks there before asking the origin: for the program's own
+    /// resources, and in a daemon for what all clients get of a URL.
     public mutating func cacheUsing(_ cache: some EntityCache) { self.cache = AnyEntityCache(cache) }
 
     /// Stores no output of this stage.

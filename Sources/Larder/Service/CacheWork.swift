@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import LarderHTTP
 import LarderIO
+import LarderRules
 
 /// Runs the operations on entity caches: serially for one entry, in the order they were requested; concurrently for
 /// different entries. Nothing waits for writes.
@@ -14,7 +16,13 @@ final class CacheWork: Sendable {
         /// Operations that concern more than one entry.
         var others: [UInt64: Task<Void, Never>] = [:]
         var lastNumber: UInt64 = 0
+        /// Writes of a daemon that are not done yet, and their octets.
+        var pendingWrites = 0
+        var pendingOctets = 0
     }
+
+    /// More writes of a daemon than these do not wait: caches may be slower than clients.
+    static let pendingLimit = (writes: 1024, octets: 64 << 20)
 
     private let state = Lock(State())
 
@@ -44,6 +52,56 @@ final class CacheWork: Sendable {
         }
     }
 
+    /// Writes what `make` returns, unless too much waits to be written already.
+    func write(
+        octets: Int, to entry: CacheEntry, log: ModelLog, _ make: @escaping @Sendable () -> AnyEntity
+    ) {
+        let isTaken = state.withLock { state in
+            guard state.pendingWrites < CacheWork.pendingLimit.writes,
+                state.pendingOctets + octets <= CacheWork.pendingLimit.octets
+            else { return false }
+            state.pendingWrites += 1
+            state.pendingOctets += octets
+            return true
+        }
+        guard isTaken else { return log(.cache, "the cache at \(entry.stage) is too slow: something was not written") }
+        enqueue(entry.id) {
+            do {
+                // Content of another type than the cache's is meant for another stage or none.
+                _ = try await entry.write(make())
+            } catch {
+                log(.cache, "writing at \(entry.stage) failed: \(error)")
+            }
+            self.state.withLock { state in
+                state.pendingWrites -= 1
+                state.pendingOctets -= octets
+            }
+        }
+    }
+
+    /// Changes the stored entity as a 304 with the fields `update` says, whatever its stage has made of its fields.
+    func freshen(_ entry: CacheEntry, by update: Fields, at now: Timestamp, log: ModelLog) {
+        enqueue(entry.id) {
+            do {
+                guard let entity = try await entry.read() else { return }
+                try await entry.update(now, Freshening.merged(entity.fields, with: update))
+            } catch {
+                log(.cache, "updating at \(entry.stage) failed: \(error)")
+            }
+        }
+    }
+
+    /// Makes the stored entity as old as can be, so that it is validated before it is used.
+    func expire(_ entry: CacheEntry, log: ModelLog) {
+        enqueue(entry.id) {
+            do {
+                try await entry.update(Timestamp(seconds: 0), nil)
+            } catch {
+                log(.cache, "updating at \(entry.stage) failed: \(error)")
+            }
+        }
+    }
+
     func update(_ entry: CacheEntry, with entity: AnyEntity, log: ModelLog) {
         enqueue(entry.id) {
             do {
@@ -69,6 +127,8 @@ final class CacheWork: Sendable {
         let (tails, others) = state.withLock { (Array($0.tails.values), Array($0.others.values)) }
         for tail in tails { await tail.task.value }
         for other in others { await other.value }
+        // The others may have asked for more.
+        for tail in state.withLock({ Array($0.tails.values) }) { await tail.task.value }
     }
 
     /// Runs an operation that concerns more than one entry, concurrently with all others.

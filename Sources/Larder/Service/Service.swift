@@ -18,7 +18,7 @@ public final class Service: Sendable {
     /// Where the service writes what it does.
     public let log: ModelLog
     let transport: any UpstreamTransport
-    let cacheWork = CacheWork()
+    let cacheWork: CacheWork
     let host = Lock<(any ServiceHost)?>(nil)
     private let table = ResourceTable()
     private let configurations: Lock<ConfigurationSet>
@@ -47,6 +47,7 @@ public final class Service: Sendable {
         self.transport = transport
         self.clock = clock
         self.log = log
+        cacheWork = CacheWork()
         let entries = standardTransformers.map { transformer in
             ConfigurationEntry(description: "standard transformer \(transformer.name)") { $0.pipeline.add(transformer) }
         }
@@ -56,6 +57,19 @@ public final class Service: Sendable {
             ? "the base URL of the service '\(name)', '\(baseURL ?? "")', is none; write it as https://api.example.com"
             : nil
         if let baseURLProblem { log.problem(baseURLProblem) }
+    }
+
+    /// Makes the service that a program configures and keeps, beside the one that a daemon serves: caches of the program
+    /// see the operations of both in one order.
+    package init(besides served: Service) {
+        name = served.name
+        baseURL = served.baseURL
+        transport = served.transport
+        clock = served.clock
+        log = served.log
+        cacheWork = served.cacheWork
+        configurations = Lock(ConfigurationSet(version: 1, entries: [], defaults: Configuration()))
+        baseURLProblem = nil
     }
 
     /// Reports problems of a resource's configuration, once.

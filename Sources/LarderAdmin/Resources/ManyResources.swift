@@ -83,6 +83,7 @@ struct ManyResources {
         // Before and after the store: a load that ends in between is superseded, and responses read in between are
         // removed from memory.
         counts.memory = try await forget()
+        if !keepsStored { try await emptyOwnCaches() }
         guard !keepsStored, let storing = proxy.storing, mayBeOnDisk(storing) else { return counts }
         counts.disk = await storing.store.removeAll(where: selection.match)
         await storing.store.removeAll(where: Storing.renditions(of: selection.match))
@@ -109,6 +110,19 @@ struct ManyResources {
         }
         proxy.invalidations.invalidate([.group(group, origin: origin)])
         return count
+    }
+
+    /// Empties the caches of programs for the selected resources in memory: they have no list of their entries.
+    private func emptyOwnCaches() async throws {
+        // They have no members of groups, and nothing of one user.
+        guard case .matching = selection else { return }
+        let proxy = proxy
+        let isEmptied = try await walk { resource, service in
+            guard service.settings.declare != nil else { return false }
+            proxy.emptyOwnCaches(of: resource, service)
+            return true
+        }
+        if isEmptied > 0 { _ = try await forget() }
     }
 
     /// Whether the disk may contain any.

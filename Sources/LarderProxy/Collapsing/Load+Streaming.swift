@@ -132,11 +132,13 @@ extension Load {
         let policy = policyAtLanding(of: stored)
         if policy == nil || isSuperseded(stored) { writer?.abort() }
         let chunks = whole.map { ContentChunk.coalesced($0) }
+        if let own = ownCaches, policy != nil, !isSuperseded(stored) { own.write(chunks, of: stored) }
         let isStored = writer?.finish(sharing: chunks ?? []) ?? false
         guard let chunks else {
             // Repeated, as it may have happened before the store knew the entity.
             if isSuperseded(stored) {
                 context.storing?.remove(stored.variance, of: resource, service: service)
+                ownCaches?.empty()
             } else if isStored {
                 // Too large for memory: the next request reads it from the store.
                 memory.forgetStoreRead(variance: stored.variance, epoch: epoch)
@@ -157,6 +159,7 @@ extension Load {
             context.registry.charge(resource, content: memory.cost)
         } else {
             context.storing?.remove(variant, of: resource, service: service)
+            ownCaches?.empty()
             memory.retire(flight)
         }
     }

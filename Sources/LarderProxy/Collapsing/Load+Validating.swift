@@ -47,10 +47,12 @@ extension Load {
             guard memory.replace(variant, by: fresh) else { return nil }
             context.registry.charge(resource, content: memory.cost)
             context.storing?.update(fresh, of: resource, service: service, policy: policy)
+            ownCaches?.freshen(by: response.fields, at: times.response)
             return fresh
         case .discard(let stored, _):
             memory.removeVariants { $0 === variant }
             context.storing?.remove(variant, of: resource, service: service)
+            ownCaches?.empty()
             return variant.with(stored, via: ProxyConfiguration.via)
         case .stale, .untouched:
             return nil

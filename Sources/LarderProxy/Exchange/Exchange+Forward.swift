@@ -181,6 +181,9 @@ extension Exchange {
         let now = context.now()
         let memory = retrieval.resource.memory
         let policy = retrieval.policy.narrowed(for: head.fields)
+        let own =
+            retrieval.configuration.hasOwnCaches
+            ? OwnCaches(retrieval.resource, retrieval.service, retrieval.configuration, context.proxy) : nil
         for variant in memory.snapshot.variants where variant.stored.variance.matches(head.fields) {
             switch Freshening.freshenByHead(
                 variant.stored, with: response, to: head, requestTime: now, responseTime: now, policy: policy)
@@ -191,9 +194,11 @@ extension Exchange {
                 chargeRegistry(for: retrieval.resource)
                 context.storing?.update(
                     changed, of: retrieval.resource, service: retrieval.service, policy: policy)
+                if stored.standing == .asReceived { own?.freshen(by: response.fields, at: now) } else { own?.expire() }
             case .discard:
                 memory.removeVariants { $0 === variant }
                 context.storing?.remove(variant, of: retrieval.resource, service: retrieval.service)
+                own?.empty()
             case .untouched:
                 break
             }

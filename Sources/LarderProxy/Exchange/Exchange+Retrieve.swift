@@ -35,7 +35,8 @@ extension Exchange {
             registry.resource(for: key)
             ?? registry.resource(for: key) { key in
                 // Checked here, where no other Resource of this key can be created meanwhile.
-                let mayBeStored = context.storing?.mayContain(key, partition, service) ?? true
+                let mayBeStored =
+                    (context.storing?.mayContain(key, partition, service) ?? true) || service.hasOwnCaches(for: uri)
                 return service.makeResource(
                     key: key, partition: partition, url: uri, isStoreRead: !mayBeStored)
             }
@@ -77,8 +78,8 @@ extension Exchange {
         var snapshot = memory.snapshot
         // Whether the response was just read from the store, so that this is its first use.
         var isNew = false
-        if !snapshot.isStoreRead, let storing = context.storing {
-            await storing.load(retrieval.resource, service: retrieval.service, retrieval.configuration)
+        if !snapshot.isStoreRead, context.storing != nil || retrieval.configuration.hasOwnCaches {
+            await context.readStored(retrieval.resource, retrieval.service, retrieval.configuration)
             snapshot = memory.snapshot
             if !snapshot.variants.isEmpty { chargeRegistry(for: retrieval.resource) }
             isNew = true

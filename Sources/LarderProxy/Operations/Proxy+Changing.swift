@@ -19,6 +19,7 @@ extension Proxy {
             let stale = variant.with(variant.stored.marked(.stale, policy: policy), via: ProxyConfiguration.via)
             if resource.memory.replace(variant, by: stale) { changed += 1 }
         }
+        if changed > 0 || resource.memory.snapshot.variants.isEmpty { ownCaches(of: resource, service)?.expire() }
         return changed
     }
 
@@ -28,6 +29,7 @@ extension Proxy {
         let service = subject.service
         let policy = service.configuration(for: subject.uri, method: subject.method).policy
         let key = subject.key(in: .shared)
+        ownCaches(of: subject.uri, service)?.expire()
         let inMemory = registry.resource(for: key).map { markStale($0, service: service) } ?? 0
         let entity = EntityKey(
             service: service.name, partition: Larder.Partition.shared.name, stage: Storing.stage, url: key.url)
@@ -48,6 +50,7 @@ extension Proxy {
                 await storing.peek(key.url, partition: .shared, service: service.name, configuration).count)
             storing.removeAll(of: key.url, partition: .shared, service: service)
         }
+        if !keepsStored { ownCaches(of: subject.uri, service)?.empty() }
         // Repeated, for responses read from the store in between.
         if let resource = registry.resource(for: key) { wipe(resource) }
         return count

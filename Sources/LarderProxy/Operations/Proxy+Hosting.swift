@@ -17,6 +17,12 @@ extension Proxy {
 
     /// Removes them from disk, and then from memory those read from there meanwhile.
     package func wipeStored(_ service: RoutedService, where isMatch: @escaping @Sendable (Resource) -> Bool) async {
+        registry.forEach { resource in
+            if resource.key.serviceNumber == service.number, isMatch(resource) {
+                emptyOwnCaches(of: resource, service)
+            }
+        }
+        wipeInMemory(service, where: isMatch)
         guard let storing else { return }
         let model = service.service
         for stage in Storing.stages {

@@ -17,6 +17,10 @@ extension Proxy {
         key.set(service: service.number, partition: .shared, url: uri, spelling: spelling)
         // A load that ends in between is superseded; responses read from the store in between are wiped afterwards.
         if let resource = registry.resource(for: key) { wipe(resource) }
+        if let own = ownCaches(of: uri, service) {
+            own.empty()
+            if let resource = registry.resource(for: key) { wipe(resource) }
+        }
         if let storing {
             storing.removeAll(of: key.url, partition: .shared, service: service)
             if let resource = registry.resource(for: key) { wipe(resource) }

@@ -60,8 +60,8 @@ private struct OperatorLoad {
             throw Problem.offline(service: service.name)
         }
         guard service.allows(subject.uri) else { throw Problem.hostNotAllowed(subject.uri.host, service: service.name) }
-        if !resource.memory.snapshot.isStoreRead, let storing = context.storing {
-            await storing.load(resource, service: service, configuration)
+        if !resource.memory.snapshot.isStoreRead, context.storing != nil || configuration.hasOwnCaches {
+            await context.readStored(resource, service, configuration)
             registry.charge(resource, content: resource.memory.cost)
         }
         let snapshot = resource.memory.snapshot

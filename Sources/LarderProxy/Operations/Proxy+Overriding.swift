@@ -48,6 +48,7 @@ extension Proxy {
         guard overrides.place(variant, in: resource, of: registry) else { throw .tooManyOverrides }
         // A load that ended just before has written its response; those that end later are superseded.
         storing?.removeAll(of: resource, service: service)
+        emptyOwnCaches(of: resource, service)
         return (variant, partition)
     }
 

@@ -28,6 +28,8 @@ package final class EffectiveConfiguration: Sendable {
     let abandonDelay: Duration?
     /// The ends by which a stream of events is known to be whole.
     let streamEnds: [String]
+    /// Whether a stage of the pipeline has a cache of the program's own.
+    let hasOwnCaches: Bool
     /// Whether redirects are followed for clients.
     let followsRedirects: Bool
     /// Whether links in content are mapped for clients of the gateway.
@@ -48,6 +50,7 @@ package final class EffectiveConfiguration: Sendable {
         sharesAuthorized =
             policy.ignoredResponse.isForEveryone || policy.identity?.names(.authorization) == true
             || policy.identity == nil && policy.role == .private
+        hasOwnCaches = configuration.caching != .none && configuration.pipeline.hasCaches
         followsRedirects = configuration.followsRedirects
         abandonDelay = configuration.onAbandon.delay
         streamEnds = configuration.streamEnds

@@ -188,6 +188,12 @@ package final class RoutedService: Sendable {
     /// Whether a block makes content part of the key of some requests.
     var keysByContent: Bool { settings.configure.contains { $0.keyedByContent == true } }
 
+    /// Whether caches of the program's own may contain responses for a URL. Those of a service that sends credentials of
+    /// the configuration file would outlive them.
+    func hasOwnCaches(for url: TargetURI) -> Bool {
+        settings.declare != nil && !usesVariables && configuration(for: url, method: .get).hasOwnCaches
+    }
+
     /// - Parameter isStoreRead: whether the store is known not to contain it.
     func makeResource(
         key: ResourceKey, partition: Larder.Partition, url: TargetURI, isStoreRead: Bool = false

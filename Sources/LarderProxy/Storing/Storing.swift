@@ -46,12 +46,19 @@ package final class Storing: Sendable {
         let (epoch, mark) = (memory.epoch, memory.mark)
         guard store.mayContain(key) else { return memory.storeHasNothing(epoch: epoch) }
         guard await memory.beginStoreRead() == .begin else { return }
-        let records = await store.read(key)
+        let found = await variants(of: resource, service: service, configuration)
+        memory.storeWasRead(found, epoch: epoch, mark: mark)
+    }
+
+    /// The stored responses of a Resource, newest first.
+    func variants(
+        of resource: Resource, service: RoutedService, _ configuration: EffectiveConfiguration
+    ) async -> [Variant] {
+        let records = await store.read(key(of: resource, service))
         let renditions =
             configuration.mayTransform
-            ? await store.read(self.key(of: resource, service, stage: Storing.servedStage)) : []
-        memory.storeWasRead(
-            variants(of: records, renditions: renditions, configuration), epoch: epoch, mark: mark)
+            ? await store.read(key(of: resource, service, stage: Storing.servedStage)) : []
+        return variants(of: records, renditions: renditions, configuration)
     }
 
     func variant(of record: EntityRecord, policy: CachePolicy) -> Variant? {

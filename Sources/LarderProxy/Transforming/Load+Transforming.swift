@@ -99,7 +99,7 @@ extension Load {
     private func land(_ made: MadeResponse, _ stored: StoredResponse, _ writer: EntityWriter?) {
         let memory = resource.memory
         let policy = policyAtLanding(of: stored)
-        if policy == nil || isSuperseded(stored) { writer?.abort() }
+        if policy == nil || isSuperseded(stored) { writer?.abort() } else { ownCaches?.write(made, of: stored) }
         let isStored = writer?.finish() ?? false
         guard let policy else { return }
         let variant = made.variant(
@@ -112,6 +112,7 @@ extension Load {
         if made.length <= context.memoryObjectLimit {
             guard case .landed(let replaced) = memory.land(variant, epoch: epoch, mark: mark, ending: flight) else {
                 storing?.remove(variant, of: resource, service: service)
+                ownCaches?.empty()
                 return
             }
             judgeAgain(after: policy)
@@ -119,6 +120,7 @@ extension Load {
             context.registry.charge(resource, content: memory.cost)
         } else if isSuperseded(stored) {
             storing?.remove(variant, of: resource, service: service)
+            ownCaches?.empty()
         } else if isStored {
             memory.forgetStoreRead(variance: stored.variance, epoch: epoch)
         }
@@ -176,6 +178,7 @@ extension Load {
                 if configuration.storesRenditions {
                     context.storing?.keepRendition(of: remade, resource, service: service)
                 }
+                ownCaches?.write(made, of: stored)
                 context.registry.charge(resource, content: memory.cost)
             }
         } else {

@@ -18,6 +18,8 @@ struct MadeResponse {
     let isRefusal: Bool
     /// Whether it turned an error into data: it is stored as data is (T-06).
     let isPromoted: Bool
+    /// The pipeline's result.
+    let result: TransformedResponse
     private let originStatus: Status
 
     /// - Throws: `PipelineFailure`, when there is no response for clients.
@@ -35,6 +37,7 @@ struct MadeResponse {
             if error.cause != nil { throw PipelineFailure(cause: error) }
             isSuccess = false
         }
+        self.result = result
         originStatus = received.status
         isTransformed = result.isTransformed
         isPromoted = isSuccess && received.status.isError
