@@ -71,7 +71,7 @@ struct FullDiskTests {
     }
 
     @Test(.enabled(if: getuid() == 0, "only root can mount a small disk"), arguments: [3000, 90_000])
-    func `a full disk is survived, also over a restart`(size: Int) async throws {
+    func `EC-16 a full disk is survived, also over a restart`(size: Int) async throws {
         let directory = TemporaryDirectory()
         let path = directory.path + "/disk"
         mkdir(path, 0o700)
@@ -125,7 +125,7 @@ struct FullDiskTests {
     }
 
     @Test(.enabled(if: getuid() == 0, "only root can mount a disk"), arguments: [3000, 90_000])
-    func `a disk that turns read-only is read from, and written to when it may be`(size: Int) async throws {
+    func `EC-16 a disk that turns read-only is read from, and written to when it may be`(size: Int) async throws {
         try await onDisk("32m") { path in
             let log = EventLog()
             var settings = StoreSettings(path: path + "/cache", diskLimit: 256 << 20, now: { Timestamp(seconds: 0) })
@@ -160,7 +160,7 @@ struct FullDiskTests {
     }
 
     @Test(.enabled(if: getuid() == 0, "only root can mount a disk"))
-    func `a disk that is taken away is done without, and what takes its place is used`() async throws {
+    func `EC-16 a disk that is taken away is done without, and what takes its place is used`() async throws {
         try await onDisk("32m") { path in
             let log = EventLog()
             var settings = StoreSettings(path: path + "/cache", diskLimit: 256 << 20, now: { Timestamp(seconds: 0) })

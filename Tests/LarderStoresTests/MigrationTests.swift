@@ -40,7 +40,7 @@ struct MigrationTests {
         try entity.run()
     }
 
-    @Test func `a database of version 1 is brought up to date with all that is in it`() async throws {
+    @Test func `EC-16 a database of version 1 is brought up to date with all that is in it`() async throws {
         let directory = TemporaryDirectory()
         let log = EventLog()
         do {
@@ -58,7 +58,7 @@ struct MigrationTests {
         #expect(!again.events.contains { if case .migrated = $0 { true } else { false } })
     }
 
-    @Test func `a database of a later version is set aside, not touched`() async throws {
+    @Test func `EC-16 a database of a later version is set aside, not touched`() async throws {
         let directory = TemporaryDirectory()
         let log = EventLog()
         do {
