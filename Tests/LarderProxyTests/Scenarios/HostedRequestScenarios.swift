@@ -54,7 +54,7 @@ struct HostedRequestScenarios {
 
     @Test func `RQ-19 B-26 however many clients are refused at once, one refresh serves all of them`() async throws {
         let tokens = Tokens()
-        try await run { scene in
+        try await run { (scene) async throws in
             scene.origin.answer { tokens.answer($0) }
             for round in 1...4 {
                 try await withThrowingTaskGroup { group in
@@ -79,7 +79,7 @@ struct HostedRequestScenarios {
     }
 
     @Test func `RQ-19 RQ-17 a client that leaves while it waits for a token takes nobody along`() async throws {
-        try await run { scene in
+        try await run { (scene) async throws in
             let (first, second) = (try await scene.client(), try await scene.client())
             try await first.get(scene.url("/a"))
             try await second.get(scene.url("/b"))

@@ -49,7 +49,7 @@ struct HostedResourceScenarios {
 
     @Test func `EC-02 EC-17 clients get what a cache has when memory has nothing, and loads fill it`() async throws {
         let cache = RecordingCache<JSONValue>()
-        try await runParsed(cache) { scene, service in
+        try await runParsed(cache) { (scene, service) async throws in
             scene.origin.answer { _ in .ok(Self.fresh, Self.json, "ETag: \"1\"", content: "[ 1 ]") }
             #expect(try await scene.get("/a").text == "[1]")
             await service.finishCacheWork()
@@ -123,7 +123,7 @@ struct HostedResourceScenarios {
 
     @Test func `EC-06 EC-12 hits renew nothing, and a 304 renews what a cache has`() async throws {
         let cache = RecordingCache<JSONValue>()
-        try await runParsed(cache) { scene, service in
+        try await runParsed(cache) { (scene, service) async throws in
             scene.origin.answer { request in
                 request["If-None-Match"] == "\"1\""
                     ? .response(304, Self.fresh, "ETag: \"1\"", "X-Round: 2")
@@ -152,7 +152,7 @@ struct HostedResourceScenarios {
 
     @Test func `the program and its clients share what a cache has`() async throws {
         let cache = RecordingCache<JSONValue>()
-        try await runParsed(cache) { scene, service in
+        try await runParsed(cache) { (scene, service) async throws in
             scene.origin.answer { _ in .ok(Self.fresh, Self.json, content: "[1]") }
             _ = try await scene.get("/a")
             await service.finishCacheWork()
@@ -170,7 +170,7 @@ struct HostedResourceScenarios {
 
     @Test func `EC-01 EC-05 no write, no refusal and nothing that forbids it is kept`() async throws {
         let cache = RecordingCache<JSONValue>()
-        try await runParsed(cache) { scene, service in
+        try await runParsed(cache) { (scene, service) async throws in
             scene.origin.answer { request in
                 switch request.target {
                 case "/no-store": .ok("Cache-Control: no-store", Self.json, content: "[1]")
@@ -202,7 +202,7 @@ struct HostedResourceScenarios {
 
     @Test func `EC-14 what belongs to one user is in no cache`() async throws {
         let cache = RecordingCache<JSONValue>()
-        try await runParsed(cache, privacy: .partitioned) { scene, service in
+        try await runParsed(cache, privacy: .partitioned) { (scene, service) async throws in
             scene.origin.answer { head in .ok(Self.fresh, Self.json, content: "[\"\(head["Authorization"] ?? "")\"]") }
             for user in ["ann", "bob", "ann"] {
                 #expect(try await scene.get("/a", "Authorization: \(user)").text == "[\"\(user)\"]")
@@ -214,7 +214,7 @@ struct HostedResourceScenarios {
 
     @Test func `EC-07 HT-04 RS-29 what is written to, overridden or wiped is in no cache either`() async throws {
         let cache = RecordingCache<JSONValue>()
-        try await runParsed(cache) { scene, service in
+        try await runParsed(cache) { (scene, service) async throws in
             let answers = Lock(0)
             scene.origin.answer { _ in
                 let number = answers.withLock { count in
@@ -241,7 +241,7 @@ struct HostedResourceScenarios {
 
     @Test func `RS-26 what was invalidated is validated, whoever read it from a cache`() async throws {
         let cache = RecordingCache<JSONValue>()
-        try await runParsed(cache) { scene, service in
+        try await runParsed(cache) { (scene, service) async throws in
             scene.origin.answer { request in
                 request["If-None-Match"] != nil
                     ? .response(304, Self.fresh) : .ok(Self.fresh, Self.json, "ETag: \"1\"", content: "[1]")
@@ -259,7 +259,7 @@ struct HostedResourceScenarios {
     @Test func `EC-16 B-23 a cache that fails costs clients nothing, and is told of`() async throws {
         let cache = RecordingCache<JSONValue>()
         cache.breakDown()
-        try await runParsed(cache) { scene, service in
+        try await runParsed(cache) { (scene, service) async throws in
             scene.origin.answer { _ in .ok(Self.fresh, Self.json, content: "[1]") }
             for path in ["/a", "/b", "/c"] { #expect(try await scene.get(path).text == "[1]") }
             await service.finishCacheWork()
@@ -270,7 +270,7 @@ struct HostedResourceScenarios {
     }
 
     @Test func `EC-16 a cache that never answers is waited for a few seconds`() async throws {
-        try await runParsed(SilentCache()) { scene, _ in
+        try await runParsed(SilentCache()) { (scene, _) async throws in
             scene.origin.answer { _ in .ok(Self.fresh, Self.json, content: "[1]") }
             try await scene.lettingTimePass(reaching: Resource.cachePatience) {
                 #expect(try await scene.get("/a").text == "[1]")
@@ -281,7 +281,7 @@ struct HostedResourceScenarios {
 
     @Test func `a store and a cache beside each other lose nothing`() async throws {
         let cache = RecordingCache<JSONValue>()
-        try await runParsed(cache, onDisk: true) { scene, _ in
+        try await runParsed(cache, onDisk: true) { (scene, _) async throws in
             scene.origin.answer { _ in .ok(Self.fresh, Self.json, content: "[1]") }
             _ = try await scene.get("/a")
             try await scene.restart()
