@@ -30,14 +30,32 @@ package final class ContentDecoder {
 
     /// Decodes a part and appends the output to `output`.
     package func decode(_ octets: [UInt8], into output: inout [UInt8]) throws(CodingError) {
-        octets.withUnsafeBytes { run($0, into: &output) }
+        octets.withUnsafeBytes { _ = run($0, into: &output) }
         if let failure { throw failure }
     }
 
     /// Decodes a part and appends the output to `output`.
     package func decode(_ octets: UnsafeRawBufferPointer, into output: inout [UInt8]) throws(CodingError) {
-        run(octets, into: &output)
+        _ = run(octets, into: &output)
         if let failure { throw failure }
+    }
+
+    /// How far a part was decoded.
+    package struct Progress {
+        /// Octets of the part that were used.
+        package var consumed: Int
+        /// Whether there is no more output to get from the part.
+        package var isDone: Bool
+    }
+
+    /// Decodes the beginning of a part, and stops soon after `count` octets of output. Pass it the rest next, which may
+    /// be empty, until it is done.
+    package func decode(
+        _ octets: UnsafeRawBufferPointer, untilOutputOf count: Int, into output: inout [UInt8]
+    ) throws(CodingError) -> Progress {
+        let progress = run(octets, into: &output, enough: count)
+        if let failure { throw failure }
+        return progress
     }
 
     /// Declares that there are no more parts. Throws when the coding does not end here.
@@ -46,10 +64,13 @@ package final class ContentDecoder {
         if let failure { throw failure }
     }
 
-    private func run(_ input: UnsafeRawBufferPointer, into output: inout [UInt8]) {
+    private func run(
+        _ input: UnsafeRawBufferPointer, into output: inout [UInt8], enough: Int = .max
+    ) -> Progress {
         var rest = input
         var isFull = true
-        while failure == nil, !rest.isEmpty || isFull {
+        let before = produced
+        while failure == nil, !rest.isEmpty || isFull, produced - before < enough {
             // One octet of room beyond the limit tells content of exactly that length from longer content.
             let target = room.first(min(Room.size - 1, limit - produced) + 1)
             let step = engine.step(rest, into: target)
@@ -64,6 +85,7 @@ package final class ContentDecoder {
                 failure = CodingError(coding, problem)
             }
         }
+        return Progress(consumed: input.count - rest.count, isDone: rest.isEmpty && !isFull)
     }
 }
 

@@ -108,6 +108,29 @@ import Testing
         #expect(output.count == 10_000)
     }
 
+    @Test(arguments: [ContentCoding.gzip, .deflate, .br, .zstd])
+    func `a bomb is decoded in small steps`(_ coding: ContentCoding) throws {
+        let content = [UInt8](repeating: 0, count: 10 << 20)
+        let coded = try coding.encode(content)
+        let decoder = try coding.decoder(limit: content.count)
+        var (offset, total, isDone) = (0, 0, false)
+        while !isDone {
+            var output: [UInt8] = []
+            let progress = try coded.withUnsafeBytes {
+                try decoder.decode(
+                    UnsafeRawBufferPointer(rebasing: $0[offset...]), untilOutputOf: 65_536, into: &output)
+            }
+            offset += progress.consumed
+            total += output.count
+            isDone = progress.isDone
+            #expect(output.count <= 2 * 65_536)
+        }
+        #expect(offset == coded.count)
+        #expect(total == content.count)
+        try decoder.finish()
+    }
+
+
     @Test(arguments: ContentCoding.allCases)
     func `the limit is exact`(_ coding: ContentCoding) throws {
         let encoded = try coding.encode(`Content codings`.words(70_000))

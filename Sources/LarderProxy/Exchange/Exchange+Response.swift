@@ -112,7 +112,16 @@ extension Exchange {
     /// Sends a piece of content as `delivery` says.
     func sendContent(_ chunks: [ContentChunk]) async throws {
         guard delivery != .none, !chunks.isEmpty else { return }
-        try await sendPiece(links?.take(chunks) ?? chunks)
+        guard let links else { return try await sendPiece(chunks) }
+        for chunk in chunks {
+            var part = links.part(chunk)
+            while true {
+                try await sendPiece(links.take(&part))
+                if part.isDone { break }
+                // A short chunk may expand to a long one, and a client may read it as fast as it is made.
+                await context.loop.yield()
+            }
+        }
     }
 
     private func sendPiece(_ chunks: [ContentChunk]) async throws {

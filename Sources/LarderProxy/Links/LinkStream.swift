@@ -5,6 +5,7 @@ import LarderCodings
 import LarderHTTP
 import LarderIO
 import LarderRules
+import LarderUpstream
 
 /// The content of one response on its way to a client of the gateway: decoded, and its links mapped, as it arrives.
 /// Confined to its loop.
@@ -14,6 +15,26 @@ final class LinkStream {
 
     /// The most octets that content may decode to.
     private static let limit = 1 << 30
+    /// Octets of output without regard to the input. Beyond, each octet of input may make `expansion` octets: several
+    /// times more than real text does, and a fraction of a decompression bomb's.
+    private static let allowance = 16 << 20
+    private static let expansion = 128
+    /// Octets that are mapped before others get their turn.
+    private static let stepLength = 64 << 10
+
+    /// A chunk of the response, as far as it was mapped.
+    struct Part {
+        private let chunk: ContentChunk
+        fileprivate var offset = 0
+        fileprivate(set) var isDone = false
+
+        fileprivate init(_ chunk: ContentChunk) { self.chunk = chunk }
+
+        fileprivate var rest: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: chunk.bytes[offset...]) }
+    }
+
+    /// Octets of coded content so far.
+    private var consumed = 0
 
     init?(_ map: LinkMap, undoing coding: ServedCoding) {
         scanner = LinkScanner(map)
@@ -27,25 +48,47 @@ final class LinkStream {
         self.decoder = decoder
     }
 
-    func take(_ chunks: [ContentChunk]) throws -> [ContentChunk] {
-        var result: [UInt8] = []
-        for chunk in chunks {
-            guard let decoder else {
-                result += scanner.take(chunk.bytes)
-                continue
-            }
+    func part(_ chunk: ContentChunk) -> Part { Part(chunk) }
+
+    /// The next piece made of a part: a bounded one, so that the content of a short part that expands to a long one is
+    /// never in memory all at once.
+    func take(_ part: inout Part) throws -> [ContentChunk] {
+        let result: [UInt8]
+        if let decoder {
             var plain: [UInt8] = []
-            try decoder.decode(Array(chunk.bytes), into: &plain)
-            result += scanner.take(plain)
+            let progress: LarderCodings.ContentDecoder.Progress
+            do {
+                progress = try decoder.decode(part.rest, untilOutputOf: LinkStream.stepLength, into: &plain)
+            } catch {
+                throw LinkStream.failure(error)
+            }
+            part.offset += progress.consumed
+            part.isDone = progress.isDone
+            consumed += progress.consumed
+            let allowed = LinkStream.allowance + consumed * LinkStream.expansion
+            guard decoder.produced <= allowed else {
+                throw LinkStream.failure(CodingError(decoder.coding, .tooLarge(limit: allowed)))
+            }
+            result = scanner.take(plain)
+        } else {
+            let rest = part.rest
+            let step = UnsafeRawBufferPointer(rebasing: rest.prefix(LinkStream.stepLength))
+            part.offset += step.count
+            part.isDone = step.count == rest.count
+            result = scanner.take(step)
         }
         return result.isEmpty ? [] : [ContentChunk(result)]
     }
 
     /// The rest at the end of the content.
     func finish() throws -> [ContentChunk] {
-        try decoder?.finish()
+        do { try decoder?.finish() } catch { throw LinkStream.failure(error) }
         let rest = scanner.take([], isLast: true)
         return rest.isEmpty ? [] : [ContentChunk(rest)]
+    }
+
+    private static func failure(_ error: CodingError) -> UpstreamError {
+        UpstreamError(.protocolError, "The origin sent content whose links cannot be mapped: \(error).")
     }
 }
 
