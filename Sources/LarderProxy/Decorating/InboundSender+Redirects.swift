@@ -16,10 +16,12 @@ extension InboundSender {
     func follow(_ response: UpstreamResponse, of request: UpstreamRequest) async throws -> UpstreamResponse {
         guard request.head.method == .get || request.head.method == .head else { return response }
         let first = response
-        var (response, request, place) = (response, request, uri)
+        var (response, request, place, credit) = (response, request, uri, Credit.own(configuration))
         var added = Fields()
         for _ in 0..<InboundSender.redirectLimit {
-            guard let target = InboundSender.target(of: response.head, at: place) else { break }
+            guard let target = InboundSender.target(of: response.head, at: place),
+                mayFollow(to: target, method: request.head.method)
+            else { break }
             guard try await response.readAhead(upTo: InboundSender.discardLimit) else { break }
             if request.abort.isAborted { throw ClientGone() }
             response.head.fields.forEachLine { _, spelling, value in
@@ -28,7 +30,7 @@ extension InboundSender {
                 let name = FieldName(token: spelling)
                 if !added.contains(name) { added.append(name, bytes: value) }
             }
-            request = redirected(request, to: target, from: place)
+            request = redirected(request, to: target, &credit)
             place = target
             response = try await context.send(request)
             redirects += 1
@@ -38,6 +40,10 @@ extension InboundSender {
         added.forEachLine { _, spelling, value in
             let name = FieldName(token: spelling)
             if !response.head.fields.contains(name) { response.head.fields.append(name, bytes: value) }
+        }
+        // A redirect that is not followed is relative to the URL it came from.
+        if redirects > 0, let target = InboundSender.target(of: response.head, at: place) {
+            response.head.fields[.location] = target.string
         }
         return response
     }
@@ -50,16 +56,49 @@ extension InboundSender {
         return place.scheme == .https && target.scheme == .http ? nil : target
     }
 
+    /// Whether a request carries credentials.
+    private enum Credit {
+        /// Those of the client, and those of this configuration.
+        case own(EffectiveConfiguration)
+        /// None, once a redirect has led out of the service: whoever answers there chooses the next target.
+        case none
+    }
+
+    /// Nothing is followed to a URL whose own block has another answer, nor to one that an origin may interpret as a
+    /// URL in another part of the service.
+    private func mayFollow(to target: TargetURI, method: LarderHTTP.Method) -> Bool {
+        let claiming = context.configuration.router.table.claiming(target)
+        let owners = [claiming, service.covers(target) ? service : nil]
+        if owners.contains(where: { $0?.configuration(for: target, method: method).decorators?.answer != nil }) {
+            return false
+        }
+        return !(target.hidesDotSegments && service.base.map(target.hasSameOrigin(as:)) == true)
+    }
+
+    /// Whether a URL is the service's, so that its credentials may go there. Without a base URL, the origin decides.
+    private func isOwn(_ target: TargetURI) -> Bool {
+        guard service.base != nil else { return target.hasSameOrigin(as: uri) }
+        return context.configuration.router.table.claiming(target)?.number == service.number && service.covers(target)
+    }
+
+    /// The request to the target of a redirect, with the fields that the target's own block sets.
     private func redirected(
-        _ request: UpstreamRequest, to target: TargetURI, from place: TargetURI
+        _ request: UpstreamRequest, to target: TargetURI, _ credit: inout Credit
     ) -> UpstreamRequest {
         var head = request.head
         head.target = target.withBytes(of: target.pathAndQueryRange) { Array($0) }
-        head.fields[.host] = target.authority
-        if !target.hasSameOrigin(as: place) {
-            for name in Credentials.all(in: head.fields) { head.fields.remove(name) }
+        if case .own(let configuration) = credit {
             configuration.removeConfigured(from: &head.fields)
+            if isOwn(target) {
+                let next = service.configuration(for: target, method: head.method)
+                next.apply(to: &head.fields)
+                credit = .own(next)
+            } else {
+                for name in Credentials.all(in: head.fields) { head.fields.remove(name) }
+                credit = .none
+            }
         }
+        head.fields[.host] = target.authority
         var next = UpstreamRequest(
             origin: Origin(target), head: head, parent: service.parent(target),
             allowsAddress: service.allowedAddresses(for: target, from: reach(of: target)), abort: request.abort)

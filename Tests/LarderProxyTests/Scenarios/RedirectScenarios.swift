@@ -9,8 +9,8 @@ import Testing
 /// Redirects that Larder follows for a service's clients (`followRedirects`).
 @Suite("Scenarios: redirects that are followed")
 struct RedirectScenarios {
-    private static func moved(to location: String) -> String {
-        "HTTP/1.1 302 Found\r\nLocation: \(location)\r\nContent-Length: 0\r\n\r\n"
+    private static func moved(to location: String, _ lines: String...) -> String {
+        OriginRequest.response(302, ["Location: \(location)"] + lines, content: "")
     }
 
     /// A service with credentials, whose origin redirects each path to where `target` leads.
@@ -31,7 +31,7 @@ struct RedirectScenarios {
             scene.origin.answer { request in
                 request.target.hasPrefix("/there")
                     ? .ok("Cache-Control: max-age=60", content: "\(request["X-Api-Key"] ?? "none")")
-                    : Self.moved(to: location)
+                    : Self.moved(to: location, "Cache-Control: max-age=60")
             }
             try await body(scene)
         }
@@ -75,6 +75,66 @@ struct RedirectScenarios {
                 #expect(try await client.response().status == 403)
             }
             #expect(scene.origin.count(of: "/there") == 0)
+        }
+    }
+
+    // MARK: Blocks
+
+    /// A service at `/api/`, with a block that has credentials and one that refuses everything.
+    private static func runBlocks(_ body: (Scenario) async throws -> Void) async throws {
+        try await Scenario.run { settings, origin in
+            settings.add("api", at: origin.url("/api/")) { service in
+                service.configure { $0.followRedirects = true }
+                service.configure {
+                    $0.pattern.match = "/pub/**"
+                    $0.headers = [HeaderEdit(name: "Authorization", value: Secret("pub"))]
+                }
+                service.configure {
+                    $0.pattern.match = "/own/**"
+                    $0.headers = [HeaderEdit(name: "X-Block", value: Secret("own"))]
+                }
+                service.configure {
+                    $0.pattern.match = "/admin/**"
+                    $0.headers = [HeaderEdit(name: "Authorization", value: Secret("admin"))]
+                    $0.decorate.deny = .set(DenyRule())
+                }
+            }
+        } _: { (scene) async throws in
+            scene.origin.answer { request in
+                if let mark = request.target.firstRange(of: "?to=") {
+                    return Self.moved(to: String(request.target[mark.upperBound...]))
+                }
+                let seen = ["Authorization", "X-Block", "Cookie"].map { request[$0] ?? "none" }
+                return .ok("Cache-Control: no-store", content: seen.joined(separator: " "))
+            }
+            try await body(scene)
+        }
+    }
+
+    @Test(arguments: [
+        ("/api/pub/b", "pub none id=1"), ("/api/other", "none none id=1"), ("/api/own/x", "none own id=1"),
+        ("/outside/of/base", "none none none"),
+        // Out and in again: the credentials of neither block.
+        ("/outside?to=/api/own/x", "none none none"), ("/api/other?to=/api/own/x", "none own id=1"),
+    ])
+    func `fields go where their block applies, and no credentials out of the base`(
+        target: String, expected: String
+    ) async throws {
+        try await Self.runBlocks { (scene) async throws in
+            let answer = try await scene.get("/api/pub/go?to=\(target)", "Cookie: id=1")
+            #expect(answer.status == 200)
+            #expect(answer.text == expected)
+        }
+    }
+
+    @Test(arguments: ["/api/admin/x", "/api/other?to=/api/admin/x", "/api/pub/..%2fadmin/x"])
+    func `no redirect leads where a block refuses`(target: String) async throws {
+        try await Self.runBlocks { (scene) async throws in
+            let answer = try await scene.get("/api/pub/go?to=\(target)")
+            #expect(answer.status == 302)
+            #expect(!scene.origin.seen.contains { $0.target.hasPrefix("/api/admin") || $0.target.contains("%2f") })
+            let last = target.split(separator: "?to=").last.map(String.init) ?? ""
+            #expect(answer["Location"] == (target.contains("?to=") ? scene.origin.url(last) : last))
         }
     }
 }
