@@ -47,7 +47,7 @@ package struct IgnoredRequest: OptionSet, Sendable, Hashable {
     }
 
     /// The members of a list, whose commas may be in quotes.
-    private static func members(of value: String) -> [Substring] {
+    static func members(of value: String) -> [Substring] {
         var isQuoted = false
         var isEscaped = false
         return value.split { character in

@@ -193,7 +193,7 @@ final class Load {
         let sender = InboundSender(
             context: context, service: service, uri: uri, configuration: configuration, from: reach,
             resource: resource)
-        let response = try await send(inbound(request), by: sender)
+        let response = try await send(inbound(request), by: sender, validating: variant)
         let isForAnotherPartition = sender?.isForAnotherPartition ?? false
         let times = Arrival.Times(request: requestTime, response: context.now())
         if response.head.status == 304, let variant {
@@ -245,11 +245,14 @@ final class Load {
         return arrival.isKept ? .isKept : .passes
     }
 
-    private func send(_ request: UpstreamRequest, by sender: InboundSender?) async throws -> UpstreamResponse {
+    private func send(
+        _ request: UpstreamRequest, by sender: InboundSender?, validating variant: Variant?
+    ) async throws -> UpstreamResponse {
         let response: UpstreamResponse
         if let sender {
             defer { if let remark = sender.remark { flight.remarks.sending = remark } }
-            response = try await sender.send(request)
+            let client = InboundSender.Asking(head: clientHead, policy: policy, stored: variant?.stored.fields)
+            response = try await sender.send(request, for: client)
             processed = sender.result(for: response)
         } else {
             response = try await context.send(request)

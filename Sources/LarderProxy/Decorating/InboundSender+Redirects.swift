@@ -11,25 +11,28 @@ extension InboundSender {
     /// How many redirects are followed for one request.
     static let redirectLimit = 5
 
+    /// The octets, with their names, and the lines of `X-` fields that redirects may add to a response.
+    fileprivate static let addedLimit = (octets: 8 << 10, lines: 64)
+
     /// The final response of the redirects that start with `response`; `response` itself if it is none, or cannot be
-    /// followed.
-    func follow(_ response: UpstreamResponse, of request: UpstreamRequest) async throws -> UpstreamResponse {
+    /// followed. Its fields about caching are those of the whole way.
+    func follow(
+        _ response: UpstreamResponse, of request: UpstreamRequest, for client: Asking
+    ) async throws -> UpstreamResponse {
         guard request.head.method == .get || request.head.method == .head else { return response }
         let first = response
         var (response, request, place, credit) = (response, request, uri, Credit.own(configuration))
-        var added = Fields()
+        var followed = FollowedRedirects(of: client.head, to: uri, policy: client.policy)
+        var added = AddedFields()
         for _ in 0..<InboundSender.redirectLimit {
             guard let target = InboundSender.target(of: response.head, at: place),
                 mayFollow(to: target, method: request.head.method)
             else { break }
             guard try await response.readAhead(upTo: InboundSender.discardLimit) else { break }
             if request.abort.isAborted { throw ClientGone() }
-            response.head.fields.forEachLine { _, spelling, value in
-                guard spelling.count > 2, spelling[0] | 0x20 == UInt8(ascii: "x"), spelling[1] == UInt8(ascii: "-")
-                else { return }
-                let name = FieldName(token: spelling)
-                if !added.contains(name) { added.append(name, bytes: value) }
-            }
+            HopByHop.strip(&response.head.fields, for: .forwardResponse)
+            followed.append(response.head, at: context.now())
+            added.append(response.head.fields, client.policy)
             request = redirected(request, to: target, &credit)
             place = target
             response = try await context.send(request)
@@ -37,7 +40,11 @@ extension InboundSender {
         }
         // A signature for GET is not always valid for HEAD. Then the client gets the origin's own answer.
         if request.head.method == .head, response.head.status.isError { return first }
-        added.forEachLine { _, spelling, value in
+        if redirects > 0 {
+            response.head.fields = followed.fields(
+                of: response.head, validating: client.stored, at: context.now())
+        }
+        added.fields.forEachLine { _, spelling, value in
             let name = FieldName(token: spelling)
             if !response.head.fields.contains(name) { response.head.fields.append(name, bytes: value) }
         }
@@ -114,5 +121,30 @@ extension InboundSender {
     private func reach(of target: TargetURI) -> Reach {
         let isShared = service.namesItsPlace && !context.configuration.settings.access.allow.isEmpty
         return isShared && service.base.map(target.hasSameOrigin(as:)) != true ? .network : reach
+    }
+}
+
+/// The `X-` fields of redirects that the final response gets.
+private struct AddedFields {
+    private(set) var fields = Fields()
+    private var octets = 0
+    private var lines = 0
+
+    /// Adds those of a redirect, as far as there is room, without the ones that it keeps from caches.
+    mutating func append(_ redirect: Fields, _ policy: CachePolicy) {
+        let directives = CacheControl.Response(redirect, targets: policy.targets)
+        redirect.forEachLine { _, spelling, value in
+            guard spelling.count > 2, spelling[0] | 0x20 == UInt8(ascii: "x"), spelling[1] == UInt8(ascii: "-"),
+                lines < InboundSender.addedLimit.lines,
+                octets + spelling.count + value.count <= InboundSender.addedLimit.octets
+            else { return }
+            let name = FieldName(token: spelling)
+            guard !fields.contains(name), !directives.privateFields.contains(name),
+                !directives.noCacheFields.contains(name)
+            else { return }
+            fields.append(name, bytes: value)
+            octets += spelling.count + value.count
+            lines += 1
+        }
     }
 }

@@ -67,12 +67,20 @@ final class InboundSender {
     /// Whether the response belongs to another partition than the request (T-03).
     var isForAnotherPartition: Bool { hasRenewed && configuration.frozen.configuration.privacy == .partitioned }
 
+    /// The request of the client for which requests are sent, and the rules for caching the response to it.
+    struct Asking {
+        var head: RequestHead
+        var policy: CachePolicy
+        /// The fields of the stored response that is validated.
+        var stored: Fields?
+    }
+
     /// - Parameter content: the request's content, if any, kept where it may be sent again.
     func send(
-        _ request: UpstreamRequest, repeating content: RepeatableContent? = nil
+        _ request: UpstreamRequest, for client: Asking, repeating content: RepeatableContent? = nil
     ) async throws -> UpstreamResponse {
         let response = try await sendDecorated(request, repeating: content)
-        return configuration.followsRedirects ? try await follow(response, of: request) : response
+        return configuration.followsRedirects ? try await follow(response, of: request, for: client) : response
     }
 
     private func sendDecorated(

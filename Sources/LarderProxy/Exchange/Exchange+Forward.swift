@@ -28,8 +28,10 @@ extension Exchange {
         let response: UpstreamResponse
         do {
             let request = upstreamRequest(service, way, configuration, repeatable, abort)
+            let policy = retrieval?.policy ?? configuration.policy
+            let asking = InboundSender.Asking(head: head, policy: policy.narrowed(for: head.fields))
             response =
-                if let sender { try await sender.send(request, repeating: repeatable) } else {
+                if let sender { try await sender.send(request, for: asking, repeating: repeatable) } else {
                     try await context.send(request)
                 }
             context.noteQuota(in: response.head, to: request.head, of: service)

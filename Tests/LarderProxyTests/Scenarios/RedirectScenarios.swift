@@ -137,4 +137,92 @@ struct RedirectScenarios {
             #expect(answer["Location"] == (target.contains("?to=") ? scene.origin.url(last) : last))
         }
     }
+
+    // MARK: What is stored
+
+    /// A service whose `/x` redirects each user to another file, which is for everyone; two users ask one after the
+    /// other.
+    private static func ask(
+        _ field: String, _ lines: String..., configured: Expiration? = nil, everyone: Bool = false
+    ) async throws -> [String] {
+        var texts: [String] = []
+        try await Scenario.run { settings, origin in
+            settings.add("api", at: origin.url("/")) { service in
+                service.configure {
+                    $0.followRedirects = true
+                    $0.expirationTime = configured
+                    $0.everyone = everyone
+                }
+            }
+        } _: { (scene) async throws in
+            scene.origin.answer { request in
+                if request.target.hasPrefix("/of") {
+                    return .ok("Cache-Control: public, max-age=600", content: request.target)
+                }
+                let user = request[field]?.split(separator: " ").last.map(String.init) ?? "nobody"
+                return OriginRequest.response(302, ["Location: /of/\(user)"] + lines, content: "")
+            }
+            for user in ["alice", "bob"] { texts.append(try await scene.get("/x", "\(field): Basic \(user)").text) }
+        }
+        return texts
+    }
+
+    static let personal = ["Cookie", "Authorization", "X-Api-Key", "Accept-Language"]
+
+    @Test(arguments: personal, ["no-store", "private, max-age=60", "no-cache", "max-age=0", "must-understand"])
+    func `a redirect for one user is not another's`(field: String, directives: String) async throws {
+        let texts = try await Self.ask(field, "Cache-Control: \(directives)")
+        #expect(texts == ["/of/alice", "/of/bob"])
+    }
+
+    @Test(arguments: personal) func `what a redirect varies by tells users apart`(field: String) async throws {
+        let texts = try await Self.ask(field, "Cache-Control: public, max-age=60", "Vary: \(field)")
+        #expect(texts == ["/of/alice", "/of/bob"])
+    }
+
+    @Test(arguments: personal) func `a redirect that says nothing is not stored`(field: String) async throws {
+        #expect(try await Self.ask(field) == ["/of/alice", "/of/bob"])
+    }
+
+    @Test func `the permission to share comes from the origin that saw the credential`() async throws {
+        let field = "Authorization"
+        #expect(try await Self.ask(field, "Cache-Control: max-age=60") == ["/of/alice", "/of/bob"])
+        #expect(try await Self.ask(field, "Cache-Control: public, max-age=60") == ["/of/alice", "/of/alice"])
+    }
+
+    @Test func `a configured lifetime stores what redirects that say nothing lead to`() async throws {
+        let hour = Expiration(time: .seconds(3600), mode: .floor)
+        #expect(try await Self.ask("Accept-Language", configured: hour) == ["/of/alice", "/of/alice"])
+        #expect(try await Self.ask("Authorization", configured: hour) == ["/of/alice", "/of/bob"])
+        #expect(
+            try await Self.ask("Authorization", configured: hour, everyone: true) == ["/of/alice", "/of/alice"])
+    }
+
+    @Test func `those who wait for the same redirects ask for themselves where these are not stored`() async throws {
+        try await Self.run({ $0.url("/there") }) { (scene) async throws in
+            scene.origin.answer { request in
+                let user = request["X-User"] ?? ""
+                if request.target == "/there/\(user)" { return .ok("Cache-Control: max-age=60", content: user) }
+                return Self.moved(to: "/there/\(user)", "Cache-Control: private")
+            }
+            async let first = scene.get("/a", "X-User: a")
+            async let second = scene.get("/a", "X-User: b")
+            #expect(try await first.text == "a")
+            #expect(try await second.text == "b")
+        }
+    }
+
+    @Test func `the fields that redirects add are bounded`() async throws {
+        try await Self.run({ $0.url("/there") }) { (scene) async throws in
+            scene.origin.answer { request in
+                let hop = request.target.count
+                if hop > 4 { return .ok("Cache-Control: max-age=60", content: "end") }
+                let lines = (0..<100).map { "X-A\(hop)-\($0): " + String(repeating: "v", count: 300) }
+                return OriginRequest.response(302, ["Location: \(request.target)a"] + lines, content: "")
+            }
+            let answer = try await scene.get("/a")
+            #expect(answer.text == "end")
+            #expect(answer.head.lines.count { $0.name.hasPrefix("X-A") } <= 27)
+        }
+    }
 }
