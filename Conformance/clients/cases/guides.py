@@ -1,24 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the guides and the first five minutes show, done as it stands there: each block of a console, with its output.
 
-`…` in an output is anything within a line, and on a line of its own any lines. A YAML block is written to the file
-that its first line names. The hosts of the pages are origins on this machine.
+`…` in an output is anything within a line, and on a line of its own any lines. A YAML or INI block is written to the
+file that its first line names. The hosts of the pages are origins on this machine, those of presets too.
 """
 
+import base64
+import hashlib
 import json
 import os
 import pathlib
 import re
+import shutil
 import stat
 import subprocess
+import sys
 
-from harness.case import Failed, case, expect
+from cases import packages, presets
+from harness.case import Failed, Skipped, case, expect
 from harness.daemon import Daemon
 from harness.origin import Answer, fresh
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-FENCE = re.compile(r"^```(yaml|console)\n(.*?)^```$", re.M | re.S)
+FENCE = re.compile(r"^```(yaml|ini|console)\n(.*?)^```$", re.M | re.S)
 HOST = "api.example.com"
+# The base URLs of presets' services, in whose place the daemon is told the origin's.
+BASES = {
+    "pypi": {"pypi": "https://pypi.org/", "pypi-files": "https://files.pythonhosted.org/"},
+    "npm": {"npm": "https://registry.npmjs.org/"},
+    "apt": {"apt": "http://deb.debian.org/debian/", "apt-security": "http://deb.debian.org/debian-security/"},
+    "github": {"github": "https://api.github.com/"},
+    "openai": {"openai": "https://api.openai.com/"},
+}
 PRODUCTS = {"1": {"id": 1, "name": "flour", "price": 3}, "2": {"id": 2, "name": "sugar", "price": 4}}
 
 
@@ -46,7 +59,50 @@ def asked(origin, path):
     if path == "/me":
         return Answer((json.dumps({"user": credentials.split(" ")[-1]}) + "\n").encode(), 200,
                       {"Cache-Control": "private, max-age=60", "Content-Type": "application/json"})
+    for prefix, answer in REGISTRIES.items():
+        if path.startswith(prefix):
+            return answer(origin, path[len(prefix):], credentials)
     return Answer(b"", 404, {"Cache-Control": "no-store"})
+
+
+def pypi(origin, path, _):
+    name, content = packages.wheel("flour")
+    page = presets.index_of(name, content, f"{origin.url}/pypi-files/packages/ab/{name}", "html")
+    return {"simple/flour/": page}.get(path, Answer(b"", 404))
+
+
+def npm(origin, path, _):
+    tarball = presets.packed({"package/package.json": b'{"name":"left-pad","version":"1.3.0"}'})
+    integrity = "sha512-" + base64.b64encode(hashlib.sha512(tarball).digest()).decode()
+    version = {"name": "left-pad", "version": "1.3.0", "dist": {
+        "tarball": f"{origin.url}/npm/left-pad/-/left-pad-1.3.0.tgz", "integrity": integrity}}
+    document = {"name": "left-pad", "dist-tags": {"latest": "1.3.0"}, "versions": {"1.3.0": version}}
+    return {"left-pad": presets.found(json.dumps(document), "application/json", ETag='"document"'),
+            "left-pad/-/left-pad-1.3.0.tgz": presets.found(tarball)}.get(path, Answer(b"", 404))
+
+
+def apt(_, path, __):
+    if path.endswith("InRelease"):
+        return presets.found("Suite: bookworm\n", "text/plain", ETag='"release"')
+    return presets.found("flour 1.0\n", "application/vnd.debian.binary-package")
+
+
+def github(origin, path, credentials):
+    person = {"login": path.split("/")[-1], "authorized": credentials == "Bearer of-mine"}
+    left = 5000 - sum(asked.path.startswith("/github/") and asked.status == 200 for asked in origin.asked) - 1
+    return Answer((json.dumps(person) + "\n").encode(), 200, {
+        "Cache-Control": "private, max-age=60", "Content-Type": "application/json", "ETag": '"octocat"',
+        "X-RateLimit-Limit": "5000", "X-RateLimit-Remaining": str(left), "X-RateLimit-Reset": "4102444800"})
+
+
+def openai(*_):
+    reply = {"model": "gpt-4o-mini", "choices": [{"message": {"role": "assistant", "content": "42"}}],
+             "usage": {"prompt_tokens": 12000, "completion_tokens": 3000}}
+    return Answer((json.dumps(reply) + "\n").encode(), 200, {"Content-Type": "application/json"})
+
+
+REGISTRIES = {"/pypi/": pypi, "/npm/": npm, "/apt/": apt, "/github/": github, "/openai/": openai,
+              "/pypi-files/": lambda *_: presets.found(packages.wheel("flour")[1], ETag='"wheel"')}
 
 
 class Page:
@@ -61,21 +117,31 @@ class Page:
         script = programs / "larder"
         script.write_text(f'#!/bin/sh\nexec "{context.program}" "$@"\n')
         script.chmod(script.stat().st_mode | stat.S_IXUSR)
-        self.variables = {}
+        pip = programs / "pip"
+        pip.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m pip --disable-pip-version-check "$@"\n')
+        pip.chmod(script.stat().st_mode)
+        self.presets = []
         self.environment = {**context.environment(), "PATH": f"{programs}:{os.environ['PATH']}", "NO_COLOR": "1"}
 
     def here(self, text):
         """What the page says, with the ports of now."""
         text = text.replace(f"/https/{HOST}", f"/http/{self.origin.authority}")
         text = text.replace(f"https://{HOST}", f"http://{self.origin.authority}")
+        if "://" in text:
+            for name in self.presets:
+                for service, base in BASES[name].items():
+                    text = text.replace(base, f"{self.origin.url}/{service}/")
         return text.replace("localhost:3128", f"localhost:{self.daemon.port}") if self.daemon else text
 
     def run(self):
         for kind, block in FENCE.findall(self.path.read_text(encoding="utf-8")):
-            if kind == "yaml":
-                name = re.match(r"# (\S+)\n", block)
-                if name:
-                    (self.context.directory / name[1]).write_text(self.here(block))
+            if kind != "console":
+                if name := re.match(r"# (?:~/)?(\S+)\n", block):
+                    self.presets += re.findall(r"preset: (\w+)", block)
+                    # The home directory is the case's own.
+                    file = self.context.directory / name[1]
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    file.write_text(self.here(block))
                 continue
             for command, expected in steps(block):
                 self.do(command, expected)
@@ -84,7 +150,7 @@ class Page:
         if command.startswith("larder serve"):
             return self.start(command)
         if variable := re.fullmatch(r"export (\w+)=(\S+)", command):
-            self.environment[variable[1]] = variable[2]
+            self.environment[variable[1]] = self.here(variable[2])
             return None
         done = subprocess.run(["bash", "-c", self.here(command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               timeout=60, env=self.environment, cwd=self.context.directory, stdin=subprocess.DEVNULL,
@@ -100,7 +166,9 @@ class Page:
         context = self.context
         self.daemon = OwnDaemon(context.program, context.directory, "", {
             "listen": '["127.0.0.1:{port}"]', "admin.socket": context.directory / "larder-state" / "larder.sock",
-            "cache.path": context.directory / "larder-state" / "cache"}, "larder", environment={
+            "cache.path": context.directory / "larder-state" / "cache",
+            **{f"services.{service}.baseURL": f"{self.origin.url}/{service}/"
+               for name in self.presets for service in BASES[name]}}, "larder", environment={
                 name: self.environment[name] for name in self.environment if name.startswith("API_")})
         context.daemons.append(self.daemon)
         self.environment["XDG_RUNTIME_DIR"] = str(context.directory / "larder-state")
@@ -145,6 +213,9 @@ def pages():
 def declare(path):
     @case("guides", f"{path.relative_to(ROOT)}: every command does what the page says")
     def page(context):
+        for program in ("npm", "jq"):
+            if f"{program} " in path.read_text(encoding="utf-8") and shutil.which(program) is None:
+                raise Skipped(f"{program} is not installed")
         before = Page(context, path)
         before.run()
         expect(before.daemon is not None, "the page starts no daemon")

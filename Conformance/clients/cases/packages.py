@@ -87,23 +87,24 @@ def apt_twice(context):
 
 # pip
 
-def wheel():
+def wheel(name="larder_demo"):
     """The smallest wheel that pip takes."""
+    metadata = f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: 1.0\n"
     files = {
-        "larder_demo.py": b"answer = 42\n",
-        "larder_demo-1.0.dist-info/METADATA": b"Metadata-Version: 2.1\nName: larder-demo\nVersion: 1.0\n",
-        "larder_demo-1.0.dist-info/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{name}.py": b"answer = 42\n",
+        f"{name}-1.0.dist-info/METADATA": metadata.encode(),
+        f"{name}-1.0.dist-info/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     record = ""
-    for name, content in files.items():
+    for file, content in files.items():
         digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
-        record += f"{name},sha256={digest},{len(content)}\n"
-    files["larder_demo-1.0.dist-info/RECORD"] = record.encode() + b"larder_demo-1.0.dist-info/RECORD,,\n"
+        record += f"{file},sha256={digest},{len(content)}\n"
+    files[f"{name}-1.0.dist-info/RECORD"] = record.encode() + f"{name}-1.0.dist-info/RECORD,,\n".encode()
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            archive.writestr(zipfile.ZipInfo(name), content)
-    return "larder_demo-1.0-py3-none-any.whl", packed.getvalue()
+        for file, content in files.items():
+            archive.writestr(zipfile.ZipInfo(file), content)
+    return f"{name}-1.0-py3-none-any.whl", packed.getvalue()
 
 
 def pip(context, origin, daemon, run):
