@@ -10,7 +10,10 @@ enum ExplainedCandidates {
         situation.variants.enumerated().map { index, variant in
             let stored = variant.stored
             let report = VariantReport(variant: variant, now: situation.now)
-            var parts = ["\(variant.served.status.rawValue)", "\(variant.content.length) octets", report.state]
+            let length = variant.content.length
+            var parts = [
+                "\(variant.served.status.rawValue)", length == 1 ? "1 octet" : "\(length) octets", report.state,
+            ]
             if variant.isOverride {
                 parts.append("an operator's override, in memory only")
             } else if variant.rendition != nil {

@@ -259,6 +259,7 @@ final class Exchange {
         guard !hasResponded else {
             // The client must notice that the content is incomplete.
             isPersistent = false
+            record.cacheStatus = record.cacheStatus?.stored(false)
             stream.reset()
             return
         }

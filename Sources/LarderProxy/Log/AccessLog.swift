@@ -56,7 +56,8 @@ struct AccessLine {
         method = head.method.token
         url = uri.isEmpty ? AccessLog.shown(head.target) : uri.origin + uri.path
         version = exchange.traits.version
-        client = exchange.stream.peerAddress.host
+        let peer = exchange.stream.peerAddress
+        client = peer.isUnix ? "-" : peer.host
         agent = head.fields[first: .userAgent]
         trace = head.fields[first: "traceparent"]
         contentType = exchange.sentType
@@ -100,7 +101,8 @@ struct AccessLine {
             ("method", .text(method)), ("url", .text(url)),
             // An aborted exchange has none.
             ("status", record.status == 0 ? .text("-") : .number(Int64(record.status.rawValue))),
-            ("service", .text(record.service)), ("outcome", .text("\(record.kind)")), ("reason", .text(record.reason)),
+            ("service", .text(record.service.isEmpty ? "-" : record.service)), ("outcome", .text("\(record.kind)")),
+            ("reason", .text(record.reason)),
             ("cache", .text(record.cacheStatus?.member() ?? "-")), ("bytes", .number(record.contentSent)),
             ("microseconds", .number(record.duration / 1000)), ("problem", .text(record.problem?.title ?? "-")),
             ("client", .text(client)),
