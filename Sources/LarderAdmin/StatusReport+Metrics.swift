@@ -99,6 +99,10 @@ extension StatusReport {
     private func writeUpstreams(_ text: inout MetricsText) {
         text.counter("larder_upstream_requests", "Requests sent to origins.", sum(.upstreamRequests))
         text.counter("larder_upstream_errors", "Requests to origins that failed.", sum(.upstreamErrors))
+        text.counter("larder_trace_spans_exported", "Spans that the collector took.", traces.exported)
+        text.counter(
+            "larder_trace_spans_dropped", "Spans that the collector did not take, or that had no room to wait.",
+            traces.dropped)
         writeTroubledOrigins(&text)
         let lines = busiestUpstreams(limit: 100)
         text.gauge(

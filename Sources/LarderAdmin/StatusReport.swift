@@ -55,6 +55,7 @@ struct StatusReport: Sendable {
     var quotas: [QuotaTable.Line]
     var prices: [String: [ModelPrice]]
     var interception: InterceptionReport
+    var traces: TraceExporter.Counts
     var upstreams: [UpstreamStatistics]
     /// Those with a problem.
     var troubledOrigins: [String: OriginReport]
@@ -103,6 +104,7 @@ struct StatusReport: Sendable {
         quotas = proxy.quotaReport
         prices = Dictionary(settings.services.map { ($0.name, $0.prices) }) { first, _ in first }
         interception = InterceptionReport(of: proxy)
+        traces = proxy.traces.counts
         loops = proxy.loopStatistics.enumerated().map { LoopLine(name: "larder-\($0)", statistics: $1) }
         process = ProcessUsage()
         troubledOrigins = Dictionary(proxy.originReports().map { ($0.origin, $0) }) { first, _ in first }

@@ -22,8 +22,10 @@ extension LoopContext {
             throw error
         }
         counters.add(.upstreamRequests)
+        let span = tracer?.begin(request)
         do {
-            let response = try await upstream.send(request)
+            let response = try await upstream.send(span?.request ?? request)
+            span?.answered(response)
             let pause = RetryAfter.pause(response.head, now: now()).map {
                 min($0, configuration.upstreamSettings.retryAfterLimit)
             }
@@ -32,6 +34,7 @@ extension LoopContext {
                 limits: limits, now: time.monotonic())
             return response
         } catch {
+            span?.failed(error)
             let reason = request.abort.isAborted ? nil : error as? UpstreamError
             origins.failed(request, error: reason, ticket: ticket, limits: limits, now: time.monotonic())
             throw error

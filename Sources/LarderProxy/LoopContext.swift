@@ -24,6 +24,8 @@ final class LoopContext {
     var noteBudget = NoteBudget(perSecond: 20)
     /// The same for requests that were not answered from memory; errors are all told of.
     var loadNoteBudget = NoteBudget(perSecond: 100)
+    /// Records traces; nil where they are not exported.
+    private(set) var tracer: Tracer?
     /// The counters of services, by their numbers.
     private var serviceCounters: [UInt32: ServiceCounters] = [:]
     /// The receive buffer for requests that are answered at once.
@@ -66,6 +68,7 @@ final class LoopContext {
             loop: loop, connector: loop.makeConnectorHere(), settings: configuration.upstreamSettings)
         ticker = LoadTicker(loop: loop, feed: proxy.registry.feed)
         events = LoopEvents(loop: loop, proxy: proxy)
+        tracer = Tracer(configuration, self)
         // Holds: the loop ends before its context goes.
         loop.onFaultHere { [unowned self] in _ = fault($0) }
     }
@@ -344,6 +347,7 @@ final class LoopContext {
         self.configuration = configuration
         lastVia = nil
         serviceCounters = [:]
+        tracer = Tracer(configuration, self)
         front.removeAll()
         upstream.apply(configuration.upstreamSettings)
     }

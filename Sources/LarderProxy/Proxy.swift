@@ -37,6 +37,8 @@ package final class Proxy: Sendable {
     let cacheLog: ModelLog
     /// The remaining quotas of origins.
     package let quotas = QuotaTable()
+    /// Exports traces.
+    package let traces = TraceExporter()
     /// The tokens of language models that were saved.
     package let savings = SavingsTable()
     /// The shared state of interception.
@@ -292,6 +294,7 @@ package final class Proxy: Sendable {
             context.loop.timerHere(after: limit) { context.proxy.endDrain() }
         }
         await allConnectionsClosed()
+        try? await contexts.first?.run { await $0.proxy.traces.finish(from: $0) }
         for context in contexts { context.execute { $0.closeAll() } }
         for context in contexts { await context.turn() }
         for loop in loops { loop.stop() }

@@ -18,6 +18,9 @@ package final class UpstreamResponse {
     /// Content that was received before it was read, from `heldStart` on.
     private var held: [ContentChunk] = []
     private var heldStart = 0
+    /// Whether the content broke off.
+    private var isBroken = false
+    private var ended: ((_ isWhole: Bool) -> Void)?
 
     init(head: ResponseHead, framing: BodyFraming, lease: ConnectionLease, limits: ParseLimits, silence: Duration) {
         self.head = head
@@ -39,7 +42,16 @@ package final class UpstreamResponse {
         isOver = true
     }
 
-    deinit { if !isOver { lease?.close() } }
+    deinit {
+        guard !isOver else { return }
+        lease?.close()
+        ended?(true)
+    }
+
+    /// Calls `action` once nothing more comes: because all has come, was given up, or broke off (false).
+    package func onEnd(_ action: @escaping (_ isWhole: Bool) -> Void) {
+        if isOver { action(!isBroken) } else { ended = action }
+    }
 
     /// Octets of content, if they are known beforehand.
     package var contentLength: Int64? {
@@ -113,6 +125,7 @@ package final class UpstreamResponse {
 
     private func failed(_ error: any Error, _ lease: ConnectionLease) -> UpstreamError {
         let failure = lease.failure(error, isHeadComplete: true)
+        isBroken = true
         end(isClean: false)
         return failure
     }
@@ -124,6 +137,7 @@ package final class UpstreamResponse {
     package func takeStream() -> (ByteStream, early: [UInt8])? {
         guard let lease else { return nil }
         isOver = true
+        tellEnd()
         let early = lease.connection.takeReceived()
         lease.connection.stream.setDeadline(after: nil)
         return (lease.detach(), early)
@@ -134,5 +148,12 @@ package final class UpstreamResponse {
         isOver = true
         let persists = ConnectionOptions(head.fields).persists(head.version, honoursKeepAlive: true)
         if isClean, persists { lease?.giveBack(keepAlive: KeepAlive.timeout(head.fields)) } else { lease?.close() }
+        tellEnd()
+    }
+
+    private func tellEnd() {
+        guard let ended else { return }
+        self.ended = nil
+        ended(!isBroken)
     }
 }

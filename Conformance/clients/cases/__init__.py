@@ -24,6 +24,7 @@ MODULES = [
     "guides",
     "schema",
     "commands",
+    "tracing",
     "supervised",
     "configuration",
     "reload",

@@ -44,7 +44,8 @@ extension LoopContext {
             return .ended
         }
         guard let kind, request.count < scratch.count, !isDraining, !configuration.settings.log.access,
-            !isHitNoted(at: began), let answer = front.answer(to: request, from: kind, at: now())
+            !isHitNoted(at: began), tracer?.begins() != true,
+            let answer = front.answer(to: request, from: kind, at: now())
         else { return .octets(request) }
         let rest: [UInt8]
         do throws(IOError) {
@@ -52,6 +53,7 @@ extension LoopContext {
         } catch {
             return .ended
         }
+        tracer?.decided()
         if answer.closes, rest.isEmpty { stream.shutdownWrite() }
         counters.add(.answeredAtOnce)
         counters.add(.saved, answer.contentLength)

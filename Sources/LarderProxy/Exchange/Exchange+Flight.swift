@@ -61,6 +61,7 @@ extension Exchange {
         _ flight: Flight, _ status: CacheStatus, _ fallback: Variant?, _ retrieval: inout Retrieval
     ) async throws -> Bool {
         let reader = flight.read()
+        linkSpan(to: flight)
         defer {
             stopWatching()
             flight.leave(reader)

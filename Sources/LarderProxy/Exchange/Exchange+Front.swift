@@ -13,7 +13,7 @@ struct Repeatable {
     /// Nil when another request with the same head may have to be answered differently.
     init?(_ snapshot: ResourceMemory.Snapshot, of exchange: Exchange) {
         guard !exchange.received.isEmpty, let client = exchange.connection.kind,
-            exchange.traits.version == .http11, Reuse.isPlain(exchange.head)
+            exchange.traits.version == .http11, exchange.span == nil, Reuse.isPlain(exchange.head)
         else { return nil }
         self.snapshot = snapshot
         self.client = client

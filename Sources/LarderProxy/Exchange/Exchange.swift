@@ -68,6 +68,8 @@ final class Exchange {
     var hasOriginPlace = false
     /// Collects the response for the lane's recording.
     var recorder: ExchangeRecorder?
+    /// Its span, if it is part of a recorded trace.
+    var span: ServerSpan?
     /// Octets relayed through the tunnel that the exchange became.
     var passed = 0
     private var isEnded = false
@@ -167,6 +169,7 @@ final class Exchange {
         record = ExchangeRecord(startedAt: context.loop.time.monotonic())
         lane = connection.lane
         recorder = nil
+        span = nil
         if traits.has(.proxyAuthorization) { findLane() }
         lane?.requestBegan()
     }
@@ -214,6 +217,7 @@ final class Exchange {
         record.service = service.name
         record.counters = context.counters(of: service)
         record.way = way
+        beginSpan()
         try checkForwarding(service)
         if lane?.options.recordingUse != nil, try await consultRecording() { return }
         if way.isGateway, traits.has(.page), try await answerPage(service) { return }
@@ -284,6 +288,7 @@ final class Exchange {
         context.counters.add(.sent, Int(record.contentSent))
         record.counters?.count(record.kind, latency: record.duration, sent: Int(record.contentSent))
         note()
+        if let span { endSpan(span) }
         if let lane {
             lane.count(record, head.method, uri.isEmpty ? "" : uri.authority, at: context.now())
             lane.requestEnded()

@@ -15,26 +15,48 @@ extension SettingKind where Value == BaseURL {
                             found: "a URL with a query",
                             advice: "set parameters with `routes: [{ from: \"/{path*}\", setQuery: { … } }]`"))
                 }
-                return BaseURL.read(scalar.text).mapError { failure in
-                    switch failure {
-                    case .relative:
-                        let host = scalar.text.prefix { $0 != "/" }
-                        let isHost = HostAndPort.split(host).map { HostPattern.isHostName($0.host) } ?? false
-                        return TextRefusal(suggestion: isHost ? "https://\(scalar.text)" : nil)
-                    case .scheme(let scheme):
-                        let meant = Nearest.name(to: scheme, in: ["https", "http"])
-                        return TextRefusal(
-                            suggestion: meant.map { $0 + scalar.text.dropFirst(scheme.count) },
-                            advice: "\(SettingsProblem.quoted(scheme)) is not a scheme that Larder speaks")
-                    case .credentials:
-                        return TextRefusal(
-                            found: "a URL with a user name",
-                            advice: "send credentials with `headers: { Authorization: … }` in a `configure` block")
-                    case .fragment: return TextRefusal(advice: "leave out the `#` and what follows it")
-                    case .uri(let error): return TextRefusal(advice: "\(error)")
-                    }
+                return BaseURL.read(scalar.text).mapError {
+                    refusal($0, of: scalar, credentials: "`headers: { Authorization: … }` in a `configure` block")
                 }
             })
+    }
+
+    /// The URL of a collector of traces.
+    static var collector: SettingKind {
+        .text(
+            "URL", expected: "an absolute http or https URL, as `http://localhost:4318`",
+            show: { .text($0.shown) },
+            parse: { scalar in
+                if case .success(let base) = BaseURL.read(scalar.text), base.target.query != nil {
+                    return .failure(
+                        TextRefusal(found: "a URL with a query", advice: "send credentials with `trace.headers`"))
+                }
+                return BaseURL.read(scalar.text).mapError {
+                    refusal($0, of: scalar, credentials: "`trace.headers`")
+                }
+            })
+    }
+
+    /// - Parameter credentials: the setting for them.
+    private static func refusal(
+        _ failure: BaseURL.Failure, of scalar: SettingNode.Scalar, credentials: String
+    ) -> TextRefusal {
+        switch failure {
+        case .relative:
+            let host = HostAndPort.split(scalar.text.prefix { $0 != "/" })?.host
+            guard let host, HostPattern.isHostName(host) else { return TextRefusal() }
+            let scheme = HostPattern.isLoopbackName(host) ? "http" : "https"
+            return TextRefusal(suggestion: "\(scheme)://\(scalar.text)")
+        case .scheme(let scheme):
+            let meant = Nearest.name(to: scheme, in: ["https", "http"])
+            return TextRefusal(
+                suggestion: meant.map { $0 + scalar.text.dropFirst(scheme.count) },
+                advice: "\(SettingsProblem.quoted(scheme)) is not a scheme that Larder speaks")
+        case .credentials:
+            return TextRefusal(found: "a URL with a user name", advice: "send credentials with \(credentials)")
+        case .fragment: return TextRefusal(advice: "leave out the `#` and what follows it")
+        case .uri(let error): return TextRefusal(advice: "\(error)")
+        }
     }
 }
 

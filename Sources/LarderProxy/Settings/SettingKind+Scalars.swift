@@ -55,6 +55,22 @@ extension SettingKind where Value == Int {
     }
 }
 
+extension SettingKind where Value == Double {
+    /// A part of everything, from 0 to 1.
+    static var share: SettingKind {
+        .text(
+            "share", expected: "a number from 0 to 1, as `0.01`", bounds: "0 … 1",
+            show: { .text($0 == $0.rounded() ? String(Int($0)) : String($0)) },
+            parse: { scalar in
+                if scalar.text.hasSuffix("%"), let number = Double(scalar.text.dropLast()), (0...100).contains(number) {
+                    return .failure(TextRefusal(suggestion: String(number / 100)))
+                }
+                guard let number = Double(scalar.text), number.isFinite else { return .failure(TextRefusal()) }
+                return Result.success(number).within(0...1) { String(Int($0)) }
+            })
+    }
+}
+
 extension SettingKind where Value == Bool {
     static var flag: SettingKind {
         .text(

@@ -18,6 +18,7 @@ package struct Settings: Sendable {
     package var timeouts = Timeouts()
     package var limits = Limits()
     package var log = Log()
+    package var trace = Trace()
     package var upstream = Upstream()
     package var tunnels = Tunnels()
     package var intercept = Intercept()
@@ -135,6 +136,17 @@ package struct Settings: Sendable {
         package var accessFormat = AccessFormat.standard
         /// The file for these lines; nil for the log itself.
         package var accessFile: String?
+    }
+
+    /// The export of traces.
+    package struct Trace: Sendable {
+        /// The collector; nil for none.
+        package var otlp: BaseURL?
+        /// The share of requests without a trace that begin one.
+        package var sample = 0.01
+        package var serviceName = "larder"
+        /// Fields of requests to the collector.
+        package var headers: [HeaderEdit] = []
     }
 
     package struct Upstream: Sendable {

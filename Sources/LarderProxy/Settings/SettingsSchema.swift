@@ -119,6 +119,7 @@ package enum SettingsSchema {
                 number["maximum"] = .number(JSONNumber(ends[1]))
             }
             return ["anyOf": [.object(number), reference]]
+        case "share": return ["anyOf": [["type": "number", "minimum": 0, "maximum": 1], reference]]
         case "switch": return ["anyOf": [["type": "boolean"], ["enum": ["on", "off", "yes", "no"]], reference]]
         case "word":
             let words = (bounds ?? "").split(separator: ",").map { String($0.drop { $0 == " " }) }

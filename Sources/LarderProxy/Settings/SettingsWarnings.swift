@@ -7,6 +7,7 @@ import LarderHTTP
 enum SettingsWarnings {
     static func check(_ settings: Settings, _ reader: inout SettingsReader) {
         checkAccess(settings, &reader)
+        checkTraces(settings, &reader)
         for service in settings.services {
             for (index, block) in service.configure.enumerated() {
                 let setting = "services.\(service.name).configure[\(index)]"
@@ -36,6 +37,24 @@ enum SettingsWarnings {
             warn(
                 "log.accessFile", found: "a file without `log.access`", expected: "`log.access: true`",
                 advice: "nothing is written to it", &reader)
+        }
+    }
+
+    private static func checkTraces(_ settings: Settings, _ reader: inout SettingsReader) {
+        let trace = settings.trace
+        guard let collector = trace.otlp?.target else {
+            if trace.sample != Settings.Trace().sample || !trace.headers.isEmpty {
+                warn(
+                    trace.headers.isEmpty ? "trace.sample" : "trace.headers", found: "a setting without `trace.otlp`",
+                    expected: "the collector's URL in `trace.otlp`", advice: "nothing is exported", &reader)
+            }
+            return
+        }
+        if collector.port == 4317 {
+            warn(
+                "trace.otlp", found: "the port of OTLP over gRPC", expected: "that of OTLP over HTTP",
+                suggestion: "\(collector.scheme.text)://\(collector.host):4318",
+                advice: "collectors listen for HTTP on another port", &reader)
         }
     }
 

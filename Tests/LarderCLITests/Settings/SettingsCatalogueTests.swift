@@ -125,6 +125,7 @@ struct SettingsCatalogueTests {
           transformedContent: 4 MiB
           transforming: 5 MiB
         log: { level: debug, access: true, format: json, accessFormat: squid, accessFile: /var/log/x }
+        trace: { otlp: "http://localhost:4318", sample: 0.5, serviceName: here, headers: { X-Team: us } }
         upstream:
           caFile: /etc/ca.pem
           systemTrust: false

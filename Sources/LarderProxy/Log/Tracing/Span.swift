@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+
+/// A part of a trace that has ended: an exchange with a client, or one with an origin. The names are those of
+/// OpenTelemetry's semantic conventions for HTTP.
+struct Span: Sendable {
+    /// The numbers are those of OTLP.
+    enum Kind: Int, Sendable {
+        case server = 2
+        case client = 3
+    }
+
+    enum Value: Sendable, Equatable {
+        case text(String)
+        case number(Int64)
+    }
+
+    let context: TraceContext
+    /// The span that caused it; nil at the root of a trace.
+    var parent: UInt64?
+    /// Another span on which this one depended: the request that it waited for.
+    var link: TraceContext?
+    let kind: Kind
+    var name: String
+    var start: Timestamp
+    var end: Timestamp
+    var attributes: [(name: String, value: Value)] = []
+    /// A description of the failure; nil when there was none.
+    var failure: String?
+
+    mutating func add(_ name: String, _ text: String) { attributes.append((name, .text(text))) }
+    mutating func add(_ name: String, _ number: some BinaryInteger) {
+        attributes.append((name, .number(Int64(clamping: number))))
+    }
+
+    /// Adds the method. Any token is one, and names of spans must be few: unknown ones are `_OTHER`.
+    mutating func add(_ method: Method) {
+        if Span.methods.contains(method.token) { return add("http.request.method", method.token) }
+        add("http.request.method", "_OTHER")
+        add("http.request.method_original", method.token)
+    }
+
+    /// The first word of a span's name.
+    static func name(of method: Method) -> String { methods.contains(method.token) ? method.token : "HTTP" }
+
+    private static let methods: Set<String> = [
+        "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY",
+    ]
+}
