@@ -64,6 +64,31 @@ struct SettingsWarningsTests {
         #expect(try open.loader.load().warnings == [])
     }
 
+    @Test(arguments: [
+        ("{ otlp: \"http://tracer.test:4317\" }", "trace.otlp", "did you mean `http://tracer.test:4318`?"),
+        ("{ sample: 0.5 }", "trace.sample", "nothing is exported"),
+        ("{ headers: { X-Team: us } }", "trace.headers", "nothing is exported"),
+    ])
+    func `traces that reach no collector`(trace: String, setting: String, says: String) throws {
+        let fixture = try ConfigurationFixture("trace: \(trace)\n")
+        let warnings = try fixture.loader.load().warnings
+        #expect(warnings.map(\.setting) == [setting])
+        #expect(warnings[0].description.contains(says), "\(warnings[0])")
+    }
+
+    @Test(arguments: [
+        ("otlp: localhost:4318", "did you mean `http://localhost:4318`?"),
+        ("otlp: tracer.test/otlp", "did you mean `https://tracer.test/otlp`?"), ("otlp: ftp://a.test", "not a scheme"),
+        ("otlp: \"http://me@a.test\"", "send credentials with `trace.headers`"),
+        ("otlp: \"http://a.test/?key=1\"", "send credentials with `trace.headers`"),
+        ("sample: 5%", "did you mean `0.05`?"), ("sample: 2", "the most is 1"), ("sample: -1", "the least is 0"),
+        ("sample: often", "a number from 0 to 1"),
+    ])
+    func `a collector's URL that is none, and a share that is none`(setting: String, says: String) throws {
+        let problem = try #require(try ConfigurationFixture("trace: { \(setting) }\n").problems().first)
+        #expect(problem.description.contains(says), "\(problem)")
+    }
+
     @Test func `certificates and programs that are not there`() throws {
         let fixture = try ConfigurationFixture(
             """
