@@ -2,7 +2,8 @@
 """What the guides and the first five minutes show, done as it stands there: each block of a console, with its output.
 
 `…` in an output is anything within a line, and on a line of its own any lines. A YAML or INI block is written to the
-file that its first line names. The hosts of the pages are origins on this machine, those of presets too.
+file that its first line names. The host of the pages is an origin on this machine, over TLS, to which a parent proxy
+leads; the hosts of presets are another, without.
 """
 
 import base64
@@ -11,12 +12,16 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
+import socket
 import stat
 import subprocess
 import sys
+import threading
 
 from cases import packages, presets
+from cases.tls import Authority
 from harness.case import Failed, Skipped, case, expect
 from harness.daemon import Daemon
 from harness.origin import Answer, fresh
@@ -35,11 +40,62 @@ BASES = {
 PRODUCTS = {"1": {"id": 1, "name": "flour", "price": 3}, "2": {"id": 2, "name": "sugar", "price": 4}}
 
 
-class OwnDaemon(Daemon):
-    """One whose configuration is what the page says, whole."""
+class PageDaemon(Daemon):
+    """One that a page starts, by the page's own words; a port of now is added, since all tests run at once."""
 
-    def preamble(self):
-        return ""
+    def start_as(self, command, sets, environment, directory):
+        self.environment = environment
+        words = shlex.split(command.removesuffix("&"))
+        listen = f'--set=listen=["127.0.0.1:{self.port}"]'
+        self.launch([self.program, *words[1:], listen, *sets], environment, directory)
+
+
+class Road:
+    """The way to the origins: a parent proxy that leads every CONNECT to one of them, whatever it names."""
+
+    def __init__(self, origin):
+        self.origin = origin
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.lead, args=(client,), daemon=True).start()
+
+    def lead(self, client):
+        with client, socket.create_connection((self.origin.address, self.origin.port)) as origin:
+            head = b""
+            while not head.endswith(b"\r\n\r\n"):
+                octet = client.recv(1)
+                if not octet:
+                    return
+                head += octet
+            client.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+            back = threading.Thread(target=pour, args=(origin, client), daemon=True)
+            back.start()
+            pour(client, origin)
+            back.join()
+
+    def close(self):
+        try:
+            self.listener.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self.listener.close()
+
+
+def pour(source, sink):
+    try:
+        while octets := source.recv(65536):
+            sink.sendall(octets)
+        sink.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass
 
 
 def asked(origin, path):
@@ -108,9 +164,15 @@ REGISTRIES = {"/pypi/": pypi, "/npm/": npm, "/apt/": apt, "/github/": github, "/
 class Page:
     def __init__(self, context, path):
         self.context, self.path = context, path
-        # Not where proxies are not used.
-        self.origin = context.origin({}, address="127.0.0.2")
+        authority = Authority(context, "origins")
+        self.origin = context.origin({}, tls=authority.server(f"DNS:{HOST}"))
         self.origin.routes[None] = lambda path: asked(self.origin, path)
+        self.registries = context.origin({})
+        self.registries.routes[None] = lambda path: asked(self.registries, path)
+        road = Road(self.origin)
+        context.origins.append(road)
+        # Of the daemon alone: how it reaches the origin, and why it trusts it.
+        self.reaching = {"https_proxy": f"http://127.0.0.1:{road.port}", "SSL_CERT_FILE": str(authority.certificate)}
         self.daemon = None
         programs = context.directory / "bin"
         programs.mkdir()
@@ -121,16 +183,23 @@ class Page:
         pip.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m pip --disable-pip-version-check "$@"\n')
         pip.chmod(script.stat().st_mode)
         self.presets = []
-        self.environment = {**context.environment(), "PATH": f"{programs}:{os.environ['PATH']}", "NO_COLOR": "1"}
+        places = {"XDG_RUNTIME_DIR": context.directory / "run", "STATE_DIRECTORY": context.directory / "state"}
+        for place in places.values():
+            place.mkdir()
+        self.environment = context.environment(
+            **places, PATH=f"{programs}:{os.environ['PATH']}", NO_COLOR="1")
+
+    def bases(self):
+        """The services of the page's presets: name, base URL, and the origin's URL in its place."""
+        for name in self.presets:
+            for service, base in BASES[name].items():
+                yield service, base, f"{self.registries.url}/{service}/"
 
     def here(self, text):
         """What the page says, with the ports of now."""
-        text = text.replace(f"/https/{HOST}", f"/http/{self.origin.authority}")
-        text = text.replace(f"https://{HOST}", f"http://{self.origin.authority}")
         if "://" in text:
-            for name in self.presets:
-                for service, base in BASES[name].items():
-                    text = text.replace(base, f"{self.origin.url}/{service}/")
+            for _, base, ours in self.bases():
+                text = text.replace(base, ours)
         return text.replace("localhost:3128", f"localhost:{self.daemon.port}") if self.daemon else text
 
     def run(self):
@@ -156,27 +225,15 @@ class Page:
                               timeout=60, env=self.environment, cwd=self.context.directory, stdin=subprocess.DEVNULL,
                               check=False)
         said = done.stdout.decode().replace("\r\n", "\n").strip("\n")
-        # The daemon was started with the whole name of the file.
-        said = said.replace(f"{self.context.directory}/", "")
         if expected and not re.fullmatch(pattern(self.here(expected)), said, re.S):
             raise Failed(f"{self.path.name}: $ {command}\nexpected:\n{self.here(expected)}\ngot:\n{said}")
         return None
 
     def start(self, command):
-        context = self.context
-        self.daemon = OwnDaemon(context.program, context.directory, "", {
-            "listen": '["127.0.0.1:{port}"]', "admin.socket": context.directory / "larder-state" / "larder.sock",
-            "cache.path": context.directory / "larder-state" / "cache",
-            **{f"services.{service}.baseURL": f"{self.origin.url}/{service}/"
-               for name in self.presets for service in BASES[name]}}, "larder", environment={
-                name: self.environment[name] for name in self.environment if name.startswith("API_")})
-        context.daemons.append(self.daemon)
-        self.environment["XDG_RUNTIME_DIR"] = str(context.directory / "larder-state")
-        named = context.directory / "larder.yaml"
-        if not named.exists():
-            named.write_text("")
-        self.daemon.file = named
-        self.daemon.start()
+        self.daemon = PageDaemon(self.context.program, self.context.directory, "", {}, "page")
+        self.context.daemons.append(self.daemon)
+        sets = [f"--set=services.{service}.baseURL={ours}" for service, _, ours in self.bases()]
+        self.daemon.start_as(command, sets, {**self.environment, **self.reaching}, self.context.directory)
 
 
 def steps(block):

@@ -68,12 +68,15 @@ class Daemon:
         options = [f"--set={key}={value}".replace("{port}", str(self.port)) for key, value in self.sets.items()]
         environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
         environment |= {"SWIFT_BACKTRACE": "interactive=no,color=no", **self.environment}
+        command = [*self.launcher, self.program, "serve", "--config", self.file, *options]
+        self.launch(command, environment, patience=patience)
+
+    def launch(self, command, environment, directory=None, patience=20):
+        """Starts the process by its whole command line, and waits until `/-/ready` says yes."""
         started = time.monotonic()
         with open(self.log_file, "ab") as log:
             self.process = subprocess.Popen(
-                [*self.launcher, self.program, "serve", "--config", self.file, *options],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment,
-            )
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, cwd=directory)
         while time.monotonic() - started < patience:
             if (code := self.process.poll()) is not None:
                 self.process = None
