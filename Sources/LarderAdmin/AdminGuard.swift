@@ -42,11 +42,14 @@ struct AdminGuard {
                     detail: "The request was made by a page of another site, or by one that came through the gateway.",
                     advice: "Open Larder's own page, or use the command line."))
         }
+        if request.isForLanes, isAboutLanes(request) { return .allowed }
         guard changes(request) else { return .allowed }
         guard hasToken(request.fields) else {
             var problem = Problem(
                 status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
-                detail: "Changing something over TCP needs the admin token.",
+                detail: request.isForLanes
+                    ? "This socket is for opening lanes, and for reading."
+                    : "Changing something over TCP needs the admin token.",
                 advice: "Use the `larder` command, which speaks over the Unix socket, or send "
                     + "`Authorization: Bearer <admin.token>`.")
             problem.fields["WWW-Authenticate"] = "Bearer realm=\"larder\""
@@ -98,6 +101,11 @@ struct AdminGuard {
         request.method == .get && request.path == "/" && !request.fields.contains(.origin)
             && request.fields["Sec-Fetch-Mode"] == "navigate" && request.fields["Sec-Fetch-Dest"] == "document"
             && request.fields["Sec-Fetch-User"] == "?1"
+    }
+
+    /// Opening a lane, or ending one, which the page allows to the one who opened it.
+    private func isAboutLanes(_ request: OwnRequest) -> Bool {
+        request.path == "/-/lanes" || request.path.hasPrefix("/-/lanes/")
     }
 
     private func hasToken(_ fields: Fields) -> Bool {

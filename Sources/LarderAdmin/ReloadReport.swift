@@ -33,6 +33,7 @@ extension Reloading.Attempt {
     var json: JSONValue {
         [
             "at": .time(at), "accepted": .bool(isAccepted), "file": file.map { .string($0) } ?? .null,
+            "searched": .strings(searched),
             "problems": .strings(problems), "warnings": .strings(warnings), "takesRestart": .strings(waiting),
         ]
     }

@@ -24,6 +24,7 @@ extension StatusReport {
             "memory": json(of: memory),
             "disk": json(of: Tier(bytes: store?.bytesOnDisk ?? 0, limit: store?.limit ?? 0)),
             "resources": .integer(resources),
+            "storedResponses": store.map { .integer($0.entries) } ?? .null,
             "evictedFromMemory": .integer(evictedFromMemory),
             "bytes": [
                 "sent": .integer(sum(.sent)), "received": .integer(sum(.received)), "saved": .integer(sum(.saved)),

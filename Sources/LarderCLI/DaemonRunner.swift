@@ -36,7 +36,7 @@ enum DaemonRunner {
         defer { control.stop() }
         let signals = try await SignalStream(on: control)
 
-        let daemon = try await start(loaded.settings, inherited: inherited, logger: logger)
+        let daemon = try await start(loaded, inherited: inherited, logger: logger)
         let accessOutput = AccessOutput(log: log)
         try accessOutput.apply(loaded.settings.log, to: daemon.proxy)
         keepHistory(of: daemon, on: control)
@@ -64,7 +64,10 @@ enum DaemonRunner {
         withExtendedLifetime(signals) {}
     }
 
-    private static func start(_ settings: Settings, inherited: [Int32], logger: Logger) async throws -> Daemon {
+    private static func start(
+        _ loaded: SettingsLoader.Loaded, inherited: [Int32], logger: Logger
+    ) async throws -> Daemon {
+        let settings = loaded.settings
         do {
             for path in [settings.cache.path.path, settings.admin.socket.path].compactMap({ $0 }) {
                 try makeDirectory(for: path)
@@ -82,17 +85,28 @@ enum DaemonRunner {
                 }
                 addresses.append(SocketAddress(unixPath: socket))
             }
+            await openLanes(settings.admin, of: daemon.proxy, logger)
             addresses += daemon.proxy.adminAddresses
             logger.notice(
                 "serving",
                 metadata: [
                     "version": "\(LarderVersion.current)",
                     "addresses": "\(addresses.map(String.init(describing:)).joined(separator: " "))",
-                    "cache": "\(settings.cache.path.path ?? "none")",
+                    "cache": "\(settings.cache.path.path ?? "none")", "configuration": "\(loaded.file ?? "none")",
                 ])
             return daemon
         } catch {
             throw StartFailure.explained(error)
+        }
+    }
+
+    /// Without the socket for lanes the daemon does everything else.
+    private static func openLanes(_ admin: Settings.Admin, of proxy: Proxy, _ logger: Logger) async {
+        guard admin.lanes, let socket = admin.socket.path else { return }
+        do {
+            try await proxy.listenForLanes(onSocketAt: DefaultPaths.lanes(beside: socket))
+        } catch {
+            logger.warning("other users cannot open lanes", metadata: ["error": "\(error)"])
         }
     }
 
@@ -101,7 +115,7 @@ enum DaemonRunner {
             try DefaultPaths.makeDirectory(for: path)
         } catch {
             throw CommandFailure(
-                "cannot make the directory of \(path): \(error)",
+                "\(error)",
                 advice: "make it, or name another place in `cache.path` or `admin.socket`")
         }
     }

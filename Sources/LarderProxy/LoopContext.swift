@@ -142,11 +142,13 @@ final class LoopContext {
 
     // MARK: Connections
 
-    func listen(on socket: ListeningSocket, isAdminOnly: Bool = false, overTLS: Bool = false) throws {
+    func listen(
+        on socket: ListeningSocket, isAdminOnly: Bool = false, overTLS: Bool = false, isForLanes: Bool = false
+    ) throws {
         let logger = proxy.logger
         // Holds: the listeners are its own.
         let listener = try loop.listenHere(on: socket) { [unowned self] in
-            if overTLS { acceptOverTLS($0) } else { accept($0, isAdminOnly: isAdminOnly) }
+            if overTLS { acceptOverTLS($0) } else { accept($0, isAdminOnly: isAdminOnly, isForLanes: isForLanes) }
         }
         listener.onExhausted = { logger.warning("cannot accept", metadata: ["error": "\($0)"]) }
         listeners.append(listener)
@@ -160,12 +162,12 @@ final class LoopContext {
     ///
     /// Its first request has often arrived already. A client with a cached reply needs no task, and one that sends no
     /// other request needs no connection object either.
-    func accept(_ stream: ByteStream, isAdminOnly: Bool) {
+    func accept(_ stream: ByteStream, isAdminOnly: Bool, isForLanes: Bool = false) {
         guard configuration.allows(stream.peerAddress) else { return turnAway(stream, .clientNotAllowed) }
         let peer = stream.peerAddress
         let place: Admission.Place
         switch proxy.admission.admit(
-            peer, isOperator: isAdminOnly || peer.isUnix, limits: configuration.settings.limits)
+            peer, isOperator: isAdminOnly || peer.isUnix && !isForLanes, limits: configuration.settings.limits)
         {
         case .admitted(let its): place = its
         case .full: return turnAway(stream, .connectionLimit)
@@ -186,6 +188,7 @@ final class LoopContext {
             return countClosed(place)
         }
         let connection = DownstreamConnection(stream: stream, client: client, place: place, kind: kind, context: self)
+        connection.isForLanes = isForLanes
         connections.insert(connection)
         if !connection.take(reception) || connection.isForOwnPages || !rest(connection) { serve(connection) }
     }

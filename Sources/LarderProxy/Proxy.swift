@@ -343,11 +343,16 @@ package final class Proxy: Sendable {
         _ = try await share(try ListeningSocket.unix(path: path, mode: mode.bits, group: group))
     }
 
+    /// Lets every user of this machine open lanes, and read, on a Unix socket at `path`.
+    package func listenForLanes(onSocketAt path: String) async throws {
+        _ = try await share(try ListeningSocket.unix(path: path, mode: 0o666), isForLanes: true)
+    }
+
     /// All loops accept from one socket.
-    private func share(_ socket: ListeningSocket) async throws -> SocketAddress {
+    private func share(_ socket: ListeningSocket, isForLanes: Bool = false) async throws -> SocketAddress {
         for (index, context) in state.withLock({ $0.contexts }).enumerated() {
             let own = index == 0 ? socket : try socket.duplicate()
-            try await context.perform { try $0.listen(on: own) }
+            try await context.perform { try $0.listen(on: own, isForLanes: isForLanes) }
         }
         return socket.address
     }

@@ -18,6 +18,7 @@ MODULES = [
     "recording",
     "https_clients",
     "network",
+    "users",
     "page",
     "pages",
     "dashboard",

@@ -197,6 +197,14 @@ struct ExplainedDecision {
         }
     }
 
+    /// How a response to the request gets into the cache.
+    private static func wayIn(_ situation: Situation) -> String {
+        let unmet = ExplainedStorage.conditions(situation, selected: nil).1.first { !$0.isMet }
+        return unmet.flatMap { StorageCondition(rawValue: $0.name) }
+            .map { ExplainedStorage.remedy($0, service: situation.service.name) }
+            ?? "`larder load URL` brings it into the cache."
+    }
+
     private static func forwarded(
         _ situation: Situation, _ why: ForwardReason, fallback: ReuseDecision.Selection?, wishes: CacheControl.Request,
         loading: String
@@ -207,12 +215,15 @@ struct ExplainedDecision {
                 return (
                     "The origin would be asked: its last response, at \(TimeText.iso(unstored.at)), was not stored "
                         + "(\(unstored.reason.word))." + loading,
-                    [ExplainedStorage.remedy(unstored.reason, service: situation.service.name)]
+                    [
+                        ExplainedStorage.remedy(
+                            unstored.reason, status: unstored.status, service: situation.service.name)
+                    ]
                 )
             }
             return (
                 "The origin would be asked: nothing is stored for this URL." + loading,
-                ["`larder load URL` brings it into the cache."]
+                [ExplainedDecision.wayIn(situation)]
             )
         case .varyMiss:
             let names = Set(situation.variants.flatMap { $0.stored.variance.selectors.map(\.name.description) })

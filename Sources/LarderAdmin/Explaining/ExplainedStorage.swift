@@ -130,8 +130,11 @@ enum ExplainedStorage {
     }
 
     /// How to have the response stored the next time.
-    static func remedy(_ reason: UnstoredReason, service: String) -> String {
+    static func remedy(_ reason: UnstoredReason, status: Status? = nil, service: String) -> String {
         switch reason {
+        case .condition(.cacheable) where (status?.rawValue ?? 0) >= 400:
+            "It is an error without a lifetime, which is for one request only. See whether the origin says so without "
+                + "Larder: `curl -i URL`."
         case .condition(let condition): remedy(condition, service: service)
         case .tooLarge:
             "Raise `cache.maxObject`; without a disk, content has to fit into a sixteenth of `cache.memory` besides."
@@ -150,7 +153,10 @@ enum ExplainedStorage {
     /// How to satisfy the condition.
     static func remedy(_ condition: StorageCondition, service: String) -> String {
         switch condition {
-        case .noStore: "The origin forbids keeping it (no-store). Only the origin can change that."
+        case .noStore:
+            "The origin forbids keeping it (no-store). If it is wrong about that: `ignoreResponse: [no-store]` and "
+                + "`expirationTime: { time: …, mode: override }` in a configure block"
+                + (service == "-" ? ", with the API described as a service." : " of `\(service)`.")
         case .requestNoStore: "Leave `no-store` out of the request's Cache-Control."
         case .notPrivate:
             "The origin allows one user only: \(place(for: "privacy: private", of: service)) if this Larder has one."

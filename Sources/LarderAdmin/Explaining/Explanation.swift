@@ -86,9 +86,19 @@ extension Explanation {
         notes = ExplainedNotes.list(situation, selected: selected)
         (storageSubject, storage) = ExplainedStorage.conditions(situation, selected: selected)
         advice =
-            verdict.advice
+            (verdict.advice
             + ExplainedEffects.advice(
-                situation, selected: selected, asks: ["validate", "forward"].contains(verdict.word))
+                situation, selected: selected, asks: ["validate", "forward"].contains(verdict.word)))
+            .map { $0.replacing(" URL`", with: " \(Explanation.quoted(situation.uri.string))`") }
+    }
+
+    /// A URL as a word for a shell.
+    private static func quoted(_ url: String) -> String {
+        let isPlain = url.utf8.allSatisfy { octet in
+            (0x2B...0x3A).contains(octet) && octet != 0x2A || (0x41...0x5A).contains(octet)
+                || (0x61...0x7A).contains(octet) || octet == UInt8(ascii: "_") || octet == UInt8(ascii: "%")
+        }
+        return isPlain ? url : "'" + url.replacing("'", with: "%27") + "'"
     }
 
     private static func service(_ situation: Situation) -> [Fact] {

@@ -22,9 +22,9 @@ extension AdminPages {
         let id = String(path.dropFirst(lanePrefix.count))
         return Page(methods: [.get, .head, .delete]) { request, proxy in
             _ = try AdminParameters(request, known: [])
-            guard let lane = request.method == .delete ? proxy.lanes.close(id) : proxy.lanes.lane(id) else {
-                throw Problem.nothingThere(path)
-            }
+            guard let known = proxy.lanes.lane(id), request.method != .delete || mayEnd(known, request),
+                let lane = request.method == .delete ? proxy.lanes.close(id) : known
+            else { throw Problem.nothingThere(path) }
             if request.method == .delete {
                 proxy.closeDoor(of: lane)
                 await settle(lane)
@@ -36,12 +36,23 @@ extension AdminPages {
         }
     }
 
+    /// Whether the lane is the client's to end: any lane for those who may make changes, else its own.
+    private static func mayEnd(_ lane: Lane, _ request: OwnRequest) -> Bool {
+        !request.isForLanes || knownUser(request).map { $0 == lane.options.owner } ?? false
+    }
+
+    /// The client's user, where it is told apart from all others.
+    private static func knownUser(_ request: OwnRequest) -> UInt32? {
+        request.user.flatMap { $0 == SocketOwner.unknown ? nil : $0 }
+    }
+
     /// Waits for requests under way, for which a command that has ended no longer waits.
     private static func settle(_ lane: Lane) async {
         for _ in 0..<200 where lane.isBusy { try? await Task.sleep(for: .milliseconds(5)) }
     }
 
-    /// The only response that contains the token, for clients that may make changes.
+    /// The only response that contains the token. Every user of this machine may open lanes, but not keep or read
+    /// recordings, which have no owners.
     private static func openLane(
         _ request: OwnRequest, _ proxy: Proxy, _ walkers: WorkerPool
     ) async throws -> OwnResponse {
@@ -49,7 +60,15 @@ extension AdminPages {
         func flag(_ name: String) throws -> Bool {
             try parameters.choice(name, of: ["true", "false"], default: "false") == "true"
         }
+        let user = knownUser(request)
+        if request.isForLanes {
+            guard user != nil else { throw Problem.unknownUser }
+            guard parameters.text("record") == nil, parameters.text("replay") == nil else {
+                throw Problem.recordingNeedsOperator
+            }
+        }
         var options = Lane.Options()
+        options.owner = user
         options.name = String((parameters.text("name") ?? "").prefix(80))
         options.opensAll = try !flag("tunnel")
         options.isOffline = try flag("offline")
@@ -60,7 +79,7 @@ extension AdminPages {
         if options.opensAll { _ = try await walkers.run { try proxy.interception.makeAuthority(now: now) } }
         let lane = proxy.lanes.open(options, at: now)
         var door = JSONValue.null
-        if try flag("door"), let user = request.user {
+        if try flag("door"), let user {
             door = .string("\(try await proxy.openDoor(of: lane, for: user))")
         }
         return OwnResponse(
@@ -86,6 +105,18 @@ extension AdminPages {
         }
         return .replay(Replay(recording))
     }
+}
+
+extension Problem {
+    fileprivate static let unknownUser = Problem(
+        status: 403, title: "Unknown user", proxyError: .httpRequestDenied,
+        detail: "The daemon runs where it cannot tell this machine's users apart, so it opens lanes for none of them.",
+        advice: "Run it without a user namespace of its own (`PrivateUsers=no` in its unit).")
+
+    fileprivate static let recordingNeedsOperator = Problem(
+        status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
+        detail: "Recordings are kept by the daemon; those who may use its admin socket make and replay them.",
+        advice: "Run a daemon of your own, or ask for the membership of the socket's group.")
 }
 
 extension Lane {

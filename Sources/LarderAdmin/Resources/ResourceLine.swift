@@ -29,6 +29,7 @@ struct ResourceLine {
             let report = VariantReport(variant: newest, now: now)
             object["status"] = .integer(newest.served.status.rawValue)
             object["bytes"] = .integer(bytes)
+            if let length = newest.stored.lengthOfWhole { object["completeBytes"] = .integer(length) }
             object["age"] = .integer(report.age.wholeSeconds)
             object["ttl"] = report.shownTTL.map { .integer($0) } ?? .null
         }
@@ -48,7 +49,13 @@ struct ResourceLine {
     }
 
     private var place: String {
-        switch (isInMemory, isOnDisk) {
+        // The fields of a response may be in memory and its content on disk alone.
+        let isInMemory =
+            isInMemory
+            && variants.contains { variant in
+                if case .memory = variant.content { true } else { false }
+            }
+        return switch (isInMemory, isOnDisk) {
         case (true, true): "memory and disk"
         case (true, false): "memory"
         case (false, _): "disk"

@@ -27,7 +27,7 @@ struct SortedResources {
 
     /// The valid states in queries, and the corresponding words of `ResourceLine`.
     static let states = [
-        "fresh": ["fresh", "overridden"], "stale": ["stale", "invalidated", "validated each time"],
+        "fresh": ["fresh", "overridden"], "stale": ["stale", "invalidated", "partial", "validated each time"],
         "error": ["failed"], "loading": ["loading"],
     ]
 

@@ -16,6 +16,7 @@ struct VariantReport {
     /// The state of the variant in one word: the outcome of the next plain request for it.
     var state: String {
         if stored.standing != .asReceived { return "invalidated" }
+        if stored.isPartial { return "partial" }
         if stored.facts.validatesAlways { return "validated each time" }
         guard Freshness.isFresh(stored, at: now) else { return "stale" }
         return variant.isOverride ? "overridden" : "fresh"
@@ -63,6 +64,7 @@ struct VariantReport {
         object["validators"] = .strings(validators)
         object["override"] = variant.isOverride ? true : nil
         if stored.isPartial { object["partial"] = true }
+        if let length = stored.lengthOfWhole { object["completeBytes"] = .integer(length) }
         if let rendition = variant.rendition, !rendition.isOverride {
             object["transformed"] = [
                 "originStatus": .integer(rendition.originStatus.rawValue), "countsAsData": .bool(rendition.isPromoted),
@@ -90,6 +92,13 @@ struct VariantReport {
             let value = selector.value.map { String(decoding: $0.map { UInt16($0) }, as: UTF16.self) }
             return "\(selector.name): \(value.map { ShownFields.value($0, of: selector.name) } ?? "(absent)")"
         }
+    }
+}
+
+extension StoredResponse {
+    /// The length of the representation that a part is stored of, if it is known; nil for a whole one.
+    var lengthOfWhole: Int64? {
+        if case .parts(_, let completeLength) = extent { completeLength } else { nil }
     }
 }
 

@@ -12,6 +12,8 @@ struct AdminClient {
     var socket: String
     /// The TCP address used instead of the socket, if any.
     var place: TCPPlace?
+    /// Where else a socket was looked for.
+    var others: [String] = []
     /// Whether only TCP is used.
     var isOverTCP = false
 
@@ -43,7 +45,9 @@ struct AdminClient {
             + (method.isSafe ? "" : "Content-Length: \(content.count)\r\n") + "\r\n"
         let answer: [UInt8]
         do throws(PlainStream.Failure) {
-            let stream = try connect(seconds: AdminClient.patience, mayUseTCP: method.isSafe)
+            let stream = try connect(
+                seconds: AdminClient.patience, mayUseTCP: method.isSafe,
+                mayOpenLanes: method.isSafe || AdminClient.isAboutLanes(target))
             let head = "\(method) \(target) HTTP/1.0\r\nHost: \(stream.host)\r\n\(rest)"
             try stream.send(Array(head.utf8) + content)
             answer = try stream.receiveAll(limit: AdminClient.answerLimit)
@@ -53,12 +57,25 @@ struct AdminClient {
         return try AdminAnswer(answer)
     }
 
-    /// Connects to the socket, and over TCP where that is missing or not this user's.
-    func connect(seconds: Int, mayUseTCP: Bool) throws(PlainStream.Failure) -> PlainStream {
+    private static func isAboutLanes(_ target: String) -> Bool {
+        let path = target.prefix { $0 != "?" }
+        return path == "/-/lanes" || path.hasPrefix("/-/lanes/")
+    }
+
+    /// Connects to the socket; where it is not this user's, to the one on which every user may open lanes and read; and
+    /// over TCP where there is none.
+    func connect(
+        seconds: Int, mayUseTCP: Bool, mayOpenLanes: Bool = true
+    ) throws(PlainStream.Failure) -> PlainStream {
         if isOverTCP, let place { return try PlainStream(to: place, seconds: seconds) }
         do throws(PlainStream.Failure) {
             return try PlainStream(path: socket, seconds: seconds)
         } catch {
+            if mayOpenLanes, case .connect(let code) = error, [EACCES, EPERM].contains(code) {
+                do throws(PlainStream.Failure) {
+                    return try PlainStream(path: DefaultPaths.lanes(beside: socket), seconds: seconds)
+                } catch {}
+            }
             guard mayUseTCP, let place, error.isAboutTheSocket else { throw error }
             do throws(PlainStream.Failure) {
                 return try PlainStream(to: place, seconds: seconds)
@@ -75,14 +92,16 @@ struct AdminClient {
             return CommandFailure(
                 "nobody answers at \(place?.authority ?? "?"): \(String(cString: strerror(code)))", advice: starting)
         case .connect(ENOENT), .connect(ENOTDIR):
-            return CommandFailure("no daemon is running: there is no socket \(socket)", advice: starting)
+            return nobody("there is no socket \(([socket] + others).joined(separator: ", nor "))", starting)
         case .connect(ECONNREFUSED):
-            return CommandFailure("no daemon is running: nobody answers on \(socket)", advice: starting)
+            return nobody("nobody answers on \(socket)", starting)
         case .connect(EACCES), .connect(EPERM):
             return CommandFailure(
                 "this user may not use \(socket)",
-                advice: "run the command as the daemon's user or as root, or let a group have the socket "
-                    + "(`admin.socketGroup`, `admin.socketMode: 0660`)")
+                advice: "run the command as the daemon's user or as root, or "
+                    + (UserGroup.writing(to: socket).map {
+                        "join the socket's group (`sudo adduser $USER \($0)`, then log in again)"
+                    } ?? "let a group have the socket (`admin.socketGroup`, `admin.socketMode: 0660`)"))
         case .connect(let code):
             return CommandFailure("cannot connect to \(socket): \(String(cString: strerror(code)))")
         case .pathTooLong:
@@ -94,6 +113,19 @@ struct AdminClient {
                 "the daemon closed the connection: \(String(cString: strerror(code)))", advice: "see its log")
         case .tooLarge: return CommandFailure("the answer is too large", advice: "narrow it with a pattern")
         }
+    }
+
+    /// No socket leads to a daemon. One may run all the same, as another user's.
+    private func nobody(_ found: String, _ starting: String) -> CommandFailure {
+        guard let place else { return CommandFailure("no daemon is running: \(found)", advice: starting) }
+        if let version = RunningDaemon.version(at: place) {
+            return CommandFailure(
+                "Larder \(version) answers at http://\(place.authority), but \(found)",
+                advice: "the command needs that daemon's socket: run it as the user who started the daemon, with its "
+                    + "XDG_RUNTIME_DIR, or name the socket with `--socket PATH`")
+        }
+        return CommandFailure(
+            "no daemon is running: \(found), and nobody answers at http://\(place.authority)", advice: starting)
     }
 }
 

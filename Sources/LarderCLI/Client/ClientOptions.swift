@@ -79,7 +79,11 @@ struct ClientOptions: ParsableArguments {
             return AdminClient(socket: "", place: place, isOverTCP: true)
         }
         // An explicit socket is the only one tried.
-        return AdminClient(socket: try socketPath(environment), place: socket == nil ? .usual : nil)
+        let path = try socketPath(environment)
+        return AdminClient(
+            socket: path, place: socket == nil ? .usual : nil,
+            others: socket == nil
+                ? DefaultPaths(environment: environment).socketCandidates.filter { $0 != path } : [])
     }
 
     var style: TextStyle { Terminal.style(environment: ProcessInfo.processInfo.environment) }

@@ -43,7 +43,7 @@ struct Diagnosis {
         try check(
             "service", before["decision"]?.string != "refuse" || before["reason"]?.string == "offline",
             name == "-" ? "none claims it: RFC 9111 alone decides" : name, before)
-        try check("configuration", before["reason"]?.string != "bypass", "its responses are kept", before)
+        try check("configuration", before["reason"]?.string != "bypass", "it lets responses be kept", before)
         let isHeld = ["wait", "refuse"].contains(before["decision"]?.string)
         try check("permission", !isHeld, "the origin may be asked", before)
 
@@ -60,13 +60,11 @@ struct Diagnosis {
         let after = try answer(of: try ask(.get, target("/-/explain")), as: "storage")
         let unmet = (after["storage"]?["conditions"]?.array ?? []).filter { $0["met"]?.bool == false }
         let isStored = !(after["stored"]?.array ?? []).isEmpty
-        let why = unmet.compactMap { condition in
-            condition["meaning"]?.string.map { $0 + (condition["field"]?.string.map { ": \($0)" } ?? "") }
-        }
         guard isStored else {
             try fail(
                 "storage",
-                "not kept; it must hold that " + (why.isEmpty ? "there is room" : why.joined(separator: "; ")),
+                "not stored: "
+                    + (unmet.isEmpty ? "there is no room" : unmet.map(Diagnosis.words).joined(separator: "; ")),
                 cure: after["toChangeThat"]?[0]?.string
             ).stop()
         }
@@ -102,12 +100,12 @@ struct Diagnosis {
         }
         guard let tunnel else { return pass("tunnels", "no client went to \(host) unseen") }
         let count = tunnel["requests"]?.int ?? 0
-        try fail(
+        // Other clients may come through the cache: the other checks are about those.
+        fail(
             "tunnels",
             "\(count == 1 ? "1 request" : "\(count) requests") to \(host) passed unseen: \(tunnel["why"]?.string ?? "?") "
                 + "(last: \(tunnel["client"]?.string ?? "?"))",
-            cure: (tunnel["toChangeThat"]?.array ?? []).compactMap(\.string).joined(separator: "   or   ")
-        ).stop()
+            cure: (tunnel["toChangeThat"]?.array ?? []).compactMap(\.string).joined(separator: "   or   "))
     }
 
     /// The content of a successful response, as JSON.

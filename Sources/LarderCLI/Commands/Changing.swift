@@ -64,6 +64,11 @@ struct Selection: ParsableArguments {
         case 1: break
         default: throw ValidationError("a URL, --match and --group exclude each other")
         }
+        if let url, url.contains("*") {
+            throw ValidationError(
+                "'\(url)' has a wildcard: for all resources that it matches write --match '\(url)', for the one URL "
+                    + "write %2A in place of *")
+        }
         if origin != nil, group == nil { throw ValidationError("--origin says where a group is; add --group NAME") }
     }
 

@@ -24,8 +24,7 @@ struct Reload: ParsableCommand {
             for problem in strings("problems", of: answer) { Terminal.writeError(problem) }
             for warning in strings("warnings", of: answer) { Terminal.writeError("warning: \(warning)") }
             if isAccepted {
-                let file = answer["file"]?.string.map { " of \(Outline.printable($0))" } ?? ""
-                Terminal.write("the configuration\(file) is in force\n")
+                Terminal.write(Reload.words(answer))
                 for name in strings("takesRestart", of: answer) { Terminal.write("\(name) takes a restart\n") }
             }
         }
@@ -33,6 +32,15 @@ struct Reload: ParsableCommand {
             if !client.json { Terminal.writeError("larder: refused; the configuration before stays in force") }
             throw ExitCode.failure
         }
+    }
+
+    /// The configuration that is in force.
+    static func words(_ answer: JSONValue) -> String {
+        if let file = answer["file"]?.string { return "the configuration of \(Outline.printable(file)) is in force\n" }
+        let searched = (answer["searched"]?.array ?? []).compactMap(\.string).map(Outline.printable)
+        return "no file was read, the defaults are in force: "
+            + (searched.isEmpty ? "none was named" : "there is no \(searched.joined(separator: ", and no "))")
+            + "; make one, or start the daemon with `larder serve --config FILE`\n"
     }
 
     private func strings(_ name: String, of answer: JSONValue) -> [String] {

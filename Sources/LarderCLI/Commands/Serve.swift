@@ -26,7 +26,8 @@ struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Run the daemon.",
         discussion: """
-            Without --config, /etc/larder/larder.yaml is read if it is there; without any file the defaults hold.
+            Without --config, ~/.config/larder/larder.yaml is read, else /etc/larder/larder.yaml (root reads that one only); \
+            without any file the defaults hold.
             SIGHUP reads the configuration again, SIGTERM ends running exchanges and stops. `larder settings` lists
             what can be set.
             """)

@@ -14,8 +14,11 @@ struct ConfiguredFiles {
     private(set) var warnings: [SettingsProblem] = []
     private let reader: SettingsReader
 
-    init(_ settings: Settings, _ reader: SettingsReader) {
+    /// - Parameter places: the paths of what the daemon makes where the configuration names them, by their settings.
+    init(_ settings: Settings, _ reader: SettingsReader, places: [String: String]) {
         self.reader = reader
+        for (setting, path) in places.sorted(by: { $0.key < $1.key }) { checkPlace(path, setting) }
+        checkGroup(settings.admin.socketGroup)
         checkFile(settings.upstream.caFile, "upstream.caFile")
         if !settings.tls.listen.isEmpty {
             checkFile(settings.tls.certificate, "tls.certificate")
@@ -45,6 +48,38 @@ struct ConfiguredFiles {
             found: "\(SettingsProblem.quoted(path)): \(BoundedFile.Failure(code: code))",
             expected: "a PEM file that the daemon may read", advice: "check its name and permissions")
         if code == EACCES || code == EPERM { warnings.append(problem) } else { problems.append(problem) }
+    }
+
+    /// The place of a file that the daemon makes. Another user may be able to.
+    private mutating func checkPlace(_ path: String, _ setting: String) {
+        let isDirectory = access(path + "/.", F_OK) == 0
+        guard let obstacle = DefaultPaths.obstacle(to: isDirectory ? path + "/larder.db" : path) else { return }
+        let isDenied = [EACCES, EPERM, EROFS].contains(obstacle.code)
+        let problem = SettingsProblem(
+            at: reader.place(of: setting), setting: setting,
+            found: "\(SettingsProblem.quoted(path)), while \(obstacle.path) "
+                + (isDenied
+                    ? "is not this user's to write to" : "cannot be used: \(String(cString: strerror(obstacle.code)))"),
+            expected: "a path where the daemon's user may write", advice: "the daemon cannot start as this user")
+        if isDenied { warnings.append(problem) } else { problems.append(problem) }
+    }
+
+    private mutating func checkGroup(_ name: String?) {
+        guard let name else { return }
+        let setting = "admin.socketGroup"
+        guard let number = try? UserGroup.number(name) else {
+            return problems.append(
+                SettingsProblem(
+                    at: reader.place(of: setting), setting: setting,
+                    found: "\(SettingsProblem.quoted(name)), which this machine does not have",
+                    expected: "a group", advice: "make it (`sudo groupadd --system \(name)`), or name another"))
+        }
+        guard geteuid() != 0, !UserGroup.own.contains(number) else { return }
+        warnings.append(
+            SettingsProblem(
+                at: reader.place(of: setting), setting: setting,
+                found: "\(SettingsProblem.quoted(name)), which this user is no member of",
+                expected: "a group of the daemon's user", advice: "the daemon cannot start as this user"))
     }
 
     private mutating func checkProgram(_ path: String, _ setting: String) {

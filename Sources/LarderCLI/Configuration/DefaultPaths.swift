@@ -8,7 +8,14 @@ struct DefaultPaths: Sendable {
     var environment: [String: String]
     var user: uid_t = getuid()
 
-    static let configuration = "/etc/larder/larder.yaml"
+    /// Where the configuration is looked for when none is named, the first that exists counting: this user's own, then
+    /// the system's. A daemon of root reads the system's alone: its file can name programs to run.
+    var configurations: [String] {
+        let folder = directory("XDG_CONFIG_HOME") ?? directory("HOME").map { $0 + "/.config" }
+        return (user == 0 ? [] : [folder].compactMap(\.self).map { $0 + "/larder/larder.yaml" })
+            + ["/etc/larder/larder.yaml"]
+    }
+
     static let systemSocket = "/run/larder/larder.sock"
 
     /// The path of the daemon's admin socket.
@@ -18,9 +25,17 @@ struct DefaultPaths: Sendable {
         return user == 0 ? DefaultPaths.systemSocket : temporarySocket
     }
 
+    /// The socket beside `socket` on which every user may open lanes.
+    static func lanes(beside socket: String) -> String {
+        (socket.hasSuffix(".sock") ? String(socket.dropLast(5)) : socket) + "-lanes.sock"
+    }
+
     /// The paths where a client looks for the socket: this user's own, then the system's.
     var socketCandidates: [String] {
-        socket == DefaultPaths.systemSocket ? [socket] : [socket, DefaultPaths.systemSocket]
+        if socket == DefaultPaths.systemSocket { return [socket] }
+        // A daemon of this user's session, asked from outside of it, as by cron.
+        let isOutside = directory("XDG_RUNTIME_DIR") == nil && directory("RUNTIME_DIRECTORY") == nil
+        return [socket] + (isOutside ? ["/run/user/\(user)/larder.sock"] : []) + [DefaultPaths.systemSocket]
     }
 
     /// The database; nil when this user has no location for one.
@@ -51,12 +66,40 @@ struct DefaultPaths: Sendable {
     }
 
     /// Creates the directory of `path`, for this user alone, and its parents.
-    static func makeDirectory(for path: String) throws(BoundedFile.Failure) {
+    static func makeDirectory(for path: String) throws(DirectoryFailure) {
         guard let slash = path.lastIndex(of: "/"), slash > path.startIndex else { return }
         let directory = String(path[..<slash])
         if mkdir(directory, 0o700) == 0 || errno == EEXIST { return }
-        guard errno == ENOENT else { throw BoundedFile.Failure(code: errno) }
+        guard errno == ENOENT else { throw DirectoryFailure(path: directory, code: errno) }
         try makeDirectory(for: directory)
-        guard mkdir(directory, 0o700) == 0 || errno == EEXIST else { throw BoundedFile.Failure(code: errno) }
+        guard mkdir(directory, 0o700) == 0 || errno == EEXIST else {
+            throw DirectoryFailure(path: directory, code: errno)
+        }
+    }
+
+    /// A directory that could not be made.
+    struct DirectoryFailure: Error, CustomStringConvertible {
+        let path: String
+        let code: Int32
+
+        var description: String { "cannot make the directory \(path): \(String(cString: strerror(code)))" }
+    }
+
+    /// Why a file or a socket cannot be made at `path`, its directories included; nil if it can, as far as this user can
+    /// see.
+    static func obstacle(to path: String) -> DirectoryFailure? {
+        var directory = path[...]
+        while let slash = directory.lastIndex(of: "/") {
+            directory = directory[..<slash]
+            let name = directory.isEmpty ? "/" : String(directory)
+            var status = stat()
+            if stat(name, &status) != 0 {
+                if errno == ENOENT, !directory.isEmpty { continue }
+                return DirectoryFailure(path: name, code: errno)
+            }
+            guard status.st_mode & S_IFMT == S_IFDIR else { return DirectoryFailure(path: name, code: ENOTDIR) }
+            return access(name, W_OK | X_OK) == 0 ? nil : DirectoryFailure(path: name, code: errno)
+        }
+        return nil
     }
 }

@@ -5,15 +5,15 @@ package import LarderProxy
 
 /// Reads the configuration: at start, for a check, and on every reload.
 package struct SettingsLoader: Sendable {
-    /// The file given on the command line; without one the usual file is read if it exists.
+    /// The file given on the command line; without one the first of the usual files that exists is read.
     package var file: String?
     /// `KEY=VALUE`; later ones override earlier ones, and all of them the file.
     package var overrides: [String]
     package var environment: [String: String]
     /// Services that exist whatever the file contains.
     package var declared: [DeclaredService] = []
-    /// The file that is read when none is given.
-    var usualFile = DefaultPaths.configuration
+    /// The files of which the first that exists is read when none is given, other than the usual ones.
+    var usualFiles: [String]?
     var user: uid_t = getuid()
 
     /// Larger files are refused.
@@ -30,6 +30,8 @@ package struct SettingsLoader: Sendable {
         package var settings: Settings
         /// The file that was read, or nil when there was none.
         package var file: String?
+        /// Where it was looked for, if none was given.
+        package var searched: [String]
         /// Information for people that is not a problem.
         package var notes: [String]
         /// Valid settings that cannot work.
@@ -72,6 +74,7 @@ package struct SettingsLoader: Sendable {
         settings.upstream.environment = EnvironmentProxies(
             environment: usesEnvironment(settings) ? environment : [:], listening: settings.listen,
             problems: &problems, notes: &notes)
+        let places = ["cache.path": settings.cache.path.path, "admin.socket": settings.admin.socket.path]
         replaceAutomatic(&settings, &problems)
         for index in settings.variables.indices {
             settings.variables[index].read(references, reader, &problems)
@@ -81,19 +84,32 @@ package struct SettingsLoader: Sendable {
             let kept = problems.inOrder.prefix(SettingsReader.problemLimit)
             throw SettingsProblems(Array(kept), omitted: problems.count - kept.count + reader.omitted)
         }
-        let files = ConfiguredFiles(settings, reader)
+        let files = ConfiguredFiles(settings, reader, places: places.compactMapValues(\.self))
         return Loaded(
-            settings: settings, file: path, notes: notes, warnings: (reader.warnings + files.warnings).inOrder,
+            settings: settings, file: path, searched: searched, notes: notes,
+            warnings: (reader.warnings + files.warnings).inOrder,
             absent: files.problems)
     }
 
+    /// Where a file is looked for when none is given.
+    var searched: [String] {
+        file == nil ? usualFiles ?? DefaultPaths(environment: environment, user: user).configurations : []
+    }
+
     private func readFile() throws(SettingsProblems) -> (path: String?, text: String?) {
-        let path = file ?? usualFile
+        for path in file.map({ [$0] }) ?? searched {
+            if let text = try read(path) { return (path, text) }
+        }
+        return (nil, nil)
+    }
+
+    /// The text of a file; nil if it is not there and need not be.
+    private func read(_ path: String) throws(SettingsProblems) -> String? {
         let bytes: [UInt8]
         do throws(BoundedFile.Failure) {
             bytes = try BoundedFile.read(path, limit: SettingsLoader.fileLimit)
         } catch {
-            if file == nil, error == .missing { return (nil, nil) }
+            if file == nil, error == .missing { return nil }
             throw SettingsProblems([
                 SettingsProblem(
                     at: .wholeFile(path), setting: "", found: "a file that cannot be read: \(error)",
@@ -110,7 +126,7 @@ package struct SettingsLoader: Sendable {
                     expected: "YAML in UTF-8", advice: "save the file in UTF-8")
             ])
         }
-        return (path, text)
+        return text
     }
 
     private func usesEnvironment(_ settings: Settings) -> Bool {

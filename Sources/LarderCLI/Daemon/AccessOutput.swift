@@ -57,15 +57,3 @@ final class LogFile: Sendable {
         Glibc.close(descriptor)
     }
 }
-
-/// Groups of users.
-enum UserGroup {
-    static func number(_ name: String) throws -> UInt32 {
-        var entry = group()
-        var found: UnsafeMutablePointer<group>?
-        var buffer = [CChar](repeating: 0, count: 16 << 10)
-        if getgrnam_r(name, &entry, &buffer, buffer.count, &found) == 0, let found { return found.pointee.gr_gid }
-        if let number = UInt32(name) { return number }
-        throw CommandFailure("there is no group '\(name)'", advice: "make it, or change `admin.socketGroup`")
-    }
-}

@@ -34,7 +34,8 @@ struct Reloader: Sendable {
             }
             notifier.send(.ready, .status(Reloader.serving(loaded.settings)))
             return Reloading.Attempt(
-                at: now, file: loaded.file, warnings: loaded.warnings.map(\.description), waiting: waiting)
+                at: now, file: loaded.file, searched: loaded.searched, warnings: loaded.warnings.map(\.description),
+                waiting: waiting)
         } catch let problems as SettingsProblems {
             for problem in problems.problems { logger.error("\(problem)") }
             refuse(problems.count == 1 ? "one problem" : "\(problems.count) problems", logger)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import LarderIO
 import LarderProxy
 import LarderStores
@@ -25,14 +26,29 @@ enum StartFailure {
         }
         switch error.code {
         case .addressInUse:
-            let port = error.operation.split(separator: ":").last.map(String.init) ?? "3128"
-            return CommandFailure(
-                problem, advice: "`ss -ltnp 'sport = :\(port)'` names who listens there; perhaps another Larder")
+            let port = error.operation.split(separator: ":").last.flatMap { UInt16($0) } ?? 3128
+            return inUse(port, problem, error.operation)
         case .unreachable:
             return CommandFailure(problem, advice: "this machine has no such address; change `listen`")
         default:
             return CommandFailure(problem)
         }
+    }
+
+    /// Another process listens on the port: after the package's installation, its service.
+    private static func inUse(_ port: UInt16, _ problem: String, _ operation: String) -> CommandFailure {
+        let elsewhere = "listen on another port: `--set 'listen=[\"127.0.0.1:\(port < 65_535 ? port + 1 : 3128)\"]'`"
+        guard let version = RunningDaemon.version(at: TCPPlace(host: "localhost", port: port)) else {
+            return CommandFailure(
+                problem, advice: "`ss -ltnp 'sport = :\(port)'` names who listens there; stop that, or \(elsewhere)")
+        }
+        let isService = access(DefaultPaths.systemSocket, F_OK) == 0
+        return CommandFailure(
+            "cannot \(operation): Larder \(version) runs there already",
+            advice: isService
+                ? "the system's service reads /etc/larder/larder.yaml (`sudo larder reload` after a change); for a daemon of "
+                    + "your own stop it (`sudo systemctl stop larder.socket larder.service`), or \(elsewhere)"
+                : "stop that one, or \(elsewhere)")
     }
 
     /// A sentence to follow `Error: `.

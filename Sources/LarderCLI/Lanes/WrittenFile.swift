@@ -4,29 +4,35 @@ import Glibc
 
 /// Writes a whole file, replacing its content.
 enum WrittenFile {
-    static func write(_ octets: [UInt8], to path: String, mode: mode_t = 0o644) throws(BoundedFile.Failure) {
+    struct Failure: Error, CustomStringConvertible {
+        let code: Int32
+
+        var description: String { String(cString: strerror(code)) }
+    }
+
+    static func write(_ octets: [UInt8], to path: String, mode: mode_t = 0o644) throws(WrittenFile.Failure) {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
-        guard descriptor >= 0 else { throw BoundedFile.Failure(code: errno) }
+        guard descriptor >= 0 else { throw WrittenFile.Failure(code: errno) }
         defer { close(descriptor) }
         var written = 0
         while written < octets.count {
             let count = octets[written...].withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0 {
                 if errno == EINTR { continue }
-                throw BoundedFile.Failure(code: errno)
+                throw WrittenFile.Failure(code: errno)
             }
             written += count
         }
     }
 
     /// Creates a private directory of this user, under an unpredictable name.
-    static func makeDirectory(_ prefix: String, environment: [String: String]) throws(BoundedFile.Failure) -> String {
+    static func makeDirectory(_ prefix: String, environment: [String: String]) throws(WrittenFile.Failure) -> String {
         let parent = environment["TMPDIR"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "/tmp"
         var template = Array("\(parent)/\(prefix)-XXXXXX".utf8CString)
         let made = template.withUnsafeMutableBufferPointer { buffer in
             buffer.baseAddress.flatMap { mkdtemp($0) }.map { String(cString: $0) }
         }
-        guard let made else { throw BoundedFile.Failure(code: errno) }
+        guard let made else { throw WrittenFile.Failure(code: errno) }
         return made
     }
 }

@@ -48,7 +48,9 @@ enum ResourceTable {
     }
 
     private static func cell(_ column: Column, of resource: JSONValue) -> String {
-        resource[column.name].map { Outline.plain($0, name: column.name) } ?? "-"
+        let text = resource[column.name].map { Outline.plain($0, name: column.name) } ?? "-"
+        guard column.name == "bytes", resource["state"]?.string == "partial" else { return text }
+        return text + " of " + (resource["completeBytes"]?.int.map(Quantity.bytes) ?? "more")
     }
 
     /// The columns that leave room for a URL, and how much.

@@ -16,7 +16,8 @@ enum StatusText {
             facts.rows.append([tier, usage(bytes, of: status[tier]?["limit"]?.int)])
         }
         if let resources = status["resources"]?.int {
-            facts.rows.append(["resources", Quantity.count(resources)])
+            let stored = status["storedResponses"]?.int.map { ", \(Quantity.count($0)) responses on disk" } ?? ""
+            facts.rows.append(["resources", Quantity.count(resources) + " in memory" + stored])
         }
         text += facts.text(style)
 
@@ -44,7 +45,10 @@ enum StatusText {
     /// The rest of the status, except the event loops: those are for `--json`.
     private static func rest(of status: JSONValue, _ style: TextStyle) -> String {
         var rest = JSONObject()
-        let shown = ["version", "uptimeSeconds", "hitRatio", "memory", "disk", "resources", "requests", "loops"]
+        let shown = [
+            "version", "uptimeSeconds", "hitRatio", "memory", "disk", "resources", "storedResponses", "requests",
+            "loops",
+        ]
         for name in status.object?.names ?? [] where !shown.contains(name) { rest[name] = status[name] }
         return rest.isEmpty ? "" : "\n" + Outline.text(.object(rest), style)
     }

@@ -71,7 +71,7 @@ struct Trust: ParsableCommand {
             } catch {
                 isComplete = false
                 Terminal.write(
-                    "FAIL  \(store.name)\n      by hand: larder trust --print > larder-ca.pem; "
+                    "FAIL  \(store.name)\n      \(error.reason)\n      by hand: larder trust --print > larder-ca.pem; "
                         + error.line.replacing(file, with: "larder-ca.pem") + "\n")
             }
         }
@@ -109,7 +109,7 @@ struct Untrust: ParsableCommand {
             } catch {
                 if case .nss = store.kind { continue }  // It was not there.
                 isComplete = false
-                Terminal.write("FAIL  \(store.name)\n      by hand: \(error.line)\n")
+                Terminal.write("FAIL  \(store.name)\n      \(error.reason)\n      by hand: \(error.line)\n")
             }
         }
         _ = try client.send(.delete, "/-/ca")

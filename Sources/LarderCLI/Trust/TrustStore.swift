@@ -89,13 +89,17 @@ struct TrustSteps {
     /// Whether commands may ask for a password by sudo.
     var mayAsk: Bool
 
-    /// Why a step failed, with the line to run it by hand.
+    /// Why a step failed, with the line to run it and those after it by hand.
     struct Failure: Error {
+        let reason: String
         let line: String
     }
 
     func perform(_ steps: [TrustStore.Step]) throws(Failure) {
-        for step in steps where !perform(step) { throw Failure(line: TrustSteps.line(step)) }
+        for (index, step) in steps.enumerated() {
+            guard let reason = obstacle(to: step) else { continue }
+            throw Failure(reason: reason, line: steps[index...].map(TrustSteps.line).joined(separator: " && "))
+        }
     }
 
     /// The step as a line for a shell.
@@ -108,27 +112,41 @@ struct TrustSteps {
         }
     }
 
-    private func perform(_ step: TrustStore.Step) -> Bool {
+    /// Carries out a step; returns why it failed, nil if it did not.
+    private func obstacle(to step: TrustStore.Step) -> String? {
         switch step {
         case .copy(let from, let to):
-            guard let content = try? BoundedFile.read(from, limit: 64 << 10) else { return false }
-            if (try? WrittenFile.write(content, to: to)) != nil { return chmod(to, 0o644) == 0 }
-            return asRoot(["install", "-m", "0644", from, to])
-        case .remove(let file): return unlink(file) == 0 || asRoot(["rm", "-f", file])
+            do {
+                try WrittenFile.write(try BoundedFile.read(from, limit: 64 << 10), to: to)
+                return chmod(to, 0o644) == 0 ? nil : "\(to): \(String(cString: strerror(errno)))"
+            } catch {
+                return asRoot(["install", "-m", "0644", from, to], because: "\(to): \(error)")
+            }
+        case .remove(let file):
+            if unlink(file) == 0 { return nil }
+            return asRoot(["rm", "-f", file], because: "\(file): \(String(cString: strerror(errno)))")
         case .run(let command):
             if command[0] == "certutil" || geteuid() == 0 { return TrustSteps.run(command) }
-            return asRoot(command)
+            return asRoot(command, because: "\(command[0]) takes root")
         }
     }
 
-    private func asRoot(_ command: [String]) -> Bool {
-        geteuid() != 0 && mayAsk && TrustSteps.run(["sudo", "--"] + command)
+    /// The same as root, where somebody is there to be asked for a password.
+    private func asRoot(_ command: [String], because reason: String) -> String? {
+        if geteuid() == 0 { return reason }
+        guard mayAsk else { return "\(reason), and without a terminal `sudo` is not asked" }
+        return TrustSteps.run(["sudo", "--"] + command).map { "\(reason), and \($0)" }
     }
 
-    /// Runs a command with this process's standard input and error; its output is not shown.
-    static func run(_ command: [String]) -> Bool {
-        guard case .success(let process) = SpawnedCommand.start(command, isSilent: true) else { return false }
-        return SpawnedCommand.wait(for: process) == 0
+    /// Runs a command with this process's standard input and error; its output is not shown. Returns why it failed, nil
+    /// if it did not.
+    static func run(_ command: [String]) -> String? {
+        switch SpawnedCommand.start(command, isSilent: true) {
+        case .failure(let failure): return "\(command[0]) cannot be run: \(String(cString: strerror(failure.code)))"
+        case .success(let process):
+            let status = SpawnedCommand.wait(for: process)
+            return status == 0 ? nil : "`\(command.joined(separator: " "))` ended with \(status)"
+        }
     }
 
     /// Whether a program of that name is in `PATH`.

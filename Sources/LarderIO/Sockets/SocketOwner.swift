@@ -3,6 +3,10 @@ import Glibc
 
 /// Whose a connection of this machine is, by what the kernel lists (proc_net(5)).
 package enum SocketOwner {
+    /// The number of every user whom the process's user namespace does not map (user_namespaces(7)), and of `nobody`: no
+    /// two of them can be told apart.
+    package static let unknown: UInt32 = 65_534
+
     /// The user who holds the end of a TCP connection that `local` is the address of; nil if it is not known. It reads
     /// files whose length grows with the machine's connections.
     package static func user(of local: SocketAddress, to remote: SocketAddress) -> UInt32? {

@@ -17,8 +17,12 @@ final class DownstreamConnection {
     let isForOwnPages: Bool
     /// How long such a connection may keep its place from others.
     private static let patience = Duration.seconds(1)
-    /// Over the admin surface's Unix socket.
+    /// Over a Unix socket.
     let isOverSocket: Bool
+    /// Over the one on which every user of this machine may open lanes.
+    var isForLanes = false
+    /// Over the one whose permissions authorise changes.
+    var isAuthorised: Bool { isOverSocket && !isForLanes }
     let buffer: ReadBuffer
     private var parser: RequestHeadParser
     private var ownExchange: Exchange?

@@ -68,7 +68,9 @@ extension Exchange {
         else { return }
         let outlook = outlook(service, way, configuration)
         let plan = Plan.passing(reason, outlook: outlook)
-        if case .refuse = plan.action { throw Problem.offline(head.method, to: uri.authority) }
+        if case .refuse = plan.action {
+            throw Problem.offline(head.method, to: uri.authority, isLaneOffline: isLaneOffline)
+        }
         guard plan.wait != nil, let refusal = outlook.refusal else { return }
         context.counters.add(.upstreamHeld)
         noteFailure(refusal, reason)

@@ -42,7 +42,7 @@ extension Exchange {
 
     private func ownRequest() async throws -> OwnRequest {
         var body: [UInt8] = []
-        let isArchive = connection.isOverSocket && head.target.starts(with: "/-/recordings/".utf8)
+        let isArchive = connection.isAuthorised && head.target.starts(with: "/-/recordings/".utf8)
         let limit = isArchive ? Exchange.archiveLimit : Exchange.contentLimit
         while let chunk = try await content?.next() {
             chunk.withBytes { body.append(contentsOf: $0) }
@@ -53,9 +53,10 @@ extension Exchange {
         var request = OwnRequest(
             method: head.method, path: String(parts[0]),
             parameters: parts.count > 1 ? Self.parameters(of: parts[1]) : [],
-            fields: head.fields, content: body, isOverSocket: connection.isOverSocket,
+            fields: head.fields, content: body, isOverSocket: connection.isAuthorised,
             adminHost: connection.client.isAdminOnly && !connection.isOverSocket ? connection.client.localHost : nil,
             isLoopback: connection.client.isLoopback || connection.isOverSocket)
+        request.isForLanes = connection.isForLanes
         request.user = connection.isOverSocket ? stream.peerUser : nil
         return request
     }

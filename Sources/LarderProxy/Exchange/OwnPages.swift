@@ -23,7 +23,9 @@ package struct OwnRequest: Sendable {
     package var adminHost: String?
     /// Whether the client is on this machine.
     package var isLoopback: Bool
-    /// The user of the client, over the Unix socket.
+    /// Whether it came over the socket on which every user of this machine may open lanes.
+    package var isForLanes = false
+    /// The user of the client, over a Unix socket.
     package var user: UInt32?
 
     package init(

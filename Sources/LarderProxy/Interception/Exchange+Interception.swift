@@ -35,7 +35,7 @@ extension Exchange {
             interception.tunnelEnded(authority, reason, octets: passed)
             lane?.tunnelEnded(authority, reason, octets: passed)
         }
-        if isLaneOffline { throw Problem.offline(.connect, to: "\(authority)") }
+        if isLaneOffline { throw Problem.offline(.connect, to: "\(authority)", isLaneOffline: true) }
         try await tunnel(to: authority)
     }
 

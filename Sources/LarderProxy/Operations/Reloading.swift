@@ -10,6 +10,8 @@ package final class Reloading: Sendable {
         package let at: Timestamp
         /// The file that was read; nil when there was none.
         package let file: String?
+        /// Where a file was looked for, when none was named at the start.
+        package let searched: [String]
         /// Why it was refused, a sentence each; none when it is in force.
         package let problems: [String]
         /// Deviations that did not prevent its use.
@@ -20,10 +22,12 @@ package final class Reloading: Sendable {
         package var isAccepted: Bool { problems.isEmpty }
 
         package init(
-            at now: Timestamp, file: String?, problems: [String] = [], warnings: [String] = [], waiting: [String] = []
+            at now: Timestamp, file: String?, searched: [String] = [], problems: [String] = [],
+            warnings: [String] = [], waiting: [String] = []
         ) {
             at = now
             self.file = file
+            self.searched = searched
             self.problems = problems
             self.warnings = warnings
             self.waiting = waiting

@@ -44,6 +44,8 @@ package struct Settings: Sendable {
         package var socketMode = FileMode(0o600)
         /// The group of the socket; nil for the daemon's own.
         package var socketGroup: String?
+        /// Whether all users of this machine may open lanes, over a second socket.
+        package var lanes = true
         /// TCP addresses for the admin surface alone.
         package var listen: [ListenAddress] = []
         /// The bearer token that authorises changes over TCP; nil disallows them.

@@ -100,6 +100,13 @@ package enum SettingsCatalogue {
             needsRestart: true,
             "The group that the Unix socket belongs to. The daemon's user has to be a member, unless it is root."),
         Setting(
+            "admin.lanes", \.admin.lanes, .flag, needsRestart: true,
+            """
+            Whether every user of this machine may open lanes: `larder run` and `larder env --lane`, without records and \
+            replays. It makes a second socket beside `admin.socket`, `larder-lanes.sock` for `larder.sock`, on which all \
+            users may do this, end their own lanes, and read; nothing else.
+            """),
+        Setting(
             "admin.listen", \.admin.listen, .listenAddresses(count: 0...64), needsRestart: true,
             """
             Addresses and ports on which only Larder's own pages are served, as for a monitoring system. Requests there \

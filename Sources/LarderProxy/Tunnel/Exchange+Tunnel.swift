@@ -14,7 +14,7 @@ extension Exchange {
         let unclaimed = context.configuration.router.table.unclaimed
         guard context.proxy.offline.mode(of: unclaimed.name, configured: unclaimed.settings.offline ?? .off) != .on
         else {
-            throw Problem.offline(.connect, to: "\(authority)")
+            throw Problem.offline(.connect, to: "\(authority)", isLaneOffline: isLaneOffline)
         }
         try takeOriginPlace()
         guard context.proxy.admitTunnel(limit: context.configuration.settings.limits.tunnels) else {

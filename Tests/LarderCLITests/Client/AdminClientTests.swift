@@ -2,6 +2,7 @@
 
 import Foundation
 import Glibc
+import Larder
 import LarderHTTP
 import Testing
 
@@ -68,6 +69,26 @@ struct AdminClientTests {
         } throws: { error in
             "\(error)".hasPrefix("no daemon is running: nobody answers on \(path); start it")
         }
+    }
+
+    @Test func `a daemon that answers elsewhere is not said to be missing`() throws {
+        let directory = NSTemporaryDirectory() + "larder-\(UUID().uuidString.prefix(8))"
+        let client = AdminClient(
+            socket: directory + "/a.sock", place: TCPPlace(host: "127.0.0.1", port: 1), others: ["/b.sock"])
+        #expect {
+            try client.send(.post, "/-/reload")
+        } throws: { error in
+            "\(error)".hasPrefix(
+                "no daemon is running: there is no socket \(directory)/a.sock, nor /b.sock, and nobody answers at "
+                    + "http://127.0.0.1:1; start it")
+        }
+    }
+
+    @Test func `reload says which file was read, or where none was found`() throws {
+        #expect(Reload.words(["file": "/x.yaml", "searched": []]) == "the configuration of /x.yaml is in force\n")
+        #expect(
+            Reload.words(["file": .null, "searched": ["/a", "/b"]]).hasPrefix(
+                "no file was read, the defaults are in force: there is no /a, and no /b; make one, or start"))
     }
 
     @Test func `a path that no socket can have is refused`() {

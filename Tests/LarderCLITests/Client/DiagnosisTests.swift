@@ -87,8 +87,9 @@ struct DiagnosisTests {
             "after", 200,
             #"""
             {"stored": [], "toChangeThat": ["ask the origin"], "storage": {"conditions": [
-             {"met": false, "meaning": "no no-store", "field": "cache-control: no-store"}, {"met": true, "meaning": "x"}]}}
-            """#, "storage", "no no-store: cache-control: no-store", "ask the origin"
+             {"condition": "no-store", "met": false, "meaning": "no no-store", "field": "cache-control: no-store"},
+             {"condition": "vary", "met": true, "meaning": "x"}]}}
+            """#, "storage", "not stored: the response says no-store (cache-control: no-store)", "ask the origin"
         ),
         (
             "after", 200,
@@ -106,6 +107,17 @@ struct DiagnosisTests {
         #expect(!last.isGood && last.name == check)
         #expect(last.found.contains(found), "\(last.found)")
         #expect(cure.isEmpty ? last.cure == nil : last.cure?.contains(cure) == true, "\(last.cure ?? "")")
+    }
+
+    @Test func `after a tunnel to the host the other checks are made`() throws {
+        let found = try diagnosis(
+            "status", 200,
+            #"""
+            {"state": "serving", "version": "1", "addresses": [], "store": {"state": "working"}, "interception": {"tunnels": [
+             {"host": "a:443", "lasts": true, "requests": 1, "why": "no CA", "toChangeThat": ["larder run"]}]}}
+            """#)
+        #expect(found.checks.filter { !$0.isGood }.map(\.name) == ["tunnels"])
+        #expect(found.checks.last?.name == "answer")
     }
 
     @Test func `without a daemon that is what is wrong`() throws {

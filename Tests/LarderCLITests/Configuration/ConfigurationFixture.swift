@@ -24,7 +24,7 @@ struct ConfigurationFixture: ~Copyable {
         }
         var loader = SettingsLoader(
             file: named, overrides: overrides, environment: ["HOME": "/home/someone"].merging(environment) { $1 })
-        loader.usualFile = directory + "/usual.yaml"
+        loader.usualFiles = [directory + "/usual.yaml"]
         loader.user = 1_000
         self.loader = loader
     }

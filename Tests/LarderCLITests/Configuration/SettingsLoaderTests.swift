@@ -118,6 +118,15 @@ struct SettingsLoaderTests {
     }
 
     @Test func `a client looks for this user's daemon, then for the system's`() {
+        #expect(
+            DefaultPaths(environment: ["HOME": "/h"], user: 1_000).configurations == [
+                "/h/.config/larder/larder.yaml", "/etc/larder/larder.yaml",
+            ])
+        #expect(
+            DefaultPaths(environment: ["HOME": "/h", "XDG_CONFIG_HOME": "/c"], user: 1_000).configurations[0]
+                == "/c/larder/larder.yaml")
+        #expect(DefaultPaths(environment: ["HOME": "/h"], user: 0).configurations == ["/etc/larder/larder.yaml"])
+        #expect(DefaultPaths.lanes(beside: "/run/larder/larder.sock") == "/run/larder/larder-lanes.sock")
         let paths = DefaultPaths(environment: ["XDG_RUNTIME_DIR": "/run/user/1000"], user: 1_000)
         #expect(paths.socketCandidates == ["/run/user/1000/larder.sock", "/run/larder/larder.sock"])
     }

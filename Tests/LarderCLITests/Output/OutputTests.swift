@@ -22,7 +22,7 @@ struct OutputTests {
                 hit ratio  100 %
                 memory     120.5 MiB of 256 MiB (47.1 %)
                 disk       0 B of 10 GiB (0 %)
-                resources  4 321
+                resources  4 321 in memory
 
                 requests
                 hit       1 234 567

@@ -90,7 +90,8 @@ struct SettingsCatalogueTests {
     static let everything = """
         listen: ["127.0.0.1:1", "[::1]:2"]
         threads: 3
-        admin: { socket: /run/x.sock, socketMode: 0660, socketGroup: staff, listen: ["127.0.0.1:9"], token: a-token }
+        admin: { socket: /run/x.sock, socketMode: 0660, socketGroup: staff, lanes: no,
+                 listen: ["127.0.0.1:9"], token: a-token }
         cache:
           path: /var/x
           disk: 1 GiB

@@ -42,6 +42,8 @@ struct AdminExplainTests {
         Case(
             name: "fresh", variants: [variant("max-age=600", age: 42)],
             block: block { $0.expirationTime = Expiration(time: .seconds(600)) }),
+        Case(name: "nothing-stored-with-credentials", request: ["Authorization": "Bearer topsecret"]),
+        Case(name: "an-error", unstored: unstored("must-revalidate", status: 500)),
         Case(name: "stale-with-validator", variants: [variant("max-age=60", age: 90)]),
         Case(
             name: "stale-while-revalidate", variants: [variant("max-age=60, stale-while-revalidate=120", age: 90)],

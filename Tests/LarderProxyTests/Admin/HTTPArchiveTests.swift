@@ -16,7 +16,9 @@ struct HTTPArchiveTests {
         return RecordedExchange(
             method: "POST", url: "https://api.test/a?api_key=abc&q=1",
             requestFields: ["Content-Type": "application/x-www-form-urlencoded"],
-            requestContent: Array("user=anna&password=hush".utf8), duration: .milliseconds(12), status: 201,
+            requestContent: Array("user=anna&password=hush".utf8),
+            began: Timestamp(nanoseconds: 1_763_836_032_000_000_000),
+            duration: .milliseconds(12), status: 201,
             fields: fields, content: Array(#"{"access_token": "s3cret", "n": 1.50}"#.utf8))
     }
 

@@ -194,6 +194,19 @@ struct LaneScenarios {
         #expect(table.lane(lanes.last!.id) === lanes.last)
     }
 
+    @Test func `a user who opens many lanes closes none of another's`() {
+        let table = LaneTable()
+        func open(_ owner: UInt32, _ number: Int) -> Lane {
+            var options = Lane.Options()
+            options.owner = owner
+            return table.open(options, at: Timestamp(nanoseconds: Int64(number)))
+        }
+        let lane = open(1_000, 0)
+        for number in 1...LaneTable.limit + 10 { _ = open(1_001, number) }
+        #expect(table.all.count == LaneTable.limit)
+        #expect(table.lane(lane.id) === lane)
+    }
+
     @Test(
         arguments: [
             ("", nil), ("QQ==", "A"), ("QUI=", "AB"), ("QUJD", "ABC"), ("QUJDRA==", "ABCD"), ("QQ=", nil),

@@ -113,13 +113,13 @@ struct OfflineScenarios {
             let detail = try JSONValue(parsing: Array(missing.text.utf8))["detail"]?.string ?? ""
             let near = ["/users/anna", "/users/ben", "/users/anne?page=2", "/users/ben/posts", "/posts/1"].map(
                 scene.url)
-            #expect(detail.hasSuffix("Stored are: " + near.joined(separator: " , ")))
+            #expect(detail.hasSuffix("Stored are: " + near.joined(separator: ", ")))
 
             let client = try await scene.client()
             try await client.write(
                 "GET /api/posts/2 HTTP/1.1\r\nHost: localhost:\(scene.port)\r\nAccept: text/plain\r\n\r\n")
             let gateway = try await client.response().text
-            #expect(gateway.contains("Stored are: http://localhost:\(scene.port)/api/posts/1 , "))
+            #expect(gateway.contains("Stored are: http://localhost:\(scene.port)/api/posts/1, "))
         }
     }
 

@@ -18,6 +18,8 @@ package final class Lane: Sendable {
         package var isOffline = false
         /// Whether requests are recorded, or answered from a recording.
         package var recordingUse: RecordingUse?
+        /// The user who opened it, where that is known.
+        package var owner: UInt32?
 
         package init() {}
     }

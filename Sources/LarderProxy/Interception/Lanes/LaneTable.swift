@@ -3,7 +3,8 @@
 package import LarderHTTP
 import LarderIO
 
-/// The open lanes. Bounded: the least recently used one is closed.
+/// The open lanes. Bounded: the least recently used one is closed of the user who has most, so that no user can close
+/// those of others by opening many.
 package final class LaneTable: Sendable {
     static let limit = 256
     private let lanes = Lock<[String: Lane]>([:])
@@ -15,9 +16,10 @@ package final class LaneTable: Sendable {
         let lane = Lane(options, at: now)
         lanes.withLock { lanes in
             lanes[lane.token] = lane
-            guard lanes.count > LaneTable.limit,
-                let oldest = lanes.min(by: { $0.value.counts.last < $1.value.counts.last })
-            else { return }
+            guard lanes.count > LaneTable.limit else { return }
+            let byOwner = Dictionary(grouping: lanes) { $0.value.options.owner }
+            let most = byOwner.values.max { $0.count < $1.count } ?? []
+            guard let oldest = most.min(by: { $0.value.counts.last < $1.value.counts.last }) else { return }
             lanes[oldest.key] = nil
         }
         return lane

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import LarderProxy
+import Testing
+
+@testable import LarderCLI
+
+@Suite("Places where the daemon cannot write")
+struct PlacesTests {
+    @Test(arguments: [
+        ("cache.path=/dev/null/x/larder.db", "cache.path", "/dev/null"),
+        ("admin.socket=/dev/null/x/larder.sock", "admin.socket", "/dev/null"),
+        ("admin.socketGroup=no-such-group", "admin.socketGroup", "does not have"),
+    ])
+    func `a place or a group that cannot be used is a problem for a check`(
+        setting: String, name: String, found: String
+    ) throws {
+        let fixture = try ConfigurationFixture("", set: [setting])
+        let loaded = try fixture.loader.load()
+        let problem = try #require(loaded.absent.first)
+        #expect(problem.setting == name)
+        #expect(problem.found.contains(found), "\(problem.found)")
+    }
+
+    @Test func `a directory that can be made is no obstacle`() {
+        #expect(DefaultPaths.obstacle(to: "/tmp/a/b/c/larder.db") == nil)
+        #expect(DefaultPaths.obstacle(to: "/dev/null/larder.db")?.description.contains("Not a directory") == true)
+    }
+
+    @Test func `a directory that cannot be made is said with the reason`() {
+        #expect {
+            try DefaultPaths.makeDirectory(for: "/proc/nothing/x/larder.db")
+        } throws: { error in
+            "\(error)".hasPrefix("cannot make the directory /proc/nothing: ")
+        }
+    }
+}
+
+@Suite("Trust stores")
+struct TrustStepsTests {
+    @Test func `the cure of a failed step has those after it, and there is a reason`() {
+        #expect {
+            try TrustSteps(mayAsk: false).perform([
+                .copy(from: "/nowhere/a.pem", to: "/nowhere/b.crt"), .run(["update-ca-certificates"]),
+            ])
+        } throws: { error in
+            let failure = error as? TrustSteps.Failure
+            return failure?.line == "sudo cp /nowhere/a.pem /nowhere/b.crt && sudo update-ca-certificates"
+                && failure?.reason.contains("no such file") == true
+        }
+    }
+}
+
+@Suite("Selecting resources")
+struct SelectionTests {
+    @Test func `a wildcard in a URL is asked back about`() throws {
+        #expect {
+            _ = try Wipe.parse(["https://api.openai.com/**"])
+        } throws: { error in
+            Wipe.message(for: error).contains("--match 'https://api.openai.com/**'")
+        }
+        _ = try Wipe.parse(["https://api.openai.com/%2A"])
+        _ = try Wipe.parse(["--match", "/products/*"])
+    }
+}
