@@ -117,7 +117,7 @@ def shown(context):
     expect_equal(text(page, "version"), status["version"], "version")
     expect_equal(text(page, "state"), "serving", "state")
     expect_equal(text(page, "hit-ratio"), f"{status['hitRatio'] * 100:.0f} %", "hit ratio")
-    expect_equal(text(page, "hit-note"), f"{served} of {served + requests['miss']} that could be", "hits")
+    expect_equal(text(page, "hit-note"), f"since the start: {served} of {served + requests['miss']} requests", "hits")
     total = served + requests["miss"] + requests["pass"] + requests["error"]
     expect_in(f"{total} in all", text(page, "rate-note"), "requests")
     expect_equal(text(page, "saved").split(" ")[0], str(status["bytes"]["saved"]), "octets saved")

@@ -20,7 +20,7 @@ function showFigures(status) {
   $("state").className = "badge " + (status.state === "serving" && status.offline.mode !== "on" ? "good" : "bad");
   $("uptime").textContent = "up " + span(status.uptimeSeconds);
   $("hit-ratio").textContent = percent(status.hitRatio);
-  $("hit-note").textContent = count(served) + " of " + count(served + r.miss) + " that could be";
+  $("hit-note").textContent = "since the start: " + count(served) + " of " + count(served + r.miss) + " requests";
   $("rate-note").textContent = count(all) + " in all, " + count(status.connections.open) + " connections";
   $("saved").textContent = bytes(status.bytes.saved);
   $("saved-note").textContent = percent(status.byteHitRatio) + " of all content";
@@ -42,7 +42,7 @@ function showFigures(status) {
   $("store").textContent = "On disk: " + status.store.state
     + (status.store.entries === undefined ? "" : ", " + count(status.store.entries) + " responses");
   $("store").className = status.store.state.startsWith("reading only") ? "bad-text" : "quiet";
-  $("resources-note").textContent = count(status.resources) + " in memory";
+  $("resources-note").textContent = "in memory and on disk; " + count(status.resources) + " of them in memory";
 }
 
 function showRefused({ latest }) {
@@ -126,7 +126,7 @@ async function showHighlights() {
   ranking("hottest", hottest.map(line => ({ url: line.url, figure: count(line.hits), why: line.state })),
     "Nothing was answered from memory yet.");
   ranking("slowest", slowest.map(line => ({ url: line.url, method: line.method, figure: latency(line.longestSeconds),
-    why: `${count(line.requests)} loads, ${latency(line.meanSeconds)} on average` })), "Nothing was loaded yet.");
+    why: `${count(line.requests)} ${line.requests === 1 ? "load" : "loads"}, ${latency(line.meanSeconds)} on average` })), "Nothing was loaded yet.");
   ranking("not-kept", notKept.map(line => ({ url: line.url, method: line.method, figure: count(line.requests),
     why: line.reason })), "All that was asked for is kept.");
 }
@@ -254,7 +254,8 @@ async function listen() {
   if (document.hidden) return;
   const match = $("match").value.trim(), query = match ? "&match=" + encodeURIComponent(match) : "";
   const own = source = new EventSource("/-/events" + "?requests=1" + query);
-  own.onopen = () => { $("live-note").textContent = match ? "as it happens, of " + match : "as it happens"; };
+  own.onopen = () => { $("live-note").textContent = (match ? "as it happens, of " + match : "as it happens")
+    + "; of hits, those since somebody looks, and of many in a second only some"; };
   own.onmessage = message => { if (own === source) tell(JSON.parse(message.data)); };
   own.onerror = () => {
     if (own !== source) return;
