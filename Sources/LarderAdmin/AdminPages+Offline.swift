@@ -20,9 +20,7 @@ extension AdminPages {
                     // A name in another case would be stored and never looked up.
                     let service = parameters.text("service")
                     if let service, !names.contains(service) {
-                        throw Problem.badParameter(
-                            "There is no service ‘\(service.prefix(60))’.",
-                            advice: "Use \(names.joined(separator: ", ")).")
+                        throw Problem.unknownService(service, known: names)
                     }
                     proxy.goOffline(OfflineMode(rawValue: mode), service: service)
                 } else {

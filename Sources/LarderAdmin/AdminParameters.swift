@@ -69,6 +69,13 @@ struct AdminParameters {
 }
 
 extension Problem {
+    static func unknownService(_ name: String, known: [String]) -> Problem {
+        let meant = Nearest.name(to: name, in: known).map { "Did you mean ‘\($0)’? " } ?? ""
+        return .badParameter(
+            "There is no service ‘\(name.prefix(60))’.",
+            advice: "\(meant)There are \(known.prefix(20).joined(separator: ", "))\(known.count > 20 ? ", …" : "").")
+    }
+
     static func badParameter(_ detail: String, advice: String) -> Problem {
         Problem(status: 400, title: "Bad request", proxyError: .httpRequestError, detail: detail, advice: advice)
     }

@@ -39,12 +39,45 @@ package struct Program: AsyncParsableCommand {
 
     package init() {}
 
-    /// The suggestion for a word that is nearly a command; nil for everything else.
+    /// The message for a word that is no command; nil for everything else.
     static func suggestion(for word: String?) -> String? {
         guard let word, !word.hasPrefix("-") else { return nil }
         let names = configuration.subcommands.map { $0._commandName } + ["help"]
-        guard !names.contains(word), let nearest = Nearest.name(to: word, in: names) else { return nil }
-        return "'\(word)' is no command; did you mean `larder \(nearest)`? `larder --help` lists them all."
+        guard !names.contains(word) else { return nil }
+        let meant = synonyms[word] ?? Nearest.name(to: word, in: names)
+        return "'\(word)' is no command; \(meant.map { "did you mean `larder \($0)`? " } ?? "")"
+            + "`larder --help` lists them all"
+    }
+
+    /// Names that other programs have for these commands.
+    private static let synonyms = [
+        "ls": "list", "purge": "wipe", "rm": "wipe", "delete": "wipe", "clear": "wipe", "clean": "wipe", "cat": "get",
+        "fetch": "get", "curl": "get", "start": "serve", "daemon": "serve", "validate": "check", "test": "check",
+        "stats": "status", "config": "settings", "refresh": "load", "exec": "run", "log": "watch", "logs": "watch",
+        "tail": "watch", "why": "explain",
+    ]
+
+    /// The command line as the parser reads it: with `--` in front of the command of `larder run`.
+    static func arguments(_ given: [String]) -> [String] {
+        guard let first = given.first else { return given }
+        if given.count == 1, ["-v", "-V", "version"].contains(first) { return ["--version"] }
+        return first == "run" ? [first] + Run.separated(Array(given.dropFirst())) : given
+    }
+
+    /// The text at the end of a command in the form of all messages: `larder: …`, and headings as they are written.
+    static func message(_ text: String) -> String {
+        let start = "Error: "
+        let words = text.hasPrefix(start) ? "larder: " + text.dropFirst(start.count) : text
+        return words.replacing(" SUBCOMMANDS:\n", with: ":\n")
+    }
+
+    /// Says why the command ended, and exits.
+    private static func end(with error: any Error) -> Never {
+        let code = exitCode(for: error)
+        let text = message(fullMessage(for: error))
+        if code == .success, !text.isEmpty { Terminal.write(text + "\n") }
+        if code != .success, !text.isEmpty { Terminal.writeError(text) }
+        Glibc.exit(code.rawValue)
     }
 
     /// Runs the command line, in a program that supplies services.
@@ -52,20 +85,22 @@ package struct Program: AsyncParsableCommand {
         // The daemon starts its own program as a jq worker too; that is not a command for people.
         let arguments = CommandLine.arguments.dropFirst()
         if arguments.first == JQWorker.argument { Glibc.exit(JQWorker.run(Array(arguments.dropFirst()))) }
-        if let suggestion = Program.suggestion(for: arguments.first) {
+        let given = Program.arguments(Array(arguments))
+        let word = given.first == "help" ? given.dropFirst().first : given.first
+        if let suggestion = Program.suggestion(for: word) {
             Terminal.writeError("larder: \(suggestion)")
             Glibc.exit(ExitCode.validationFailure.rawValue)
         }
         JQWorker.announce()
         do {
-            switch try parseAsRoot() {
+            switch try parseAsRoot(given) {
             case let serve as Serve: try await serve.run(declaring: services)
             case let check as Check: try check.run(declaring: services)
             case var command as any AsyncParsableCommand: try await command.run()
             case var command: try command.run()
             }
         } catch {
-            exit(withError: error)
+            end(with: error)
         }
     }
 }

@@ -34,14 +34,78 @@ struct CommandLineTests {
     }
 
     @Test(arguments: [
-        ("stauts", "status"), ("Serve", "serve"), ("lsit", "list"), ("frobnicate", nil), ("list", nil), ("--hepl", nil),
+        ("stauts", "status"), ("Serve", "serve"), ("lsit", "list"), ("ls", "list"), ("purge", "wipe"),
     ])
-    func `a misspelt command is told the one that was meant`(word: String, command: String?) {
+    func `a misspelt command is told the one that was meant`(word: String, command: String) {
         #expect(
             Program.suggestion(for: word)
-                == command.map {
-                    "'\(word)' is no command; did you mean `larder \($0)`? `larder --help` lists them all."
-                })
+                == "'\(word)' is no command; did you mean `larder \(command)`? `larder --help` lists them all")
+    }
+
+    @Test func `any other word is no command, and a command or an option is not corrected`() {
+        #expect(Program.suggestion(for: "nosuch") == "'nosuch' is no command; `larder --help` lists them all")
+        for word in ["list", "help", "--hepl", nil] { #expect(Program.suggestion(for: word) == nil) }
+    }
+
+    @Test(arguments: [
+        (["-v"], ["--version"]), (["version"], ["--version"]), (["run", "echo", "-v"], ["run", "--", "echo", "-v"]),
+        (["run", "--record", "a", "x", "--", "y"], ["run", "--record", "a", "--", "x", "--", "y"]),
+        (["run", "--quiet", "--", "x"], ["run", "--quiet", "--", "x"]), (["run", "--offline"], ["run", "--offline"]),
+        (["list", "-v"], ["list", "-v"]), ([], []),
+    ])
+    func `the command of run needs no dashes, and the version has short names`(given: [String], read: [String]) {
+        #expect(Program.arguments(given) == read)
+    }
+
+    @Test func `all messages begin alike, and headings are as they are written`() {
+        #expect(Program.message("Error: no such file") == "larder: no such file")
+        let help = Program.message(Program.helpMessage())
+        #expect(help.contains("\nASKING A RUNNING DAEMON:\n"))
+        #expect(!help.contains("SUBCOMMANDS:"))
+    }
+
+    @Test(arguments: [["serve"], ["check"]])
+    func `a configuration is an argument or an option`(command: [String]) throws {
+        for rest in [["a.yaml"], ["--config", "a.yaml"]] {
+            let parsed = try Program.parseAsRoot(command + rest)
+            let file =
+                (parsed as? Serve).flatMap { $0.file ?? $0.config }
+                ?? (parsed as? Check).flatMap { $0.file ?? $0.config }
+            #expect(file == "a.yaml")
+        }
+        #expect(throws: (any Error).self) { try Program.parseAsRoot(command + ["a.yaml", "--config", "b.yaml"]) }
+    }
+
+    @Test func `check reads standard input, which the daemon could not read again`() throws {
+        let check = try #require(try Program.parseAsRoot(["check", "-"]) as? Check)
+        #expect(check.options.loader(file: check.file).file == "/dev/stdin")
+        #expect(throws: (any Error).self) { try Program.parseAsRoot(["serve", "-"]) }
+    }
+
+    @Test(arguments: [["offline"], ["env"], ["serve"]])
+    func `help fits into sixty columns where it is a table`(command: [String]) {
+        let parsed = try? Program.parseAsRoot(command)
+        let help = parsed.map { type(of: $0).helpMessage(columns: 200) } ?? ""
+        for line in help.split(separator: "\n") where line.contains("   ") && !line.hasPrefix(" ") {
+            #expect(line.count <= 60, "\(line)")
+        }
+    }
+
+    @Test(arguments: [
+        ("There is no service ‘sohp’.", "there is no service 'sohp'"), ("CONNECT to it.", "CONNECT to it"),
+        ("A part came.", "a part came"), ("Larder's own.", "Larder's own"), ("", ""), ("X", "x"),
+    ])
+    func `a sentence of the daemon becomes a clause`(sentence: String, clause: String) {
+        #expect(CommandFailure.clause(sentence) == clause)
+    }
+
+    @Test func `an error of Larder's own is told from one of the origin`() {
+        let own: [Substring] = [
+            "HTTP/1.1 504 Gateway Timeout", "Content-Type: application/problem+json",
+            "Proxy-Status: Larder; error=http_request_denied",
+        ]
+        #expect(Get.isOwnProblem(own))
+        #expect(!Get.isOwnProblem(Array(own.dropLast())))
     }
 
     @Test func `what fails exits with 1`() {

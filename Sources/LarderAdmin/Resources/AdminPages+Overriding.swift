@@ -50,12 +50,18 @@ extension AdminParameters {
     fileprivate func lifetime(_ name: String) throws(Problem) -> Duration? {
         guard let text = text(name) else { return nil }
         let range = Duration.seconds(1)...Override.longestLifetime
-        guard case .success(let nanoseconds) = UnitText.duration.read(text), range.contains(.nanoseconds(nanoseconds))
-        else {
-            throw .badParameter(
-                "‘\(name)’ is ‘\(text.prefix(60))’; a duration from 1 s to 365 days with its unit was expected.",
-                advice: "Write it as ‘10 min’ or ‘1 h’, or leave it out.")
+        let read = UnitText.duration.read(text)
+        if case .success(let nanoseconds) = read, range.contains(.nanoseconds(nanoseconds)) {
+            return .nanoseconds(nanoseconds)
         }
-        return .nanoseconds(nanoseconds)
+        var meant: String?
+        switch read {
+        case .failure(.noUnit(let suggestion)): meant = suggestion
+        case .failure(.unknownUnit(_, let suggestion)): meant = suggestion
+        default: meant = nil
+        }
+        throw .badParameter(
+            "‘\(name)’ is ‘\(text.prefix(60))’; a duration from 1 s to 365 days with its unit was expected.",
+            advice: meant.map { "Did you mean ‘\($0)’?" } ?? "Write it as ‘10 min’ or ‘1 h’, or leave it out.")
     }
 }

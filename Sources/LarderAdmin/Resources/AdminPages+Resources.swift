@@ -141,9 +141,7 @@ extension AdminPages {
         let table = proxy.configuration.router.table
         let service = parameters.text("service")
         if let service, service != table.unclaimed.name, table.named(service)?.name != service {
-            throw Problem.badParameter(
-                "There is no service ‘\(service.prefix(60))’.",
-                advice: "Use \((table.services.map(\.name) + [table.unclaimed.name]).joined(separator: ", ")).")
+            throw Problem.unknownService(service, known: table.services.map(\.name) + [table.unclaimed.name])
         }
         return ResourceFilter(try parameters.pattern("match"), service: service, table: table)
     }

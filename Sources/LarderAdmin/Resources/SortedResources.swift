@@ -28,7 +28,8 @@ struct SortedResources {
     /// The valid states in queries, and the corresponding words of `ResourceLine`.
     static let states = [
         "fresh": ["fresh", "overridden"], "stale": ["stale", "invalidated", "partial", "validated each time"],
-        "error": ["failed"], "loading": ["loading"],
+        "error": ["failed"], "loading": ["loading"], "failed": ["failed"], "invalidated": ["invalidated"],
+        "overridden": ["overridden"], "partial": ["partial"],
     ]
 
     /// The most resources examined.

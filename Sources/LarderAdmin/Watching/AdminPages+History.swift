@@ -42,7 +42,7 @@ extension AdminPages {
     ) -> JSONValue {
         var object: JSONObject = [
             "stepSeconds": .integer(series.seconds),
-            "from": .time(Timestamp(nanoseconds: series.beginning * 1_000_000_000)),
+            "from": series.values.isEmpty ? .null : .time(Timestamp(nanoseconds: series.beginning * 1_000_000_000)),
         ]
         for column in columns { object[column.name] = .array(series.values.map(column.value)) }
         return .object(object)

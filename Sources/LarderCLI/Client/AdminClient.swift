@@ -153,8 +153,6 @@ struct AdminAnswer {
     /// The content of a successful response; else its problem is thrown (RFC 9457).
     func successfulContent() throws -> [UInt8] {
         if (200...299).contains(status) { return content }
-        let problem = try? JSONValue(parsing: content)
-        let title = problem?["title"]?.string ?? "the daemon answered \(status)"
-        throw CommandFailure(Outline.printable(title), advice: (problem?["detail"]?.string).map(Outline.printable))
+        throw CommandFailure(problem: try? JSONValue(parsing: content), status: status)
     }
 }

@@ -140,10 +140,13 @@ struct Diagnosis {
         return Ill()
     }
 
-    /// The URL for `text`: https for a host, unless it has a port other than 443.
+    /// The URL for `text`: https for a host, unless it has a port other than 443; a path of the gateway for a word
+    /// and a path, as `shop/products`, because the names of hosts have a dot.
     static func meantURL(_ text: String) -> String {
         guard !text.contains("://"), !text.hasPrefix("/") else { return text }
         let authority = text.prefix { $0 != "/" && $0 != "?" }
+        let isHost = authority.contains { ".:]".contains($0) } || authority == "localhost"
+        if !isHost, text.dropFirst(authority.count).first == "/" { return "/" + text }
         let port = authority.last == "]" ? nil : authority.lastIndex(of: ":").map { authority[$0...].dropFirst() }
         let scheme = port == nil || port == "443" ? "https" : "http"
         return "\(scheme)://\(text)" + (authority.count == text.count ? "/" : "")

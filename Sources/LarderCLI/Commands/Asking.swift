@@ -48,7 +48,10 @@ struct Explain: ParsableCommand {
 
     func run() throws {
         let method = method.map { [("method", $0)] } ?? []
-        try client.performInWords("/-/explain", [("url", url)] + method + headers.map { ("header", $0) })
+        // A host and port without a path is a tunnel's.
+        let isTunnel = url.contains(":") && !url.contains("/")
+        let meant = isTunnel ? url : Diagnosis.meantURL(url)
+        try client.performInWords("/-/explain", [("url", meant)] + method + headers.map { ("header", $0) })
     }
 }
 
@@ -62,6 +65,6 @@ struct Show: ParsableCommand {
     @OptionGroup var client: ClientOptions
 
     func run() throws {
-        try client.perform(.get, "/-/resources", [("url", url)], text: Outline.text)
+        try client.perform(.get, "/-/resources", [("url", Diagnosis.meantURL(url))], text: Outline.text)
     }
 }

@@ -24,7 +24,7 @@ struct Load: ParsableCommand {
     func run() throws {
         try client.perform(
             .post, ifNeeded ? "/-/resource/load-if-needed" : "/-/resource/load",
-            [("url", url)] + headers.map { ("header", $0) }, text: Outline.text)
+            [("url", Diagnosis.meantURL(url))] + headers.map { ("header", $0) }, text: Outline.text)
     }
 }
 
@@ -40,7 +40,7 @@ struct Cancel: ParsableCommand {
     @OptionGroup var client: ClientOptions
 
     func run() throws {
-        try client.perform(.post, "/-/resource/cancel", [("url", url)], text: Outline.text)
+        try client.perform(.post, "/-/resource/cancel", [("url", Diagnosis.meantURL(url))], text: Outline.text)
     }
 }
 
@@ -74,7 +74,7 @@ struct Selection: ParsableArguments {
 
     /// The path of an action, and the parameters of its selection.
     func target(_ action: String) -> (path: String, parameters: [(name: String, value: String)]) {
-        if let url { return ("/-/resource/\(action)", [("url", url)]) }
+        if let url { return ("/-/resource/\(action)", [("url", Diagnosis.meantURL(url))]) }
         if let group { return ("/-/\(action)", [("group", group)] + (origin.map { [("origin", $0)] } ?? [])) }
         return ("/-/\(action)", [("match", match ?? "")])
     }

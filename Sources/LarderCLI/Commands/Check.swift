@@ -13,9 +13,14 @@ struct Check: ParsableCommand {
             """)
 
     @Argument(
-        help: "The configuration (default: the one that `larder serve` would read).",
+        help: "The configuration; `-` is standard input (default: the one that `larder serve` would read).",
         completion: .file(extensions: ["yaml", "yml"]))
     var file: String?
+
+    @Option(
+        help: ArgumentHelp("The configuration, as for `larder serve`.", valueName: "file"),
+        completion: .file(extensions: ["yaml", "yml"]))
+    var config: String?
 
     @OptionGroup var options: ConfigurationOptions
 
@@ -28,10 +33,12 @@ struct Check: ParsableCommand {
     @Flag(help: "Take warnings for problems.")
     var strict = false
 
+    func validate() throws { _ = try ConfigurationOptions.file(file, config) }
+
     func run() throws { try run(declaring: []) }
 
     func run(declaring services: [DeclaredService]) throws {
-        try Check.run(options.loader(file: file, declaring: services), show: show, json: json, strict: strict)
+        try Check.run(options.loader(file: file ?? config, declaring: services), show: show, json: json, strict: strict)
     }
 
     static func run(_ loader: SettingsLoader, show: Bool, json: Bool, strict: Bool = false) throws {

@@ -14,7 +14,7 @@ struct Get: ParsableCommand {
             larder get --stored /github/users/octocat
 
             It is answered from the cache or by the origin, as any request would be. Exit status 1 when the answer is an \
-            error; its content is printed all the same.
+            error. The origin's errors are printed all the same; Larder's own go to standard error.
             """)
 
     @Argument(help: ArgumentHelp("The URL, or the path of a service.", valueName: "url"))
@@ -44,8 +44,9 @@ struct Get: ParsableCommand {
 
     func run() throws {
         let place = try client.proxyPlace()
-        let isPath = target.hasPrefix("/")
-        let authority = isPath ? "" : String(Diagnosis.meantURL(target).split(separator: "/").dropFirst().first ?? "")
+        let url = Diagnosis.meantURL(target)
+        let isPath = url.hasPrefix("/")
+        let authority = isPath ? "" : String(url.split(separator: "/").dropFirst().first ?? "")
         let stream: PlainStream
         do throws(PlainStream.Failure) {
             stream = try PlainStream(to: place, seconds: AdminClient.patience)
@@ -58,20 +59,36 @@ struct Get: ParsableCommand {
         if !given.contains("accept") { fields.append("Accept: */*") }
         if !given.contains("user-agent") { fields.append("User-Agent: larder") }
         fields += headers
-        let url = isPath ? target : Diagnosis.meantURL(target)
         let request = "GET \(url) HTTP/1.0\r\n" + fields.map { $0 + "\r\n" }.joined() + "\r\n"
+        let answer: Answer
         do throws(PlainStream.Failure) {
             try stream.send(Array(request.utf8))
-            let status = try receive(stream)
-            if status >= 400 { throw PlainStream.Failure.transfer(-Int32(status)) }
+            answer = try receive(stream)
         } catch {
-            if case .transfer(let code) = error, code < -99 { throw ExitCode.failure }
             throw CommandFailure("the answer did not come to its end", advice: "see the daemon's log")
         }
+        if let problem = answer.problem {
+            throw CommandFailure(problem: try? JSONValue(parsing: problem), status: answer.status)
+        }
+        if answer.status >= 400 { throw ExitCode.failure }
     }
 
-    /// Prints the response as it arrives; returns its status.
-    private func receive(_ stream: borrowing PlainStream) throws(PlainStream.Failure) -> Int {
+    private struct Answer {
+        let status: Int
+        /// The content of an error of Larder's own.
+        let problem: [UInt8]?
+    }
+
+    /// Whether a response is an error of Larder itself rather than of the origin.
+    static func isOwnProblem(_ lines: [Substring]) -> Bool {
+        let fields = lines.map { $0.lowercased() }
+        return fields.contains { $0.hasPrefix("content-type: application/problem+json") }
+            && fields.contains { $0.hasPrefix("proxy-status:") && $0.contains("; error=") }
+    }
+
+    /// Prints the response as it arrives, unless it is an error of Larder's own.
+    private func receive(_ stream: borrowing PlainStream) throws(PlainStream.Failure) -> Answer {
+        var problem: [UInt8]?
         var head: [UInt8] = []
         var status: Int?
         var left: Int?
@@ -87,13 +104,14 @@ struct Get: ParsableCommand {
                 for line in lines.dropFirst() where line.lowercased().hasPrefix("content-length:") {
                     left = Int(line.drop { $0 != ":" }.dropFirst().drop { $0 == " " })
                 }
-                if include { for line in lines { Terminal.writeError(Outline.printable(String(line))) } }
+                if include { for line in lines + [""] { Terminal.writeError(Outline.printable(String(line))) } }
+                if Get.isOwnProblem(lines) { problem = [] }
             }
-            Terminal.write(octets)
+            if problem == nil { Terminal.write(octets) } else { problem? += octets }
             left = left.map { $0 - octets.count }
         }
         guard let status, left ?? 0 <= 0 else { throw .transfer(0) }
-        return status
+        return Answer(status: status, problem: problem)
     }
 }
 

@@ -10,7 +10,7 @@ struct List: ParsableCommand {
         abstract: "List the resources and their state.",
         discussion: """
             A pattern is as in a configure block: /users/*, https://api.github.com/**. On a terminal, columns that have no \
-            room are left out; --json has all of them.
+            room are left out; --json has all of them. Exit status 2 when nothing matched.
             """)
 
     enum Order: String, ExpressibleByArgument, CaseIterable {
@@ -18,7 +18,7 @@ struct List: ParsableCommand {
     }
 
     enum State: String, ExpressibleByArgument, CaseIterable {
-        case fresh, stale, error, loading
+        case fresh, stale, error, loading, failed, overridden, invalidated
     }
 
     @Argument(help: "Which resources (default: all).")
@@ -30,7 +30,7 @@ struct List: ParsableCommand {
     )
     var sort: Order?
 
-    @Option(help: "Only those in a state: fresh, stale, error or loading.")
+    @Option(help: ArgumentHelp("Only those in a state, as the list shows it.", valueName: "state"))
     var state: State?
 
     @Option(help: ArgumentHelp("How many at most, 1 to 10000.", valueName: "number"))
@@ -57,7 +57,11 @@ struct List: ParsableCommand {
         if let state { parameters.append(("state", state.rawValue)) }
         guard all else {
             let answer = try client.answer(.get, "/-/resources", parameters)
-            return client.show(answer) { ResourceTable.text($0, $1, width: Terminal.width) }
+            let isEmpty = answer["resources"]?.array?.isEmpty ?? true
+            if !isEmpty || client.json || isWhole {
+                client.show(answer) { ResourceTable.text($0, $1, width: Terminal.width) }
+            }
+            return try end(isEmpty: isEmpty)
         }
         var after: String?
         var count = 0
@@ -68,12 +72,22 @@ struct List: ParsableCommand {
             let resources = page["resources"]?.array ?? []
             if client.json {
                 for resource in resources { Terminal.write(resource.description + "\n") }
-            } else if !resources.isEmpty || count == 0, after == nil || !resources.isEmpty {
+            } else if !resources.isEmpty || count == 0 && after == nil && isWhole {
                 Terminal.write(
                     ResourceTable.text(
                         .array(resources), client.style, width: Terminal.width, hasHeading: count == 0))
             }
             count += resources.count
         } while after != nil
+        try end(isEmpty: count == 0)
+    }
+
+    /// Whether the list is of everything.
+    private var isWhole: Bool { pattern == nil && state == nil }
+
+    private func end(isEmpty: Bool) throws {
+        guard isEmpty, !isWhole else { return }
+        Terminal.writeError("larder: nothing matched")
+        throw ExitCode(ClientOptions.nothingMatched)
     }
 }

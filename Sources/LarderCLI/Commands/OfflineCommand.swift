@@ -8,10 +8,13 @@ struct OfflineCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "offline", abstract: "Say whether origins are asked, or change it.",
         discussion: """
-            on          never ask: clients get what is stored, whatever its age, else 504 with what is stored nearby
+            on          never ask
             off         ask as the rules say
-            auto        as `on` for as long as the origin, or the whole network, is out of reach
+            auto        as `on` while they are out of reach
             configured  as the configuration says (`offline`)
+
+            Without origins, clients get what is stored, whatever its age, else a 504 that names what is stored nearby. \
+            With `auto` that is so for as long as the origin, or the whole network, is out of reach.
 
             What is chosen counts at once and outlives a reload of the configuration, but not the daemon. Without a \
             service it is for all of them, and forgets what was chosen for single ones. Requests that no service \

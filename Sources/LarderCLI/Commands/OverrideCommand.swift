@@ -49,7 +49,8 @@ struct OverrideCommand: ParsableCommand {
         let type = type.flatMap { MediaType($0) } ?? GuessedType.of(content, named: isInput ? "" : file ?? "")
         try client.perform(
             .put, "/-/resource",
-            [("url", url)] + (lifetime.map { [("for", $0)] } ?? []) + headers.map { ("header", $0) },
+            [("url", Diagnosis.meantURL(url))]
+                + (lifetime.map { [("for", $0)] } ?? []) + headers.map { ("header", $0) },
             content: content, type: type, text: Outline.text)
     }
 

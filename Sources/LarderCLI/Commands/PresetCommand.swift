@@ -30,7 +30,9 @@ struct PresetList: ParsableCommand {
         let width = Preset.all.map(\.name.count).max() ?? 0
         for preset in Preset.all {
             let padding = String(repeating: " ", count: width - preset.name.count + 2)
-            Terminal.write("\(preset.name)\(padding)\(preset.about)\n")
+            Terminal.write(
+                SettingsReference.wrap(
+                    preset.about, after: preset.name + padding, width: Terminal.width ?? 1_000, indent: width + 2))
         }
     }
 }

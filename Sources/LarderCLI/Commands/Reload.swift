@@ -25,7 +25,9 @@ struct Reload: ParsableCommand {
             for warning in strings("warnings", of: answer) { Terminal.writeError("warning: \(warning)") }
             if isAccepted {
                 Terminal.write(Reload.words(answer))
-                for name in strings("takesRestart", of: answer) { Terminal.write("\(name) takes a restart\n") }
+                for name in strings("takesRestart", of: answer) {
+                    Terminal.write("not applied: \(name), which takes a restart\n")
+                }
             }
         }
         guard isAccepted else {

@@ -10,10 +10,10 @@ struct Env: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "env", abstract: "Print the variables by which programs use the daemon.",
         discussion: """
-            eval "$(larder env)"                     in sh, bash, zsh
-            larder env --fish | source               in fish
-            eval "$(larder env --lane)"              https is cached too, for what this shell starts
-            eval "$(larder env --off)"               takes it back, and ends the lane
+            eval "$(larder env)"           for sh, bash and zsh
+            larder env --fish | source     for fish
+            eval "$(larder env --lane)"    https is cached too
+            eval "$(larder env --off)"     takes it all back
 
             Without a lane, http is cached and https passes through a tunnel that nobody looks into, but for the hosts of \
             `intercept.hosts`. With `--lane`, https of all hosts but those of `intercept.except` is cached, as with \
@@ -23,7 +23,7 @@ struct Env: ParsableCommand {
             has to listen where containers reach it, and to allow them (`listen`, `access.allow`).
             """)
 
-    @Option(help: ArgumentHelp("The shell: sh or fish (default: by $SHELL).", valueName: "shell"))
+    @Option(help: ArgumentHelp("The shell: sh, bash, zsh or fish (default: by $SHELL).", valueName: "shell"))
     var shell: Shell?
 
     @Flag(help: "For fish.")
@@ -46,7 +46,7 @@ struct Env: ParsableCommand {
 
     @OptionGroup var client: ClientOptions
 
-    enum Shell: String, CaseIterable, ExpressibleByArgument { case sh, fish }
+    enum Shell: String, CaseIterable, ExpressibleByArgument { case sh, bash, zsh, fish }
 
     func validate() throws {
         if [fish, docker, systemd, githubActions, shell != nil].count(where: { $0 }) > 1 {

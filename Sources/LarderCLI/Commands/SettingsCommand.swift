@@ -41,6 +41,7 @@ struct SettingsCommand: ParsableCommand {
                     "did you mean `\($0)`?"
                 })
         }
-        Terminal.write(json ? SettingsReference.json(settings) + "\n" : SettingsReference.text(settings))
+        if json { return Terminal.write(SettingsReference.json(settings) + "\n") }
+        Terminal.write(SettingsReference.text(settings, width: Terminal.width))
     }
 }

@@ -115,18 +115,31 @@ struct TopPicture {
         func median(_ name: String) -> String {
             Quantity.latency((latency?[name]?["p50"]?.double ?? 0) / 1_000)
         }
-        lines.append(
-            "\(rate(of: "")) requests/s   hit ratio \(Quantity.percent(status["hitRatio"]?.double ?? 0))   hits "
-                + "\(median("hits"))   loads \(median("loads"))   saved \(Quantity.bytes(moment.saved))")
+        lines += folded([
+            "\(rate(of: "")) requests/s", "hit ratio \(Quantity.percent(status["hitRatio"]?.double ?? 0))",
+            "hits \(median("hits"))", "loads \(median("loads"))", "saved \(Quantity.bytes(moment.saved))",
+        ])
         let memory = Quantity.bytes(status["memory"]?["bytes"]?.int ?? 0)
         let disk = Quantity.bytes(status["disk"]?["bytes"]?.int ?? 0)
-        lines.append(
-            "memory \(memory)   disk \(disk)   resources \(Quantity.count(status["resources"]?.int ?? 0))   connections "
-                + "\(status["connections"]?["open"]?.int ?? 0)")
+        lines += folded([
+            "memory \(memory)", "disk \(disk)", "resources \(Quantity.count(status["resources"]?.int ?? 0))",
+            "connections \(status["connections"]?["open"]?.int ?? 0)",
+        ])
         if let reload = status["configuration"]?["latest"], reload["accepted"]?.bool == false {
             lines.append(style.bad("the changed configuration was refused; `larder reload` says why"))
         }
         return lines
+    }
+
+    /// The facts side by side, in as many lines as the width demands.
+    private func folded(_ facts: [String]) -> [String] {
+        facts.reduce(into: []) { lines, fact in
+            if let last = lines.last, last.count + 3 + fact.count <= width {
+                lines[lines.count - 1] = last + "   " + fact
+            } else {
+                lines.append(fact)
+            }
+        }
     }
 
     private var services: [String] {

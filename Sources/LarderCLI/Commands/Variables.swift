@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Larder
 import LarderHTTP
 
 /// `larder variable`
@@ -19,7 +20,9 @@ struct ListVariables: ParsableCommand {
     @OptionGroup var client: ClientOptions
 
     func run() throws {
-        try client.perform(.get, "/-/variables", text: Outline.text)
+        try client.perform(.get, "/-/variables") { answer, style in
+            answer["variables"]?.array?.isEmpty ?? true ? "no variables\n" : Outline.text(answer, style)
+        }
     }
 }
 

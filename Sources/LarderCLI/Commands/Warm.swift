@@ -47,12 +47,17 @@ struct Warm: ParsableCommand {
         let warming = Warming { url in
             try JSONValue(parsing: try admin.send(.post, AdminClient.target(path, [("url", url)])))
         }
-        let urls = Warming.urls(in: content)
+        let lines = Warming.urls(in: content)
+        var seen: Set<String> = []
+        let urls = lines.filter { seen.insert($0).inserted }
         let isShown = isatty(STDERR_FILENO) == 1
         let summary = warming.run(urls, parallel: parallel) { summary in
             if isShown { Terminal.writeProgress("\(summary.total) of \(urls.count), \(summary.failures.count) failed") }
         }
         if isShown { Terminal.writeProgress(nil) }
+        if lines.count > urls.count, !client.json {
+            Terminal.writeError("larder: lines that repeat others: \(lines.count - urls.count)")
+        }
         Terminal.write(client.json ? summary.json.description + "\n" : summary.text(client.style))
         if !summary.failures.isEmpty { throw ExitCode.failure }
     }

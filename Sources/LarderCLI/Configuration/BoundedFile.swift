@@ -16,7 +16,7 @@ enum BoundedFile {
             case .missing: "there is no such file"
             case .denied: "this user may not read it"
             case .notAFile: "it is not a file"
-            case .tooLarge(let limit): "it is larger than \(limit >> 10) KiB"
+            case .tooLarge(let limit): "it is larger than \(Quantity.bytes(limit))"
             case .other(let code): String(cString: strerror(code))
             }
         }

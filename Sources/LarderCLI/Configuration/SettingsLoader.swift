@@ -64,12 +64,14 @@ package struct SettingsLoader: Sendable {
             tree = override.applied(to: tree, problems: &problems)
         }
 
-        tree = expandingPresets(in: declaring(in: tree), &problems)
+        let written = declaring(in: tree)
+        tree = expandingPresets(in: written, &problems)
 
         // Settings missing from a file that is not YAML are not reported.
         var reader = SettingsReader()
         var settings = isYAML ? SettingsCatalogue.read(tree, &reader) : Settings()
-        problems += reader.problems
+        let origins = PresetOrigins(written: written, expanded: tree)
+        problems += reader.problems.map(origins.asWritten)
         declare(in: &settings)
         settings.upstream.environment = EnvironmentProxies(
             environment: usesEnvironment(settings) ? environment : [:], listening: settings.listen,
@@ -87,8 +89,8 @@ package struct SettingsLoader: Sendable {
         let files = ConfiguredFiles(settings, reader, places: places.compactMapValues(\.self))
         return Loaded(
             settings: settings, file: path, searched: searched, notes: notes,
-            warnings: (reader.warnings + files.warnings).inOrder,
-            absent: files.problems)
+            warnings: (reader.warnings + files.warnings).map(origins.asWritten).inOrder,
+            absent: files.problems.map(origins.asWritten))
     }
 
     /// Where a file is looked for when none is given.
@@ -113,9 +115,7 @@ package struct SettingsLoader: Sendable {
             throw SettingsProblems([
                 SettingsProblem(
                     at: .wholeFile(path), setting: "", found: "a file that cannot be read: \(error)",
-                    expected: "a configuration in YAML of at most 1 MiB",
-                    advice: file == nil
-                        ? "name another with `--config FILE`" : "check its name and permissions")
+                    expected: "a configuration in YAML", advice: advice(against: error))
             ])
         }
         guard let text = String(validating: bytes, as: UTF8.self) else {
@@ -127,6 +127,14 @@ package struct SettingsLoader: Sendable {
             ])
         }
         return text
+    }
+
+    private func advice(against failure: BoundedFile.Failure) -> String? {
+        switch failure {
+        case .tooLarge: nil
+        case .missing: file == nil ? "name another with `--config FILE`" : "check its name"
+        case .denied, .notAFile, .other: file == nil ? "name another with `--config FILE`" : "check its permissions"
+        }
     }
 
     private func usesEnvironment(_ settings: Settings) -> Bool {

@@ -49,6 +49,9 @@ struct ListRecordings: ParsableCommand {
             "recordings": recordings["recordings"] ?? .array([]), "lanes": lanes["lanes"] ?? .array([]),
         ])
         if client.json { return Terminal.write(all.description + "\n") }
+        if (all["recordings"]?.array ?? []).isEmpty, (all["lanes"]?.array ?? []).isEmpty {
+            return Terminal.write("no recordings, and no open lanes\n")
+        }
         for name in all["recordings"]?.array ?? [] {
             Terminal.write("recording \(Outline.printable(name.string ?? "?"))\n")
         }
@@ -57,7 +60,7 @@ struct ListRecordings: ParsableCommand {
             let hits = lane["hits"]?.int ?? 0
             Terminal.write(
                 "lane \(Outline.printable(lane["id"]?.string ?? "?")) of "
-                    + "\(Outline.printable(lane["name"]?.string ?? "?")): \(requests) requests, \(hits) from the cache\n"
+                    + "\(Outline.printable(lane["name"]?.string ?? "?")): \(requests == 1 ? "1 request" : "\(requests) requests"), \(hits) from the cache\n"
             )
         }
     }

@@ -11,7 +11,8 @@ struct Run: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run", abstract: "Run a command whose requests go through the cache, https included.",
         discussion: """
-            larder run -- pip install httpx
+            larder run pip install httpx
+            larder run --offline -- pip install httpx
 
             The command and its children get proxy variables that lead to the daemon and name a lane of their own, and \
             variables that point to the system's certificates together with the daemon's CA. So https of all hosts but \
@@ -50,12 +51,24 @@ struct Run: ParsableCommand {
     @Argument(parsing: .postTerminator, help: ArgumentHelp("The command and its arguments.", valueName: "command"))
     var command: [String] = []
 
+    private static let valued = ["--record", "--replay", "--report", "--socket"]
+
+    /// The arguments with `--` in front of the command, where it was left out.
+    static func separated(_ arguments: [String]) -> [String] {
+        var index = 0
+        while index < arguments.count, arguments[index].hasPrefix("-"), arguments[index] != "--" {
+            index += valued.contains(arguments[index]) ? 2 : 1
+        }
+        guard index < arguments.count, arguments[index] != "--" else { return arguments }
+        return arguments[..<index] + ["--"] + arguments[index...]
+    }
+
     /// The exit status of `--fail-on-miss`.
     static let missStatus: Int32 = 113
 
     func validate() throws {
         if command.isEmpty {
-            throw ValidationError("name a command after --, as `larder run -- curl http://example.com/`")
+            throw ValidationError("name a command, as `larder run curl http://example.com/`")
         }
         if record != nil, replay != nil || offline {
             throw ValidationError("what is recorded asks the origin: leave out --replay and --offline")
@@ -76,7 +89,7 @@ struct Run: ParsableCommand {
             } else {
                 (try options.proxyVariables(environment, user: nil).values, nil)
             }
-        let status = LaneProcess.run(command, with: values)
+        let (status, hasStarted) = LaneProcess.run(command, with: values)
         files?.remove()
         guard let lane else {
             if status != 0 { throw ExitCode(status) }
@@ -84,6 +97,7 @@ struct Run: ParsableCommand {
         }
         let program = command[0].split(separator: "/").last.map(String.init) ?? command[0]
         let summary = LaneSummary(json: try lane.close(), command: program)
+        guard hasStarted else { throw ExitCode(status) }
         if !quiet {
             for line in summary.text.split(separator: "\n") { Terminal.writeError("larder: \(line)") }
         }

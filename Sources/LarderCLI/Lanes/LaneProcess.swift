@@ -8,19 +8,21 @@ enum LaneProcess {
     // nonisolated(unsafe): set once, before the handlers that read it are; this program has one thread by then.
     private nonisolated(unsafe) static var child: pid_t = 0
 
-    /// Runs a command to its end and returns its exit status as a shell would.
-    static func run(_ command: [String], with variables: [ProxyVariables.Value]) -> Int32 {
+    /// Runs a command to its end; returns its exit status as a shell would, and whether it could be started.
+    static func run(
+        _ command: [String], with variables: [ProxyVariables.Value]
+    ) -> (status: Int32, hasStarted: Bool) {
         // The terminal's signals are for the command, which this process outlives.
         let ignored = [SIGINT, SIGQUIT]
         for number in ignored { signal(number, SIG_IGN) }
         switch SpawnedCommand.start(command, variables, defaults: ignored) {
         case .failure(let failure):
             Terminal.writeError("larder: cannot run \(command[0]): \(String(cString: strerror(failure.code)))")
-            return failure.code == ENOENT ? 127 : 126
+            return (failure.code == ENOENT ? 127 : 126, false)
         case .success(let process):
             child = process
             for number in [SIGTERM, SIGHUP] { signal(number) { _ = kill(LaneProcess.child, $0) } }
-            return SpawnedCommand.wait(for: process)
+            return (SpawnedCommand.wait(for: process), true)
         }
     }
 }

@@ -23,9 +23,10 @@ struct LaneSummary {
         let share = requests > 0 ? " (\(Quantity.percent(Double(hits) / Double(requests))))" : ""
         let saved = json["bytes"]?["saved"]?.int ?? 0
         let sent = json["bytes"]?["sent"]?.int ?? 0
-        lines.append(
-            "\(plural(requests, "request")), \(hits) from the cache\(share); \(Quantity.bytes(saved)) of "
-                + "\(Quantity.bytes(sent)) saved, and about \(Quantity.seconds(json["secondsSaved"]?.double ?? 0))")
+        let seconds = json["secondsSaved"]?.double ?? 0
+        let time = seconds >= 0.001 ? ", and about \(Quantity.seconds(seconds))" : ""
+        let savings = saved > 0 ? "; \(Quantity.bytes(saved)) of \(Quantity.bytes(sent)) saved\(time)" : ""
+        lines.append("\(plural(requests, "request")), \(hits) from the cache\(share)\(savings)")
         if let recording = json["recording"], let name = recording["name"]?.string {
             let count = plural(recording["requests"]?.int ?? 0, "request")
             let isReplayed = recording["isReplayed"]?.bool ?? false

@@ -15,7 +15,8 @@ enum EventLines {
         }
         if let resources = data["resources"]?.array {
             let note = data["isComplete"]?.bool == false ? " and more" : ""
-            return resources.map { line("now", $0, style) }.joined()
+            let ordered = resources.sorted { $0["url"]?.string ?? "" < $1["url"]?.string ?? "" }
+            return ordered.map { line("now", $0, style) }.joined()
                 + style.dim("watching \(Outline.plain(data["match"] ?? .null, name: nil)): ")
                 + style.dim("\(resources.count)\(note) in memory") + "\n"
         }
@@ -25,14 +26,26 @@ enum EventLines {
         case "stoppedObserving": return style.dim("the daemon is stopping") + "\n"
         case "progress": return line(name, data, style)
         case "request": return RequestLines.line(data, style) + "\n"
-        default: return line(name + (data["source"]?.string.map { "(\($0))" } ?? ""), data, style)
+        case "newData": return line("new data, \(source(data["source"]?.string ?? "?"))", data, style)
+        case "notModified": return line("not modified", data, style)
+        default: return line(name, data, style)
+        }
+    }
+
+    /// The source of new data in words.
+    private static func source(_ name: String) -> String {
+        switch name {
+        case "network": "loaded"
+        case "cache": "from disk"
+        case "localOverride": "override"
+        default: name
         }
     }
 
     private static func line(_ word: String, _ data: JSONValue, _ style: TextStyle) -> String {
         let word = Outline.printable(word)
         let gap = String(repeating: " ", count: max(1, 24 - word.count))
-        let shown = word == "error" ? style.bad(word) : word.hasPrefix("newData") ? style.good(word) : word
+        let shown = word == "error" ? style.bad(word) : word.hasPrefix("new data") ? style.good(word) : word
         let url = Outline.printable(data["url"]?.string ?? "")
         let state = data["progress"]?.double.map(Quantity.percent) ?? state(data["state"] ?? .null)
         return "\(shown)\(gap)\(url)  \(style.dim(state))\n"

@@ -48,6 +48,8 @@ enum ResourceTable {
     }
 
     private static func cell(_ column: Column, of resource: JSONValue) -> String {
+        // Stale ones are not fresh for any time.
+        if column.name == "ttl", let left = resource["ttl"]?.double, left < 0 { return "-" }
         let text = resource[column.name].map { Outline.plain($0, name: column.name) } ?? "-"
         guard column.name == "bytes", resource["state"]?.string == "partial" else { return text }
         return text + " of " + (resource["completeBytes"]?.int.map(Quantity.bytes) ?? "more")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Larder
 
 /// Output for people: to standard output and error, in colour where that is a terminal.
 enum Terminal {
@@ -70,6 +71,21 @@ struct CommandFailure: Error, CustomStringConvertible {
     init(_ problem: String, advice: String? = nil) {
         self.problem = problem
         self.advice = advice
+    }
+
+    /// A problem of the daemon (RFC 9457) as a message of a command: the finding, and the next step.
+    init(problem: JSONValue?, status: Int) {
+        let text = problem?["detail"]?.string ?? problem?["title"]?.string ?? "the daemon answered \(status)"
+        self.init(CommandFailure.clause(text), advice: (problem?["advice"]?.string).map(CommandFailure.clause))
+    }
+
+    /// A sentence as a clause: without capital, full stop and typographic quotes.
+    static func clause(_ sentence: String) -> String {
+        var text = Outline.printable(sentence).replacing("‘", with: "'").replacing("’", with: "'")
+        if text.hasSuffix("."), !text.hasSuffix("..") { text.removeLast() }
+        let begin = text.prefix(2)
+        let isWord = begin.count < 2 || begin.last?.isLowercase == true || begin.last == " "
+        return isWord && !text.hasPrefix("Larder") ? begin.lowercased() + text.dropFirst(begin.count) : text
     }
 
     var description: String { problem + (advice.map { "; \($0)" } ?? "") }

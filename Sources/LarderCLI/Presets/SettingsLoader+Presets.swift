@@ -34,7 +34,7 @@ extension SettingsLoader {
             problems.append(
                 SettingsProblem(
                     at: node.place, setting: "services.\(service).preset",
-                    found: "the preset \(SettingsProblem.quoted(name)), which there is not",
+                    found: "the unknown preset \(SettingsProblem.quoted(name))",
                     expected: "one of " + names.joined(separator: ", "), suggestion: Preset.name(near: name),
                     advice: "`larder preset list` says what each is for"))
             return nil

@@ -11,7 +11,15 @@ extension Problem {
         Problem(
             status: error.status, title: error.status.phrase, proxyError: .httpRequestError,
             detail: "The request was refused: \(error.code.sentence) (\(error.code.name))",
-            advice: "Send the request as RFC 9112 defines it; Larder repairs nothing.", closes: true)
+            advice: advice(against: error), closes: true)
+    }
+
+    private static func advice(against error: ParseError) -> String {
+        switch error.code {
+        case .headerSectionTooLarge: "Send fewer or shorter fields, or raise `limits.headSize`."
+        case .targetTooLong: "Send a shorter URL, or raise `limits.targetLength`."
+        default: "Send the request as RFC 9112 defines it; Larder repairs nothing."
+        }
     }
 
     static let slowHead = Problem(

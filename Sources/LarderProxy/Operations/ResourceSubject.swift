@@ -62,7 +62,7 @@ extension Proxy {
             return ResourceSubject(
                 service: service, way: way, uri: uri, spelling: spelling, content: content,
                 rewriting: configuration.router.rewriting(head, from: client))
-        case .refused(let problem): throw .noSubject(problem.detail)
+        case .refused(let problem): throw .noSubject(because: problem.detail)
         case .larder: throw .noSubject("it is one of Larder's own pages")
         case .tunnel, .capabilities: throw .noSubject("it names no resource")
         }
@@ -85,10 +85,12 @@ extension Proxy {
 }
 
 extension Problem {
-    static func noSubject(_ why: String) -> Problem {
+    static func noSubject(_ why: String) -> Problem { noSubject(because: "The URL cannot be used: \(why)") }
+
+    /// - Parameter sentence: the reason, as a whole sentence.
+    static func noSubject(because sentence: String) -> Problem {
         Problem(
-            status: 400, title: "Not a resource", proxyError: .httpRequestError,
-            detail: "The URL cannot be used: \(why.withFullStop)",
+            status: 400, title: "Not a resource", proxyError: .httpRequestError, detail: sentence.withFullStop,
             advice: "Name an origin's URL, as https://example.com/a, or a path of the gateway, as /service/a.")
     }
 }

@@ -126,6 +126,14 @@ package struct SettingsSection<Root: SettingsRoot>: Sendable {
     }
 
     private func refuse(_ entry: SettingNode.Entry, among keys: [String], _ reader: inout SettingsReader) {
+        if let level = SettingLevel.meant(by: entry, in: Root.self) {
+            reader.refuse(
+                SettingsProblem(
+                    at: entry.place, setting: reader.setting,
+                    found: "\(SettingsProblem.quoted(entry.key)), which belongs \(level.place)",
+                    advice: level.advice(for: entry.key)))
+            return
+        }
         let nearest =
             Nearest.name(to: entry.key, in: keys)
             ?? settings.first { $0.name.split(separator: ".").last.map(String.init) == entry.key }?.name
@@ -152,9 +160,12 @@ package struct SettingsSection<Root: SettingsRoot>: Sendable {
         .map(
             keys(below: prefix).compactMap { key in
                 let name = prefix + key
-                let value =
-                    settings.first { $0.name == name }.map { $0.show(root) } ?? show(root, below: name + ".")
-                return value == .nothing ? nil : (key, value)
+                if let setting = settings.first(where: { $0.name == name }) {
+                    let value = setting.show(root)
+                    return value == .nothing ? nil : (key, value)
+                }
+                let inner = show(root, below: name + ".")
+                return inner == .map([]) ? nil : (key, inner)
             })
     }
 

@@ -6,7 +6,7 @@ extension SettingKind {
         of element: SettingKind<Element>, count: ClosedRange<Int> = 0...1_000
     ) -> SettingKind<[Element]> {
         SettingKind<[Element]>(
-            "list of \(element.name)\(element.name.hasSuffix("s") ? "es" : "s")",
+            "list of \(plural(element.name, 2))",
             expected: "a list; each item is \(element.expected)", bounds: element.bounds,
             unit: element.unit,
             read: { node, reader in
@@ -20,10 +20,11 @@ extension SettingKind {
                     return nil
                 }
                 guard count.contains(items.count) else {
-                    let bound = items.isEmpty ? "at least \(count.lowerBound)" : "at most \(count.upperBound)"
+                    let least = "at least \(count.lowerBound) \(plural(element.name, count.lowerBound))"
+                    let most = "at most \(count.upperBound) \(plural(element.name, count.upperBound))"
                     reader.refuse(
                         node, found: items.isEmpty ? "an empty list" : "a list of \(items.count)",
-                        expected: "\(bound) of \(element.name)")
+                        expected: items.count < count.lowerBound ? least : most)
                     return nil
                 }
                 var values: [Element] = []
@@ -35,6 +36,10 @@ extension SettingKind {
                 return areComplete ? values : nil
             },
             show: { .list($0.map(element.show)) })
+    }
+
+    private static func plural(_ name: String, _ count: Int) -> String {
+        count == 1 ? name : name + (name.hasSuffix("s") ? "es" : "s")
     }
 
     /// A map whose keys are names; `read` turns a key and its value into an element.

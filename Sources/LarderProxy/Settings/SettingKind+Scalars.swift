@@ -9,7 +9,7 @@ extension SettingKind where Value == Duration {
         let most = UnitText.write(range.upperBound)
         return .text(
             "duration", expected: "a duration from \(least) to \(most) with its unit, as `30 s` or `10 min`",
-            bounds: "\(least) … \(most)", unit: "ms, s, min, h, day, week",
+            bounds: "\(least) … \(most)", unit: UnitText.durationUnits,
             show: { .text(UnitText.write($0)) },
             parse: { scalar in
                 UnitText.duration.read(scalar.text)
@@ -27,7 +27,7 @@ extension SettingKind where Value == ByteCount {
         return .text(
             "size",
             expected: "a size from \(range.lowerBound) to \(range.upperBound) with its unit, as `64 KiB` or `10 GiB`",
-            bounds: "\(range.lowerBound) … \(range.upperBound)", unit: "B, KiB, MiB, GiB, TiB",
+            bounds: "\(range.lowerBound) … \(range.upperBound)", unit: UnitText.sizeUnits,
             show: { .text($0.description) },
             parse: { scalar in
                 UnitText.size.read(scalar.text)

@@ -107,6 +107,12 @@ extension SettingKind where Value == [ConfigureBlock] {
 }
 
 extension SettingKind where Value == String {
+    /// The name of a preset. It is not shown: the settings that it stands for are.
+    static var preset: SettingKind {
+        let text = SettingKind.line("preset")
+        return SettingKind(text.name, expected: text.expected, read: text.read, show: { _ in .nothing })
+    }
+
     /// The mount of a service.
     static var mount: SettingKind {
         .text(

@@ -6,7 +6,7 @@ extension SettingsCatalogue {
     /// The settings of one service, below `services.<name>`.
     package static let service = SettingsSection<ServiceSettings>([
         Setting(
-            "preset", \.preset, .line("preset"), initially: "none",
+            "preset", \.preset, .preset, initially: "none",
             """
             The settings that the service begins with, for what many people use: `larder preset list` names them, \
             [presets](presets.md) describes them. What the service says itself wins, and its `configure` comes after \

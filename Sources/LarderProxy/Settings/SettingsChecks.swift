@@ -47,9 +47,12 @@ enum SettingsChecks {
                 advice: "name it in `cache.surrogateKey`, or leave this out", &reader)
         }
         if !settings.tls.listen.isEmpty, settings.tls.certificate == nil || settings.tls.key == nil {
-            refuse(
-                settings.tls.certificate == nil ? "tls.certificate" : "tls.key", found: "nothing",
-                expected: "the file for `tls.listen`", advice: "name it, or leave `tls.listen` out", &reader)
+            // Where there is nothing, the setting that needs it is the place.
+            reader.refuse(
+                SettingsProblem(
+                    at: reader.place(of: "tls.listen"),
+                    setting: settings.tls.certificate == nil ? "tls.certificate" : "tls.key", found: "nothing",
+                    expected: "the file for `tls.listen`", advice: "name it, or leave `tls.listen` out"))
         }
         if !settings.upstream.systemTrust, settings.upstream.caFile == nil {
             refuse(

@@ -44,7 +44,9 @@ extension SettingsProblem: CustomStringConvertible {
         // The suggestion comes first: the list of valid values can be long.
         let meant = suggestion.map { "; did you mean \(SettingsProblem.quoted($0))? " } ?? ""
         let rest = [expected.map { "expected \($0)" }, advice].compactMap(\.self).joined(separator: "; ")
-        let prefix = setting.isEmpty ? "\(place): " : "\(place): \(setting): "
+        // An option names its setting itself.
+        let isNamed = setting.isEmpty || place.description == "--set \(setting)"
+        let prefix = isNamed ? "\(place): " : "\(place): \(setting): "
         if meant.isEmpty { return prefix + "found \(found)" + (rest.isEmpty ? "" : "; " + rest) }
         return (prefix + "found \(found)" + meant + rest.prefix(1).uppercased() + rest.dropFirst()).withoutBlankAtEnd
     }

@@ -6,12 +6,17 @@ package enum SettingsReference {
     package static var flat: [SettingDescription] { flatten(SettingsCatalogue.descriptions, below: "") }
 
     /// The list for a terminal.
-    package static func text(_ settings: [SettingDescription]) -> String {
-        settings.map { setting in
+    ///
+    /// - Parameter width: the line width in characters; nil for the usual one.
+    package static func text(_ settings: [SettingDescription], width: Int? = nil) -> String {
+        func wrap(_ text: String) -> String {
+            SettingsReference.wrap(text, after: "    ", width: min(width ?? 96, 96), indent: 4)
+        }
+        return settings.map { setting in
             let facts = facts(of: setting).map { "\($0.name): \($0.value)" }
             return "\(setting.name)\n"
-                + wrap(facts.joined(separator: "; ").replacing("`", with: "") + ".", margin: "    ")
-                + wrap(setting.text.replacing("`", with: ""), margin: "    ")
+                + wrap(facts.joined(separator: "; ").replacing("`", with: "") + ".")
+                + wrap(setting.text.replacing("`", with: ""))
         }.joined(separator: "\n")
     }
 
@@ -53,13 +58,20 @@ package enum SettingsReference {
         return facts
     }
 
-    /// `text` in lines of at most 96 characters.
-    private static func wrap(_ text: String, margin: String) -> String {
-        var lines: [String] = [margin]
+    /// `text` in lines of at most `width` characters: the first begins with `start`, the others are indented.
+    package static func wrap(_ text: String, after start: String, width: Int, indent: Int) -> String {
+        var lines: [String] = []
+        var line = start
+        var isEmpty = true
         for word in text.split(separator: " ") {
-            if lines[lines.count - 1].count + word.count > 96, lines[lines.count - 1] != margin { lines.append(margin) }
-            lines[lines.count - 1] += (lines[lines.count - 1] == margin ? "" : " ") + word
+            if !isEmpty, line.count + 1 + word.count > width {
+                lines.append(line)
+                line = String(repeating: " ", count: indent)
+                isEmpty = true
+            }
+            line += (isEmpty ? "" : " ") + word
+            isEmpty = false
         }
-        return lines.joined(separator: "\n") + "\n"
+        return (lines + [line]).joined(separator: "\n") + "\n"
     }
 }

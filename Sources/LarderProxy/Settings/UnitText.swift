@@ -22,14 +22,20 @@ package struct UnitText: Sendable {
     package static let duration = UnitText(
         units: [
             ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000),
-            ("s", second), ("sec", second), ("seconds", second), ("second", second),
-            ("min", 60 * second), ("minutes", 60 * second), ("minute", 60 * second),
-            ("h", 3600 * second), ("hours", 3600 * second), ("hour", 3600 * second),
-            ("d", 86_400 * second), ("days", 86_400 * second), ("day", 86_400 * second),
-            ("weeks", 604_800 * second), ("week", 604_800 * second),
+            ("s", second), ("sec", second), ("secs", second), ("second", second), ("seconds", second),
+            ("min", 60 * second), ("mins", 60 * second), ("minute", 60 * second), ("minutes", 60 * second),
+            ("h", 3600 * second), ("hour", 3600 * second), ("hours", 3600 * second),
+            ("d", 86_400 * second), ("day", 86_400 * second), ("days", 86_400 * second),
+            ("w", 604_800 * second), ("week", 604_800 * second), ("weeks", 604_800 * second),
         ],
-        mistaken: ["m": "min", "mins": "min", "secs": "s", "hr": "h", "hrs": "h", "w": "week", "msec": "ms"],
+        mistaken: ["m": "min", "hr": "h", "hrs": "h", "msec": "ms"],
         usual: "s")
+
+    /// The units of times, as the reference lists them.
+    static let durationUnits = "us, ms; s, sec, second; min, minute; h, hour; d, day; w, week; all with or without -s"
+
+    /// The units of sizes, as the reference lists them.
+    static let sizeUnits = "B; KiB, MiB, GiB, TiB of 1024; kB, MB, GB, TB of 1000"
 
     package static let size = UnitText(
         units: [

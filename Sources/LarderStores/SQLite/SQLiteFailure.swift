@@ -28,8 +28,13 @@ struct SQLiteFailure: Error, Sendable {
     static func corrupt(_ message: String) -> SQLiteFailure { SQLiteFailure(code: SQLITE_CORRUPT, message: message) }
     static func missing(_ message: String) -> SQLiteFailure { SQLiteFailure(code: SQLITE_CANTOPEN, message: message) }
 
+    /// `SQLITE_IOERR_SHMSIZE`, a macro that Swift does not see.
+    private static let noSharedMemory = SQLITE_IOERR | 19 << 8
+
     var kind: Kind {
-        switch code & 0xff {
+        // The shared memory of the write-ahead log cannot grow: the disk has no room for it.
+        if code == SQLiteFailure.noSharedMemory { return .full }
+        return switch code & 0xff {
         case SQLITE_CORRUPT, SQLITE_NOTADB: .corrupt
         case SQLITE_ERROR, SQLITE_SCHEMA, SQLITE_MISMATCH, SQLITE_FORMAT: .schema
         case SQLITE_FULL: .full
@@ -46,5 +51,8 @@ extension SQLiteFailure {
 }
 
 extension SQLiteFailure: CustomStringConvertible {
-    var description: String { "SQLite: \(message) (\(code))" }
+    var description: String {
+        let words = kind == .full ? "no room on the disk of the cache; SQLite" : "SQLite"
+        return "\(words): \(message) (\(code))"
+    }
 }

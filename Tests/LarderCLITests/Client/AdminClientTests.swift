@@ -27,11 +27,12 @@ struct AdminClientTests {
     }
 
     @Test func `a refusal is told with the daemon's own words`() throws {
-        let answer = "HTTP/1.1 404 Not Found\r\n\r\n{\"title\": \"no such resource\", \"detail\": \"load it first\"}"
+        let answer =
+            "HTTP/1.1 404 Not Found\r\n\r\n{\"title\": \"Gone\", \"detail\": \"There is no ‘a’.\", \"advice\": \"Load it first.\"}"
         #expect {
             try AdminAnswer(Array(answer.utf8)).successfulContent()
         } throws: { error in
-            "\(error)" == "no such resource; load it first"
+            "\(error)" == "there is no 'a'; load it first"
         }
     }
 

@@ -134,6 +134,7 @@ struct DiagnosisTests {
         ("api.test", "https://api.test/"), ("api.test:443", "https://api.test:443/"),
         ("api.test:8080/a?b", "http://api.test:8080/a?b"), ("[::1]/x", "https://[::1]/x"),
         ("http://api.test", "http://api.test"), ("/github/a", "/github/a"),
+        ("github/a/b", "/github/a/b"), ("localhost/a", "https://localhost/a"), ("registry", "https://registry/"),
     ])
     func `a host is meant over https, unless it has another port`(text: String, url: String) {
         #expect(Diagnosis.meantURL(text) == url)

@@ -95,11 +95,11 @@ struct WatchTests {
     @Test(arguments: [
         (
             #"{"event":"newData","source":"network","url":"https://a/b","state":{"isLoading":false,"isUpToDate":true,"latestData":{"status":200,"bytes":1536},"latestError":null}}"#,
-            "newData(network)        https://a/b  200, 1.5 KiB, up to date\n"
+            "new data, loaded        https://a/b  200, 1.5 KiB, up to date\n"
         ),
         (
             #"{"event":"newData","source":"localOverride","url":"https://a/b","state":{"isUpToDate":true,"latestData":{"status":200,"bytes":1,"isOverride":true}}}"#,
-            "newData(localOverride)  https://a/b  override, 1 B, up to date\n"
+            "new data, override      https://a/b  override, 1 B, up to date\n"
         ),
         (
             #"{"event":"error","url":"https://a/b","state":{"isLoading":true,"isUpToDate":false,"latestData":null,"latestError":{"status":503}}}"#,

@@ -147,7 +147,7 @@ struct MalformedConfigurationTests {
             advice: "remove one of them"),
         Mistake(
             label: "a list of nothing", yaml: "listen: []\n", line: 1, column: 9, setting: "listen",
-            found: "an empty list", expected: "at least 1 of address"),
+            found: "an empty list", expected: "at least 1 address"),
         Mistake(
             label: "a key twice", yaml: "threads: 1\nlog: {}\nthreads: 2\n", line: 3, column: 1, setting: "",
             found: "`threads` again", expected: "each key once",

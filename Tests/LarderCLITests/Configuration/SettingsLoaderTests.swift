@@ -60,11 +60,11 @@ struct SettingsLoaderTests {
 
     @Test(arguments: [
         ("cache.memroy=1 MiB", "--set cache.memroy: cache: found the unknown key `memroy`"),
-        ("threads=x", "--set threads: threads: found `x`"), ("threads", "--set threads: found no value"),
+        ("threads=x", "--set threads: found `x`"), ("threads", "--set threads: found no value"),
         ("=1", "--set : found no value"), ("a..b=1", "--set a..b: found an empty part in the key"),
         ("threads.x=1", "--set threads.x: found a path through `threads`, which is not a map"),
         ("cache={disk: 1 GiB, dsk: 1}", "--set cache:1:15: cache: found the unknown key `dsk`"),
-        ("listen=[", "--set listen: listen: found text that is not YAML"),
+        ("listen=[", "--set listen: found text that is not YAML"),
         (
             "services.githb.offline=true",
             "--set services.githb.offline: services.githb: found a service without `baseURL`; did you mean "
@@ -158,7 +158,7 @@ struct SettingsLoaderTests {
 
     @Test func `a file above the limit is refused`() throws {
         let fixture = try ConfigurationFixture("#" + String(repeating: "x", count: SettingsLoader.fileLimit))
-        #expect(fixture.problems().map(\.found) == ["a file that cannot be read: it is larger than 1024 KiB"])
+        #expect(fixture.problems().map(\.found) == ["a file that cannot be read: it is larger than 1 MiB"])
     }
 
     @Test func `octets that are not UTF-8 are refused with their place`() throws {

@@ -10,7 +10,7 @@ struct UnitTextTests {
         ("5s", Duration.seconds(5)), ("30 s", .seconds(30)), ("10 min", .seconds(600)), ("1 h", .seconds(3_600)),
         ("1 day", .seconds(86_400)), ("2 weeks", .seconds(1_209_600)), ("500 ms", .milliseconds(500)),
         ("250us", .microseconds(250)), ("1.5 h", .seconds(5_400)), ("0", .zero), ("0 s", .zero),
-        ("0.5 ms", .microseconds(500)),
+        ("0.5 ms", .microseconds(500)), ("10 mins", .seconds(600)), ("2 w", .seconds(1_209_600)),
     ])
     func `a duration is a number and a unit`(text: String, duration: Duration) {
         #expect(UnitText.duration.read(text) == .success(duration.wholeNanoseconds))
