@@ -176,10 +176,10 @@ final class LoopContext {
             return turnAway(stream, .clientConnectionLimit)
         }
         counters.add(.connectionsAccepted)
-        begin(on: stream, at: place, isAdminOnly: isAdminOnly)
+        begin(on: stream, at: place, isAdminOnly: isAdminOnly, isForLanes: isForLanes)
     }
 
-    private func begin(on stream: ByteStream, at place: Admission.Place, isAdminOnly: Bool) {
+    private func begin(on stream: ByteStream, at place: Admission.Place, isAdminOnly: Bool, isForLanes: Bool = false) {
         var (client, kind) = client(on: stream, isAdminOnly: isAdminOnly)
         if case .ownPages = place { kind = nil }
         let reception = receive(on: stream, from: kind)
