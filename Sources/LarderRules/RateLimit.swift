@@ -106,9 +106,7 @@ package enum RateLimit {
     }
 
     private static func number(_ fields: Fields, _ name: FieldName) -> Int64? {
-        guard fields.count(of: name) == 1, case .seconds(let value)?? = fields.withFirst(name, { DeltaSeconds($0) })
-        else { return nil }
-        return value
+        fields.count(of: name) == 1 ? fields.withFirst(name) { Int64(decimal: $0) } ?? nil : nil
     }
 
     private static func integer(_ item: RFC9651BareItem?) -> Int64? {

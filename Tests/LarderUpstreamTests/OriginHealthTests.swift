@@ -240,6 +240,7 @@ extension OriginHealth {
         for number in 1..<Self.pleaLimit {
             var other = ask
             other.resource += number
+            other.place += number
             _ = paused(other, status: status, until: until, now: now, limits: OriginHealthTests.hasty)
         }
         return paused(ask, status: status, until: until, now: now, limits: OriginHealthTests.hasty)

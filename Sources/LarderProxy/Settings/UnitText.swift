@@ -23,7 +23,7 @@ package struct UnitText: Sendable {
         units: [
             ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000),
             ("s", second), ("sec", second), ("secs", second), ("second", second), ("seconds", second),
-            ("min", 60 * second), ("mins", 60 * second), ("minute", 60 * second), ("minutes", 60 * second),
+            ("min", 60 * second), ("mins", 60 * second), ("minutes", 60 * second), ("minute", 60 * second),
             ("h", 3600 * second), ("hour", 3600 * second), ("hours", 3600 * second),
             ("d", 86_400 * second), ("day", 86_400 * second), ("days", 86_400 * second),
             ("w", 604_800 * second), ("week", 604_800 * second), ("weeks", 604_800 * second),

@@ -52,10 +52,17 @@ struct LevelTests {
         #expect(problems.allSatisfy { !$0.hasPrefix("preset ") }, "\(problems)")
     }
 
+    private static func shown(_ yaml: String) throws -> String {
+        let fixture = try ConfigurationFixture(yaml)
+        return try withExtendedLifetime(fixture) {
+            SettingsCatalogue.show(try fixture.loader.load().settings).yamlBlock
+        }
+    }
+
     @Test func `settings that are shown are a configuration that shows the same`() throws {
         let yaml = "services:\n  pypi: { preset: pypi, configure: [ { expirationTime: 5 min } ] }\n"
-        let first = SettingsCatalogue.show(try ConfigurationFixture(yaml).loader.load().settings).yamlBlock
-        let second = SettingsCatalogue.show(try ConfigurationFixture(first).loader.load().settings).yamlBlock
+        let first = try Self.shown(yaml)
+        let second = try Self.shown(first)
         #expect(first == second)
         #expect(!first.contains("{}"))
         #expect(!first.contains("preset:"))

@@ -12,15 +12,12 @@ struct RequestsPageTests {
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appendingPathComponent("docs/requests.md")
 
-    /// The page's configurations; those of blocks alone are put into a service.
+    /// The page's configurations, with the variables that the page declares elsewhere.
     private static func examples() throws -> [String] {
         let text = try String(contentsOf: page, encoding: .utf8)
         return text.components(separatedBy: "```yaml\n").dropFirst().map { part in
             let example = part.components(separatedBy: "```")[0]
-            guard example.hasPrefix("configure:") else { return example }
-            let indented = example.split(separator: "\n").map { "    " + $0 }.joined(separator: "\n")
-            return
-                "variables: { token: {}, password: {} }\nservices:\n  api:\n    baseURL: http://api.test/\n\(indented)\n"
+            return example.contains("variables:") ? example : "variables: { token: {}, password: {} }\n" + example
         }
     }
 

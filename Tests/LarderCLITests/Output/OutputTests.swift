@@ -67,7 +67,7 @@ struct OutputTests {
                 == """
                 state   size        age  fresh for  service  URL
                 fresh  2 KiB  1 min 1 s        3 s  api      https://api.test/a
-                stale   10 B    1 d 1 h      -30 s  -        https://api.test/b?c\\u{1b}[2J
+                stale   10 B    1 d 1 h          -  -        https://api.test/b?c\\u{1b}[2J
                 and 3 more; raise --limit
 
                 """)

@@ -133,7 +133,8 @@ struct RedirectScenarios {
         try await Self.runBlocks { (scene) async throws in
             let answer = try await scene.get("/api/pub/go?to=\(target)")
             #expect(answer.status == 302)
-            #expect(!scene.origin.seen.contains { $0.target.hasPrefix("/api/admin") || $0.target.contains("%2f") })
+            let followed = scene.origin.seen.dropFirst()
+            #expect(!followed.contains { $0.target.hasPrefix("/api/admin") || $0.target.contains("%2f") })
             let last = target.split(separator: "?to=").last.map(String.init) ?? ""
             #expect(answer["Location"] == (target.contains("?to=") ? scene.origin.url(last) : last))
         }
