@@ -28,6 +28,9 @@ final class ProgramSender {
     /// The pipeline's result for the response that was chosen, so that it is not transformed again.
     private(set) var chosen: ProcessedResponse?
 
+    /// Whether there was an attempt.
+    private var wasSent = false
+
     /// Content up to this size is visible to decorators; longer content is streamed.
     static let shownLimit = 1 << 20
 
@@ -128,9 +131,11 @@ final class ProgramSender {
             inbound.onInterim = request.onInterim
         }
         inbound.head = head
-        if outgoing.body != original.body {
+        // Received content passes once as it came, with its trailers; what is repeated was kept.
+        if outgoing.body != original.body || wasSent, outgoing.body != nil || original.body != nil {
             inbound.content = outgoing.body.map { .octets(ContentChunk($0)) } ?? .none
         }
+        wasSent = true
         return inbound
     }
 
