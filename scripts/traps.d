@@ -78,7 +78,7 @@ LarderProxy/Routing/PercentText.swift 4 0 2 two octets are there before they are
 LarderProxy/Storing/RenditionCoding.swift 2 1 6 octets are taken after their count was compared
 LarderProxy/Storing/StoredResponseCoding.swift 2 1 0 ranges are in order and apart, and end below Int64.max, before they are added up
 LarderCodings/BrotliCoding.swift 4 1 0 counts of the library, within the room it was given
-LarderCodings/ContentDecoder.swift 5 0 3 what comes out is bounded by the limit
+LarderCodings/ContentDecoder.swift 7 0 3 what comes out is bounded by the limit
 LarderCodings/ZlibCoding.swift 2 5 0 input is given at most 2^32 octets at a time
 LarderCodings/ZstdCoding.swift 0 0 0 counts of the library, within the room it was given
 LarderTransformers/JQFrame.swift 5 1 4 a length that does not fit is none, and is compared, not added

@@ -130,7 +130,6 @@ import Testing
         try decoder.finish()
     }
 
-
     @Test(arguments: ContentCoding.allCases)
     func `the limit is exact`(_ coding: ContentCoding) throws {
         let encoded = try coding.encode(`Content codings`.words(70_000))

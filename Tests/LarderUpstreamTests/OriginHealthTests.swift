@@ -191,10 +191,10 @@ struct OriginHealthTests {
         var health = OriginHealth()
         for number in 1...1000 {
             let ask = OriginHealth.Ask(credentials: 1, resource: number, place: 7)
-            let isForAll = health.paused(
-                ask, status: 503, until: 1_000_000_000_000, now: Int64(number) * 1_000_000_000, limits: Self.limits)
+            let now = Int64(number) * 1_000_000_000
+            let isForAll = health.paused(ask, status: 503, until: .max, now: now, limits: Self.limits)
             #expect(!isForAll)
-            let change = health.ended(.troubled, ask, probe: nil, now: Int64(number) * 1_000_000_000, limits: Self.limits)
+            let change = health.ended(.troubled, ask, probe: nil, now: now, limits: Self.limits)
             #expect(change == nil)
         }
     }

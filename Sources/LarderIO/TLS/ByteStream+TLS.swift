@@ -105,7 +105,9 @@ extension ByteStream {
         else { return nil }
         var digest = [UInt8](repeating: 0, count: 32)
         // Without memory for it the client is somebody whom nothing was stored for.
-        guard larder_digest_names(certificate, &digest) == 1 else { return "certificate \(UInt64.random(in: 0 ... .max))" }
+        guard larder_digest_names(certificate, &digest) == 1 else {
+            return "certificate \(UInt64.random(in: 0 ... .max))"
+        }
         return "certificate " + digest.map { $0 < 16 ? "0" + String($0, radix: 16) : String($0, radix: 16) }.joined()
     }
 
