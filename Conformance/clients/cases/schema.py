@@ -16,7 +16,7 @@ GOOD = [
     " { expirationTime: { 200: 1 h, default: 0 }, pipeline: { model: [{ jq: . }] }, afterWrite: none }] } }",
 ]
 BAD = [
-    "cahce: {}", "cache: { disk: 5 }", "timeouts: { head: 10 mins }", "limits: { connections: 0 }", "threads: many",
+    "cahce: {}", "cache: { disk: 5 }", "timeouts: { head: 10 minuts }", "limits: { connections: 0 }", "threads: many",
     "services: { api: { mount: /x/ } }", "services: { UPPER: { baseURL: 'https://a.test' } }", "offline: maybe",
     "services: { api: { baseURL: 'https://a.test', configure: [{ mach: x }] } }", "log: { access: 3 }",
     "log: { level: loud }",

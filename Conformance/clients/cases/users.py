@@ -49,7 +49,7 @@ def others(context):
     expect_in("this user may not use", said, "larder wipe")
     code, said = users.larder(ANNA, "run", "--record", "one", "--", "true")
     expect(code != 0, "the user may record")
-    expect_in("Recordings are kept by the daemon", said, "larder run --record")
+    expect_in("recordings are kept by the daemon", said, "larder run --record")
 
 
 @case("users", "a lane, its address and its end are those of the user who opened it")
