@@ -28,13 +28,12 @@ struct SQLiteFailure: Error, Sendable {
     static func corrupt(_ message: String) -> SQLiteFailure { SQLiteFailure(code: SQLITE_CORRUPT, message: message) }
     static func missing(_ message: String) -> SQLiteFailure { SQLiteFailure(code: SQLITE_CANTOPEN, message: message) }
 
-    /// `SQLITE_IOERR_SHMSIZE`, a macro that Swift does not see.
+    /// `SQLITE_IOERR_SHMSIZE`, a macro that Swift does not see: the shared memory of the write-ahead log cannot grow, as
+    /// the disk has no room for it.
     private static let noSharedMemory = SQLITE_IOERR | 19 << 8
 
     var kind: Kind {
-        // The shared memory of the write-ahead log cannot grow: the disk has no room for it.
-        if code == SQLiteFailure.noSharedMemory { return .full }
-        return switch code & 0xff {
+        switch code & 0xff {
         case SQLITE_CORRUPT, SQLITE_NOTADB: .corrupt
         case SQLITE_ERROR, SQLITE_SCHEMA, SQLITE_MISMATCH, SQLITE_FORMAT: .schema
         case SQLITE_FULL: .full
@@ -52,7 +51,8 @@ extension SQLiteFailure {
 
 extension SQLiteFailure: CustomStringConvertible {
     var description: String {
-        let words = kind == .full ? "no room on the disk of the cache; SQLite" : "SQLite"
+        let isFull = kind == .full || code == SQLiteFailure.noSharedMemory
+        let words = isFull ? "no room on the disk of the cache; SQLite" : "SQLite"
         return "\(words): \(message) (\(code))"
     }
 }
