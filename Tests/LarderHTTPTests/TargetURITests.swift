@@ -229,6 +229,15 @@ struct TargetURITests {
     ]) func `a hidden dot segment is seen`(path: String, isHidden: Bool) throws {
         #expect(try TargetURI("http://h" + path).hidesDotSegments == isHidden, "\(path)")
     }
+
+    @Test(arguments: [
+        ("/a//b", "/a/b"), ("//a", "/a"), ("/a%2Fb?c=%2F", "/a/b?c=%2F"), ("/a%2fb/", "/a/b/"), ("/a%5cb", "/a/b"),
+        ("/a;x/b;y=1", "/a/b"), ("/a%3Bx/b", "/a/b"), ("/a/%2F./b", "/a/b"), ("/a/..;/b", "/b"), ("/;/a", "/a"),
+        ("/a/b", nil), ("/", nil), ("/a%41?x=a//b;c", nil), ("/a.b/c%20d/", nil),
+    ]) func `one spelling stands for those that origins may take for the same`(path: String, plain: String?) throws {
+        let uri = try TargetURI("http://h:81" + path).plainlySpelled
+        #expect(uri?.string == plain.map { "http://h:81" + $0 }, "\(path)")
+    }
 }
 
 extension TargetURI {

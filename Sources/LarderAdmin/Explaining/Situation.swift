@@ -98,7 +98,9 @@ struct Situation: Sendable {
         service.configuration(for: uri, method: configuredMethod, in: partition)
     }
     /// The configured answer to every such request, before any lookup.
-    var hardWiredAnswer: HardWiredAnswer? { service.configuration(for: uri, method: method).decorators?.answer }
+    var hardWiredAnswer: HardWiredAnswer? {
+        service.hardWiredAnswer(to: uri, method: method, service.configuration(for: uri, method: method))
+    }
     /// The policy by which responses to this request are stored.
     var keeping: CachePolicy { policy.narrowed(for: request.fields) }
     var policy: CachePolicy {

@@ -64,4 +64,56 @@ extension TargetURI {
         let octet = unescaped(path, at: index).octet
         return octet <= 0x20 || "/\\;?#".utf8.contains(octet)
     }
+
+    /// The URI that many origins take this one for, where it is another: with `%2F`, `\` and `%5C` as slashes, no empty
+    /// segments, no `.` or `..`, and no parameters at the ends of segments (`/a//b;x`, `/a%2Fb`, `/a\b` for `/a/b`).
+    package var plainlySpelled: TargetURI? {
+        let (plain, isOther) = withBytes(of: pathRange) { path in
+            var last: UInt8 = 0
+            let isPlain = path.allSatisfy { octet in
+                defer { last = octet }
+                return !"%;\\".utf8.contains(octet) && !(octet == last && octet == UInt8(ascii: "/"))
+            }
+            return isPlain ? ([], false) : TargetURI.plainPath(path)
+        }
+        guard isOther else { return nil }
+        let query = withBytes(of: pathRange.upperBound..<pathAndQueryRange.upperBound) { Array($0) }
+        let origin = withBytes(of: 0..<pathRange.lowerBound) { Array($0) }
+        return try? TargetURI(String(decoding: origin + plain + query, as: UTF8.self))
+    }
+
+    private static func plainPath(_ path: UnsafeRawBufferPointer) -> (path: [UInt8], isOther: Bool) {
+        let slash = UInt8(ascii: "/")
+        var segments: [[UInt8]] = [[]]
+        var index = 0
+        var isOther = false
+        var isParameter = false
+        while index < path.count {
+            let (octet, length) = unescaped(path, at: index)
+            if octet == slash || octet == UInt8(ascii: "\\") {
+                isOther = isOther || length > 1 || octet != slash
+                isParameter = false
+                segments.append([])
+            } else if octet == UInt8(ascii: ";") || isParameter {
+                isParameter = true
+                isOther = true
+            } else {
+                segments[segments.count - 1] += path[index..<index + length]
+            }
+            index += length
+        }
+        var kept: [[UInt8]] = []
+        for segment in segments.dropFirst().dropLast() {
+            switch segment {
+            case []: isOther = true
+            case Array(".".utf8): isOther = true
+            case Array("..".utf8):
+                isOther = true
+                _ = kept.popLast()
+            default: kept.append(segment)
+            }
+        }
+        kept.append(segments.last ?? [])
+        return (kept.reduce(into: []) { $0 += [slash] + $1 }, isOther)
+    }
 }

@@ -76,8 +76,9 @@ extension InboundSender {
     private func mayFollow(to target: TargetURI, method: LarderHTTP.Method) -> Bool {
         let claiming = context.configuration.router.table.claiming(target)
         let owners = [claiming, service.covers(target) ? service : nil]
-        if owners.contains(where: { $0?.configuration(for: target, method: method).decorators?.answer != nil }) {
-            return false
+        for owner in owners.compactMap(\.self) {
+            let configuration = owner.configuration(for: target, method: method)
+            if owner.hardWiredAnswer(to: target, method: method, configuration) != nil { return false }
         }
         return !(target.hidesDotSegments && service.base.map(target.hasSameOrigin(as:)) == true)
     }

@@ -15,7 +15,9 @@ extension Exchange {
     ) async throws {
         record.kind = .pass
         let configuration = service.configuration(for: uri, method: head.method)
-        if let answer = configuration.decorators?.answer { return try await respond(answer, by: service) }
+        if let answer = service.hardWiredAnswer(to: uri, method: head.method, configuration) {
+            return try await respond(answer, by: service)
+        }
         if let problem = answerLastHop() { throw problem }
         if reason == .method { try checkPassing(reason, service, way, configuration) }
         try takeOriginPlace()
@@ -28,12 +30,13 @@ extension Exchange {
         let response: UpstreamResponse
         do {
             let request = upstreamRequest(service, way, configuration, repeatable, abort)
-            let policy = retrieval?.policy ?? configuration.policy
-            let asking = InboundSender.Asking(head: head, policy: policy.narrowed(for: head.fields))
-            response =
-                if let sender { try await sender.send(request, for: asking, repeating: repeatable) } else {
-                    try await context.send(request)
-                }
+            if let sender {
+                let policy = (retrieval?.policy ?? configuration.policy).narrowed(for: head.fields)
+                let client = InboundSender.Asking(head: head, policy: policy)
+                response = try await sender.send(request, for: client, repeating: repeatable)
+            } else {
+                response = try await context.send(request)
+            }
             context.noteQuota(in: response.head, to: request.head, of: service)
         } catch {
             await settleUnfinishedWrite(error, configuration, service)

@@ -68,8 +68,11 @@ extension Exchange {
 
     /// The configured answer to every request, by method.
     private func hardWiredAnswer(_ retrieval: Retrieval) -> HardWiredAnswer? {
-        guard traits.method == .head else { return retrieval.configuration.decorators?.answer }
-        return retrieval.service.configuration(for: uri, method: .head).decorators?.answer
+        let service = retrieval.service
+        guard traits.method == .head else {
+            return service.hardWiredAnswer(to: uri, method: head.method, retrieval.configuration)
+        }
+        return service.hardWiredAnswer(to: uri, method: .head, service.configuration(for: uri, method: .head))
     }
 
     /// Makes one decision and carries it out. False when the situation changed and must be decided anew.

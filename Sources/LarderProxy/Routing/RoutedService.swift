@@ -23,6 +23,8 @@ package final class RoutedService: Sendable {
     private let findParent: @Sendable (TargetURI) -> ParentAddress?
     /// The proxy through which the origin of the base URL is reached.
     private let parentOfBase: ParentAddress?
+    /// Whether some requests are refused.
+    private let denies: Bool
     /// Limits the repetitions of requests to the origin.
     let retryBudget = RetryBudget()
     /// The values of variables used here. When one changes, another `RoutedService` replaces this one; requests that
@@ -78,6 +80,7 @@ package final class RoutedService: Sendable {
         saysPrivacyByURL = settings.declare != nil && configurations.entries.contains(where: \.saysPrivacy)
         identity = settings.privacy == .partitioned || saysPrivacyByURL ? Identity(settings.identity) : nil
         isKeyedByHead = identity?.parts?.contains(.client) != true
+        denies = settings.configure.contains { $0.decorate.deny?.value != nil }
         usesVariables = !settings.usedVariables.isEmpty
         configuredCredentials = variables.octets(of: settings.variablesInFields)
         self.targets = targets
@@ -237,6 +240,20 @@ package final class RoutedService: Sendable {
         effective(
             configurations.configuration(for: ResourceURL(url), method: method), for: method,
             isOfUser: partition.isOfUser)
+    }
+
+    /// The configured answer to requests, before any lookup. One that is refused is refused in every spelling that an
+    /// origin may take for it.
+    ///
+    /// - Parameter configuration: of the URL and method.
+    package func hardWiredAnswer(
+        to url: TargetURI, method: LarderHTTP.Method, _ configuration: EffectiveConfiguration
+    ) -> HardWiredAnswer? {
+        if let answer = configuration.decorators?.answer { return answer }
+        guard denies, let plain = url.plainlySpelled else { return nil }
+        let answer = self.configuration(for: plain, method: method).decorators?.answer
+        if case .refusal = answer { return answer }
+        return nil
     }
 
     /// A configuration, and whether it is for a method whose content can be part of the key.

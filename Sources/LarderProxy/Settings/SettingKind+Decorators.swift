@@ -80,7 +80,9 @@ extension SettingsCatalogue {
             SettingKind.section("map of status and message", deny, expected: "a map with `status` and `message`")
                 .revocable,
             initially: "none", inside: deny.descriptions,
-            "Requests that are refused: nothing is looked up, and the origin is not asked."),
+            "Requests that are refused: nothing is looked up, and the origin is not asked. Spellings that many origins "
+                + "take for the same path are refused, too: empty segments, coded slashes, backslashes, `;` parameters."
+        ),
         Setting(
             "decorate.respond", \.decorate.respond,
             SettingKind.section(

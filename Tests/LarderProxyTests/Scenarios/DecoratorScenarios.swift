@@ -64,6 +64,29 @@ struct DecoratorScenarios {
         }
     }
 
+    @Test func `RQ-23 another spelling of a path is refused with it`() async throws {
+        try await Scenario.run {
+            $0.add("api", at: $1.url("/")) {
+                $0.configure {
+                    $0.pattern.match = "/admin/**"
+                    $0.decorate.deny = .set(DenyRule())
+                }
+            }
+        } _: { (scene) async throws in
+            scene.origin.answer { _ in .ok(content: "x") }
+            for path in ["//admin/x", "/admin%2Fx", "/admin;v=1/x", "/a/%2F..%3B/admin/x", "/%61dmin/x"] {
+                for method in ["GET", "HEAD", "POST"] {
+                    let client = try await scene.client()
+                    try await client.send("\(method) \(scene.url(path)) HTTP/1.1", "Host: x", "Content-Length: 0")
+                    #expect(try await client.response(to: method).status >= 400, "\(method) \(path)")
+                }
+            }
+            #expect(scene.origin.seen.isEmpty)
+            #expect(try await scene.get("/admin").status == 200)
+            #expect(try await scene.get("/group%2Fname;x//y").status == 200)
+        }
+    }
+
     @Test func `RQ-23 a later block takes a refusal back`() async throws {
         try await Scenario.run {
             $0.add("api", at: $1.url("/")) {
