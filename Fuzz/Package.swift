@@ -19,6 +19,7 @@ let testable: [SwiftSetting] = settings + [.unsafeFlags(["-enable-testing"])]
 let package = Package(
     name: "larder-fuzz",
     dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-http-structured-headers", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
@@ -29,7 +30,16 @@ let package = Package(
             name: "CLibevent", linkerSettings: [.linkedLibrary("event_core"), .linkedLibrary("event_extra")]),
         .target(name: "COpenSSL", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         .target(name: "CSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
+        .target(name: "CYAML", linkerSettings: [.linkedLibrary("yaml")]),
+        .target(name: "CZlib", linkerSettings: [.linkedLibrary("z")]),
+        .target(
+            name: "CBrotli", linkerSettings: [.linkedLibrary("brotlidec"), .linkedLibrary("brotlienc")]),
+        .target(name: "CZstd", linkerSettings: [.linkedLibrary("zstd")]),
+        .target(name: "CRE2", linkerSettings: [.linkedLibrary("re2")]),
+        .target(name: "CJq", linkerSettings: [.linkedLibrary("jq")]),
         .target(name: "LarderHTTP", swiftSettings: settings),
+        .target(
+            name: "LarderCodings", dependencies: ["CZlib", "CBrotli", "CZstd"], swiftSettings: settings),
         .target(
             name: "LarderRules",
             dependencies: [
@@ -41,7 +51,7 @@ let package = Package(
         .target(
             name: "Larder",
             dependencies: [
-                "LarderHTTP", "LarderRules", "LarderIO", "LarderUpstream",
+                "CRE2", "LarderHTTP", "LarderRules", "LarderIO", "LarderUpstream",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -49,8 +59,12 @@ let package = Package(
         .target(
             name: "LarderUpstream",
             dependencies: [
-                "LarderHTTP", "LarderIO", .product(name: "DequeModule", package: "swift-collections"),
+                "LarderHTTP", "LarderIO", "LarderRules",
+                .product(name: "DequeModule", package: "swift-collections"),
             ],
+            swiftSettings: settings),
+        .target(
+            name: "LarderTransformers", dependencies: ["Larder", "LarderHTTP", "LarderIO", "LarderCodings", "CJq"],
             swiftSettings: settings),
         .target(
             name: "LarderStores", dependencies: ["Larder", "LarderHTTP", "LarderIO", "CSQLite", "COpenSSL"],
@@ -58,18 +72,45 @@ let package = Package(
         .target(
             name: "LarderProxy",
             dependencies: [
-                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderStores", "LarderUpstream",
+                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderCodings", "LarderStores",
+                "LarderTransformers", "LarderUpstream",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: settings),
-        // Of the command line, what reads the configuration.
         .target(
-            name: "LarderConfiguration", dependencies: ["CYAML", "LarderProxy", "Larder", "LarderHTTP"],
+            name: "LarderDashboard",
+            resources: [
+                .embedInCode("Page/dashboard.html"), .embedInCode("Page/dashboard.css"), .embedInCode("Page/icon.svg"),
+                .embedInCode("Page/words.js"), .embedInCode("Page/charts.js"), .embedInCode("Page/explain.js"),
+                .embedInCode("Page/dashboard.js"),
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "LarderAdmin",
+            dependencies: [
+                "LarderDashboard", "LarderCodings", "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderStores",
+                "LarderUpstream", "LarderProxy",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: settings),
+        // Reads the configuration.
+        .target(
+            name: "LarderCLI",
+            dependencies: [
+                "CYAML", "Larder", "LarderHTTP", "LarderIO", "LarderRules", "LarderStores", "LarderUpstream",
+                "LarderProxy", "LarderAdmin", "LarderTransformers",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            resources: [
+                "anthropic", "apt", "conda", "crates", "dockerhub", "github", "go", "huggingface", "maven", "npm",
+                "oci", "openai", "pypi", "rubygems",
+            ].map { .embedInCode("Presets/Files/\($0).yaml") },
             swiftSettings: testable),
         .executableTarget(
             name: "LarderFuzz",
             dependencies: [
-                "LarderHTTP", "LarderRules", "LarderIO", "Larder", "LarderStores", "LarderProxy", "LarderConfiguration",
+                "LarderHTTP", "LarderRules", "LarderIO", "Larder", "LarderStores", "LarderProxy", "LarderCLI",
                 "CSQLite",
             ],
             swiftSettings: settings),

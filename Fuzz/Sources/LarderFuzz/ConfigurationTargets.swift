@@ -2,7 +2,7 @@
 
 import Glibc
 import Larder
-@testable import LarderConfiguration
+@testable import LarderCLI
 import LarderHTTP
 import LarderProxy
 

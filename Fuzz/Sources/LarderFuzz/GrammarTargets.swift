@@ -47,4 +47,8 @@ func listGrammar(_ input: UnsafeRawBufferPointer) {
 func targetURI(_ input: UnsafeRawBufferPointer) {
     guard let uri = try? TargetURI(String(decoding: input, as: UTF8.self)) else { return }
     require((try? TargetURI(uri.string)) == uri, "normal form is stable")
+    _ = uri.hidesDotSegments
+    if let plain = uri.plainlySpelled {
+        require(plain.hasSameOrigin(as: uri) && !plain.hidesDotSegments, "a plain spelling stays at its origin")
+    }
 }
