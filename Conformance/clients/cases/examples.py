@@ -5,14 +5,13 @@ They are built as targets beside those of the package, which sees no more of it 
 tests have built already is built no second time.
 """
 
+import contextlib
 import functools
 import http.server
 import json
 import os
 import pathlib
 import shutil
-import socket
-import socketserver
 import subprocess
 import threading
 
@@ -21,6 +20,7 @@ from harness.case import Failed, Skipped, case, expect, expect_equal, expect_hit
 from harness.origin import Answer, Server, fresh
 from harness.snippets import documented as collect
 from harness.snippets import examples
+from harness.tunnels import Tunnels
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PAGES = [ROOT / "README.md", ROOT / "docs" / "library.md"]
@@ -48,41 +48,6 @@ def build():
     return pathlib.Path(swift("build", "--show-bin-path").strip()), programs, swift
 
 
-class Everywhere(socketserver.ThreadingTCPServer):
-    """A proxy whose tunnels all lead to one place, so that programs find any host there."""
-
-    allow_reuse_address = True
-    daemon_threads = True
-
-    def __init__(self, port):
-        self.place = ("127.0.0.1", port)
-        super().__init__(("127.0.0.1", 0), Tunnel)
-        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-
-class Tunnel(socketserver.StreamRequestHandler):
-    def handle(self):
-        while self.rfile.readline().strip():
-            pass
-        with socket.create_connection(self.server.place) as far:
-            self.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
-            threading.Thread(target=pump, args=(far, self.connection), daemon=True).start()
-            pump(self.connection, far)
-
-
-def pump(source, target):
-    try:
-        while octets := source.recv(65536):
-            target.sendall(octets)
-        target.shutdown(socket.SHUT_WR)
-    except OSError:
-        pass
-
-
 def run(program, *arguments, **environment):
     plain = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
     done = subprocess.run(
@@ -101,7 +66,7 @@ def documented(context):
     origin = context.origin(
         {"/users/octocat": fresh(user, "application/json")}, tls=authority.server("DNS:api.github.com")
     )
-    with Everywhere(origin.port) as proxy:
+    with contextlib.closing(Tunnels(origin.port)) as proxy:
         for name, (page, output) in shown.items():
             origin.forget()
             printed = run(
@@ -109,7 +74,6 @@ def documented(context):
             )
             expect_equal(printed, output, f"what the program in {page} prints")
             expect_equal(len(origin.asked), 1, f"requests of the program in {page}")
-        proxy.shutdown()
 
 
 @case("examples", "a command-line tool and a script with the library, and their tests")

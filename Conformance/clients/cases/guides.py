@@ -14,17 +14,16 @@ import pathlib
 import re
 import shlex
 import shutil
-import socket
 import stat
 import subprocess
 import sys
-import threading
 
 from cases import packages, presets
 from cases.tls import Authority
 from harness.case import Failed, Skipped, case, expect
 from harness.daemon import Daemon
 from harness.origin import Answer, fresh
+from harness.tunnels import Tunnels
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 FENCE = re.compile(r"^```(yaml|ini|console)\n(.*?)^```$", re.M | re.S)
@@ -48,54 +47,6 @@ class PageDaemon(Daemon):
         words = shlex.split(command.removesuffix("&"))
         listen = f'--set=listen=["127.0.0.1:{self.port}"]'
         self.launch([self.program, *words[1:], listen, *sets], environment, directory)
-
-
-class Road:
-    """The way to the origins: a parent proxy that leads every CONNECT to one of them, whatever it names."""
-
-    def __init__(self, origin):
-        self.origin = origin
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.lead, args=(client,), daemon=True).start()
-
-    def lead(self, client):
-        with client, socket.create_connection((self.origin.address, self.origin.port)) as origin:
-            head = b""
-            while not head.endswith(b"\r\n\r\n"):
-                octet = client.recv(1)
-                if not octet:
-                    return
-                head += octet
-            client.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
-            back = threading.Thread(target=pour, args=(origin, client), daemon=True)
-            back.start()
-            pour(client, origin)
-            back.join()
-
-    def close(self):
-        try:
-            self.listener.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-        self.listener.close()
-
-
-def pour(source, sink):
-    try:
-        while octets := source.recv(65536):
-            sink.sendall(octets)
-        sink.shutdown(socket.SHUT_WR)
-    except OSError:
-        pass
 
 
 def asked(origin, path):
@@ -169,10 +120,10 @@ class Page:
         self.origin.routes[None] = lambda path: asked(self.origin, path)
         self.registries = context.origin({})
         self.registries.routes[None] = lambda path: asked(self.registries, path)
-        road = Road(self.origin)
-        context.origins.append(road)
+        tunnels = Tunnels(self.origin.port)
+        context.origins.append(tunnels)
         # Of the daemon alone: how it reaches the origin, and why it trusts it.
-        self.reaching = {"https_proxy": f"http://127.0.0.1:{road.port}", "SSL_CERT_FILE": str(authority.certificate)}
+        self.reaching = {"https_proxy": tunnels.url, "SSL_CERT_FILE": str(authority.certificate)}
         self.daemon = None
         programs = context.directory / "bin"
         programs.mkdir()

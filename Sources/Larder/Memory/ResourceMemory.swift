@@ -348,12 +348,12 @@ package final class ResourceMemory: Sendable {
     ) -> Joining {
         state.withLock { state in
             catchUp(&state)
-            // One that has lost its beginning, and so cannot be joined, must not hide a later one.
-            if let flight = state.flights.first(where: isJoinable), let moment, let last = state.unstored,
-                last.at >= moment, !last.status.isError, !flight.isAnswered
+            if let moment, let last = state.unstored, last.at >= moment, !last.status.isError,
+                let flight = state.flights.first(where: isJoinable), !flight.isAnswered
             {
                 return .unshared
             }
+            // One that has lost its beginning, and so cannot be joined, must not hide a later one.
             if let flight = state.flights.first(where: { isJoinable($0) && $0.retain() }) { return .joined(flight) }
             if let decided, decided !== state.snapshot { return .overtaken }
             let flight = make()

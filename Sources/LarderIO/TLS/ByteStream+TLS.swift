@@ -108,7 +108,7 @@ extension ByteStream {
         guard larder_digest_names(certificate, &digest) == 1 else {
             return "certificate \(UInt64.random(in: 0 ... .max))"
         }
-        return "certificate " + digest.map { $0 < 16 ? "0" + String($0, radix: 16) : String($0, radix: 16) }.joined()
+        return "certificate " + digest.hexadecimal
     }
 
     /// The negotiated parameters, once TLS has begun.

@@ -72,10 +72,7 @@ package final class LocalAuthority: @unchecked Sendable {
 
     /// The SHA-256 of the certificate as people compare it: `AB:CD:…`.
     package var fingerprint: String {
-        certificate.digest.map { octet in
-            let text = String(octet, radix: 16, uppercase: true)
-            return text.utf8.count == 1 ? "0" + text : text
-        }.joined(separator: ":")
+        certificate.digest.map { CollectionOfOne($0).hexadecimal.uppercased() }.joined(separator: ":")
     }
 
     /// The common name.

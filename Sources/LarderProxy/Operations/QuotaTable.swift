@@ -33,11 +33,8 @@ package final class QuotaTable: Sendable {
         guard let left = RateLimit.left(response.fields, now: now) else { return }
         let key = Key(service: service, credential: QuotaTable.credential(in: fields))
         lines.withLock { lines in
-            if lines.count >= QuotaTable.limit, lines[key] == nil {
-                lines = lines.filter { !$0.value.isReset(at: monotonic) }
-                // Of as many credentials, any may go.
-                if lines.count >= QuotaTable.limit { lines.remove(at: lines.startIndex) }
-            }
+            // Of as many credentials, any may go.
+            if lines.count >= QuotaTable.limit, lines[key] == nil { lines.remove(at: lines.startIndex) }
             lines[key] = Line(service: service, credential: key.credential, left: left, at: monotonic)
         }
     }

@@ -5,35 +5,32 @@ import LarderIO
 
 extension SettingKind where Value == BaseURL {
     static var baseURL: SettingKind {
-        .text(
-            "URL", expected: "an absolute http or https URL, as `https://api.example.com/v1/`",
-            show: { .text($0.shown) },
-            parse: { scalar in
-                if case .success(let base) = BaseURL.read(scalar.text), base.target.query != nil {
-                    return .failure(
-                        TextRefusal(
-                            found: "a URL with a query",
-                            advice: "set parameters with `routes: [{ from: \"/{path*}\", setQuery: { … } }]`"))
-                }
-                return BaseURL.read(scalar.text).mapError {
-                    refusal($0, of: scalar, credentials: "`headers: { Authorization: … }` in a `configure` block")
-                }
-            })
+        baseURL(
+            example: "https://api.example.com/v1/",
+            ofQueries: "set parameters with `routes: [{ from: \"/{path*}\", setQuery: { … } }]`",
+            credentials: "`headers: { Authorization: … }` in a `configure` block")
     }
 
     /// The URL of a collector of traces.
     static var collector: SettingKind {
+        baseURL(
+            example: "http://localhost:4318", ofQueries: "send credentials with `trace.headers`",
+            credentials: "`trace.headers`")
+    }
+
+    /// - Parameters:
+    ///   - ofQueries: the advice to those who wrote a query.
+    ///   - credentials: the setting for them.
+    private static func baseURL(example: String, ofQueries: String, credentials: String) -> SettingKind {
         .text(
-            "URL", expected: "an absolute http or https URL, as `http://localhost:4318`",
+            "URL", expected: "an absolute http or https URL, as `\(example)`",
             show: { .text($0.shown) },
             parse: { scalar in
-                if case .success(let base) = BaseURL.read(scalar.text), base.target.query != nil {
-                    return .failure(
-                        TextRefusal(found: "a URL with a query", advice: "send credentials with `trace.headers`"))
+                let read = BaseURL.read(scalar.text)
+                if case .success(let base) = read, base.target.query != nil {
+                    return .failure(TextRefusal(found: "a URL with a query", advice: ofQueries))
                 }
-                return BaseURL.read(scalar.text).mapError {
-                    refusal($0, of: scalar, credentials: "`trace.headers`")
-                }
+                return read.mapError { refusal($0, of: scalar, credentials: credentials) }
             })
     }
 

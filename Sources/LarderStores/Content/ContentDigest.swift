@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import COpenSSL
+import LarderIO
 
 /// A SHA-256: the address of content, or of one of its blocks (`BlockDigests.address`).
 package struct ContentDigest: Hashable, Sendable {
@@ -62,10 +63,7 @@ package struct ContentDigest: Hashable, Sendable {
     var inverted: ContentDigest { ContentDigest(words: ~words) }
 
     /// 64 digits in lower case.
-    package var hexadecimal: String {
-        let digits = Array("0123456789abcdef".utf8)
-        return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
-    }
+    package var hexadecimal: String { bytes.hexadecimal }
 
     /// Computes one digest after another. Belongs to one thread at a time.
     final class Hashing {
