@@ -34,7 +34,7 @@ class Origin:
             task.add_done_callback(self.tasks.discard)
 
     async def _serve(self, wire):
-        wire.patience = 60
+        wire.patience = 120
         try:
             while await self._answer(wire):
                 pass

@@ -23,7 +23,7 @@ class Wire:
         self.connection = connection
         self.input = bytearray()
         # Longer than all times of the daemon together that may pass before an answer.
-        self.patience = 60
+        self.patience = 120
 
     @staticmethod
     async def to(port, small_window=False):

@@ -40,8 +40,11 @@ struct IdentityGame {
     func run() async throws {
         try await Scenario.run {
             $0.threads = 2
-            // The game moves the clock while requests are under way.
-            $0.timeouts.upstream = .seconds(86_400)
+            // The game moves the clock while requests are under way, and between them.
+            let timeouts: [WritableKeyPath<Settings.Timeouts, Duration>] = [
+                \.upstream, \.upstreamIdle, \.idle, \.head, \.body, \.write,
+            ]
+            for timeout in timeouts { $0.timeouts[keyPath: timeout] = .seconds(86_400) }
             $0.add("api", at: $1.url("/")) {
                 $0.privacy = .partitioned
                 $0.identity = Self.identity
