@@ -132,7 +132,8 @@ package final class UpstreamPool {
             if head.status.isInterim, head.status != 101 {
                 if head.status == 100 { sender?.proceed() }
                 try await request.onInterim(head)
-                if sender == nil { connection.stream.setDeadline(after: settings.silenceTimeout) }
+                // Until the content is sent, its sender knows whose turn it is.
+                if sender?.isComplete ?? true { connection.stream.setDeadline(after: settings.silenceTimeout) }
                 continue
             }
             let isSwitching = head.status == 101

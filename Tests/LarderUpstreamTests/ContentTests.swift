@@ -137,6 +137,25 @@ struct ContentTests {
         }
     }
 
+    @Test func `an origin that works on content and says so is not silent`() async throws {
+        try await Fixture.run { test in
+            let source = Source(["ab"])
+            let answer = test.send(try post(source.content(.length(2))))
+            let origin = try await test.accept()
+            _ = try await origin.head()
+            #expect(try await origin.octets(2) == "ab")
+            await test.settle()
+            for _ in 0..<3 {
+                test.time.advance(by: .seconds(50))
+                try await origin.send("HTTP/1.1 102 Processing\r\n\r\n")
+                await test.settle()
+            }
+            test.time.advance(by: .seconds(50))
+            try await origin.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            #expect(try await answer.take().get().text() == "ok")
+        }
+    }
+
     @Test func `an answer before the content is complete is taken, and the rest not sent`() async throws {
         try await Fixture.run { test in
             let source = Source(["ab"])

@@ -35,7 +35,10 @@ class Disturbance:
         try:
             head = "\r\n".join([f"{start} HTTP/1.1", "Host: localhost", "Connection: close", *lines])
             writer.write(f"{head}\r\n\r\n".encode())
-            answer = await asyncio.wait_for(reader.read(), 20)
+            try:
+                answer = await asyncio.wait_for(reader.read(), 20)
+            except TimeoutError:
+                raise AssertionError(f"{start} was not answered in 20 s") from None
             status = int(answer.split(b" ", 2)[1])
             if status != 200:
                 raise AssertionError(f"{start} was answered {status}: {answer[-300:]!r}")

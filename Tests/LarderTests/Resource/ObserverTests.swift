@@ -122,25 +122,25 @@ struct ObserverTests {
     }
 
     #if !SANITIZED  // The address sanitizer keeps freed addresses unused.
-    @Test func `OB-07 a new owner counts even where a dead one was before`() {
-        let fixture = Fixture()
-        let resource = fixture.service.resource("a")
-        let recorder = EventRecorder()
-        // Objects of one class are soon put where one was before: enough tries, and the address is the same.
-        var addresses: Set<ObjectIdentifier> = []
-        var wasReused = false
-        for _ in 0..<1_000 where !wasReused {
-            let owner = Owner()
-            wasReused = !addresses.insert(ObjectIdentifier(owner)).inserted
-            resource.addObserver(recorder, owner: owner)
-            guard wasReused else { continue }
-            recorder.reset()
-            resource.overrideLocalData(with: .text("x"))
-            #expect(recorder.events == ["newData(localOverride)"])
-            withExtendedLifetime(owner) {}
+        @Test func `OB-07 a new owner counts even where a dead one was before`() {
+            let fixture = Fixture()
+            let resource = fixture.service.resource("a")
+            let recorder = EventRecorder()
+            // Objects of one class are soon put where one was before: enough tries, and the address is the same.
+            var addresses: Set<ObjectIdentifier> = []
+            var wasReused = false
+            for _ in 0..<1_000 where !wasReused {
+                let owner = Owner()
+                wasReused = !addresses.insert(ObjectIdentifier(owner)).inserted
+                resource.addObserver(recorder, owner: owner)
+                guard wasReused else { continue }
+                recorder.reset()
+                resource.overrideLocalData(with: .text("x"))
+                #expect(recorder.events == ["newData(localOverride)"])
+                withExtendedLifetime(owner) {}
+            }
+            #expect(wasReused)
         }
-        #expect(wasReused)
-    }
     #endif
 
     @Test func `OB-07 one owner can have many observers`() {
