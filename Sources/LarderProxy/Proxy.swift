@@ -124,6 +124,8 @@ package final class Proxy: Sendable {
     package var monotonicNow: Int64 { time.monotonic() }
     package var loopStatistics: [LoopStatistics] { loops.map(\.statistics) }
     package var openConnections: Int { admission.count }
+    /// Connections in memory: after a moment the open ones.
+    package var existingConnections: Int { admission.existing.value }
     package var openTunnels: Int { tunnels.load(ordering: .relaxed) }
     package var phase: Phase { state.withLock { $0.phase } }
     /// The addresses on which clients are accepted.

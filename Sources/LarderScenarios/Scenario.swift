@@ -78,6 +78,12 @@ package final class Scenario: Sendable {
         guard scenario.proxy.openConnections == 0 else {
             throw ScenarioFailure("\(scenario.proxy.openConnections) connections are left over")
         }
+        // The loops release what they had when they end.
+        let start = ContinuousClock.now
+        while scenario.proxy.existingConnections > 0, start.duration(to: .now) < .seconds(30) { await Task.yield() }
+        guard scenario.proxy.existingConnections == 0 else {
+            throw ScenarioFailure("\(scenario.proxy.existingConnections) closed connections are still in memory")
+        }
     }
 
     /// Where clients connect to.

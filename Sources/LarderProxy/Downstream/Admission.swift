@@ -31,6 +31,9 @@ final class Admission: Sendable {
     /// Requests of network clients that wait for origins, and tunnels.
     let originRequests = ClientCounts()
 
+    /// The connections that are in memory.
+    let existing = Tally()
+
     /// Connections of all kinds.
     var count: Int { open.load(ordering: .relaxed) }
 
@@ -119,4 +122,13 @@ final class ClientCounts: Sendable {
     private func shard(_ client: ClientAddress) -> Lock<[ClientAddress: Int]> {
         others[Int(truncatingIfNeeded: UInt(bitPattern: client.hashValue) % UInt(others.count))]
     }
+}
+
+/// A count of objects, which may outlive what they belonged to.
+final class Tally: Sendable {
+    private let count = Atomic<Int>(0)
+
+    var value: Int { count.load(ordering: .relaxed) }
+
+    func add(_ difference: Int) { count.add(difference, ordering: .relaxed) }
 }

@@ -43,6 +43,8 @@ final class DownstreamConnection {
     /// Whether the reply written at once was the connection's last.
     private var isAnswered = false
 
+    private let existing: Tally
+
     /// Whether the connection is between two requests, and may be closed without losing a response.
     private(set) var isIdle = true
 
@@ -58,8 +60,12 @@ final class DownstreamConnection {
         isOverSocket = stream.peerAddress.isUnix
         buffer = ReadBuffer(pool: context.buffers)
         parser = RequestHeadParser(limits: context.configuration.parseLimits)
+        existing = context.proxy.admission.existing
+        existing.add(1)
         useFront()
     }
+
+    deinit { existing.add(-1) }
 
     private func useFront() {
         guard kind != nil else { return stream.onInputWhileWaiting = nil }

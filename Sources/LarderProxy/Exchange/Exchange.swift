@@ -93,6 +93,8 @@ final class Exchange {
     /// - Throws: when the client cannot be answered any more.
     func run() async throws -> Bool {
         begin()
+        // It refers to the connection, which has this exchange.
+        defer { content = nil }
         do {
             try await answer()
             finishRecording()
@@ -110,7 +112,6 @@ final class Exchange {
             if isPersistent { isPersistent = await content.discard() }
             if !isPersistent { mustLinger = true }
         }
-        content = nil
         end()
         return isPersistent
     }
