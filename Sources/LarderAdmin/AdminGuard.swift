@@ -63,9 +63,11 @@ struct AdminGuard {
         request.isLoopback || request.adminHost != nil || request.path == "/-/ready"
     }
 
-    /// Recordings contain one user's own content, so reading them needs the permission for changes.
+    /// Recordings contain one user's own content, so reading them needs the permission for changes; as does a stream
+    /// that begins with a load.
     private func changes(_ request: OwnRequest) -> Bool {
         !request.method.isSafe || request.path.hasPrefix("/-/recordings/")
+            || request.path == "/-/events" && request.parameter("loadIfNeeded").map { $0 != "0" } ?? false
     }
 
     /// A loopback name, or the address of one of our own listeners: not names that another's name server resolves to

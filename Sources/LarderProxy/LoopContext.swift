@@ -299,6 +299,7 @@ final class LoopContext {
 
     /// Has a waiting connection checked for idleness.
     func list(_ connection: DownstreamConnection) {
+        guard !isDraining else { return }
         resting.append(connection)
         lookForIdle()
     }
@@ -358,6 +359,7 @@ final class LoopContext {
     /// Stops accepting, ends idle connections, and lets running exchanges end.
     func drain() {
         isDraining = true
+        resting = RestList()
         listeners.forEach { $0.close() }
         listeners = []
         doors.values.forEach { $0.close() }

@@ -231,12 +231,24 @@ struct TargetURITests {
     }
 
     @Test(arguments: [
-        ("/a//b", "/a/b"), ("//a", "/a"), ("/a%2Fb?c=%2F", "/a/b?c=%2F"), ("/a%2fb/", "/a/b/"), ("/a%5cb", "/a/b"),
-        ("/a;x/b;y=1", "/a/b"), ("/a%3Bx/b", "/a/b"), ("/a/%2F./b", "/a/b"), ("/a/..;/b", "/b"), ("/;/a", "/a"),
-        ("/a/b", nil), ("/", nil), ("/a%41?x=a//b;c", nil), ("/a.b/c%20d/", nil),
-    ]) func `one spelling stands for those that origins may take for the same`(path: String, plain: String?) throws {
-        let uri = try TargetURI("http://h:81" + path).plainlySpelled
-        #expect(uri?.string == plain.map { "http://h:81" + $0 }, "\(path)")
+        ("/a//b", ["/a/b"]), ("//a", ["/a"]), ("/a%2Fb?c=%2F", ["/a/b?c=%2F"]), ("/a%2fb/", ["/a/b/"]),
+        ("/a%5cb", ["/a/b"]), ("/a;x/b;y=1", ["/a/b"]), ("/a%3Bx/b", ["/a/b"]), ("/a/%2F./b", ["/a/b"]),
+        ("/a/..;/b", ["/b"]), ("/;/a", ["/a"]), ("/a/b", ["/a/b"]), ("/", ["/"]), ("/a?x=a//b;c", ["/a?x=a//b;c"]),
+        ("/a.b/c%20d/", ["/a.b/c%20d/"]), ("/%40me", ["/@me"]), ("/a%3Ab%25", ["/a:b%25"]), ("/a*b", ["/a%2Ab"]),
+        ("/;%2Fb/a", ["/b/a", "/a"]), ("/a;b%5Cc", ["/a/c", "/a"]),
+    ]) func `one spelling stands for those that origins may take for the same`(path: String, plain: [String]) throws {
+        let readings = try TargetURI("http://h:81" + path).readings(below: nil)
+        #expect(readings.map(\.string) == plain.map { "http://h:81" + $0 }, "\(path)")
+    }
+
+    @Test(arguments: [
+        ("/g%2Fp/", "/g%2Fp//x", ["/g/p/x", "/g%2Fp/x"]), ("/v;4/", "/v;4/a%2Fb", ["/v/a/b", "/v;4/a/b"]),
+        ("/v1/", "/v1", ["/v1", "/v1/"]), ("/v1/", "/v1/a;b", ["/v1/a"]),
+    ]) func `what a base URL spells is also left as it is`(base: String, path: String, plain: [String]) throws {
+        let base = try TargetURI("http://h" + base)
+        let readings = try TargetURI("http://h" + path).readings(below: base)
+        #expect(Set(readings.map(\.string)).isSubset(of: plain.map { "http://h" + $0 }), "\(readings)")
+        #expect(readings.contains { $0.string == "http://h" + plain[plain.count - 1] } || plain == ["/v1", "/v1/"])
     }
 }
 

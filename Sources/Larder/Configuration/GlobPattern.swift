@@ -46,6 +46,22 @@ public struct GlobPattern: Sendable, Hashable {
         self.text = text
     }
 
+    /// The same pattern with its path as `PlainPath` writes it.
+    package var plainlyWritten: GlobPattern {
+        let octets = Array(text.utf8.prefix { $0 != UInt8(ascii: "#") })
+        var start = 0
+        if isAbsolute {
+            var slashes = 0
+            start =
+                octets.firstIndex { octet in
+                    slashes += octet == UInt8(ascii: "/") ? 1 : 0
+                    return slashes == 3
+                } ?? octets.endIndex
+        }
+        let plain = octets[..<start] + PlainPath.octets(of: octets[start...], isPattern: true)
+        return (try? GlobPattern(String(decoding: plain, as: UTF8.self))) ?? self
+    }
+
     /// Whether the pattern names its own scheme and host.
     public var isAbsolute: Bool { origin != nil }
 }

@@ -18,6 +18,7 @@ extension AdminPages {
         let requests = try parameters.choice("requests", of: ["0", "1", "only"], default: "0")
         let hasContent = try parameters.choice("content", of: ["0", "1"], default: "0") == "1"
         let wantsLoad = try parameters.choice("loadIfNeeded", of: ["0", "1"], default: "0") == "1"
+        guard !hasContent || request.isLoopback else { throw Problem.contentIsForThisMachine }
         let suffix = hasContent ? " content" : ""
         var events: OwnEvents
         if parameters.text("url") != nil {

@@ -117,6 +117,8 @@ struct EventWording: EventText {
         data["service"] = .string(change.service)
         if !change.key.partitionName.isEmpty { data["partition"] = .string(change.key.partitionName) }
         data["sequence"] = .integer(change.sequence)
+        // The content of others is for nobody who may only read.
+        let withContent = withContent && change.key.partitionName.isEmpty
         data["state"] = .object(StateReport(change, now: now).json(withContent: withContent))
     }
 

@@ -77,13 +77,14 @@ enum ExplainedEffects {
     static func hardWired(_ answer: HardWiredAnswer, _ situation: Situation) -> (outcome: String, advice: [String]) {
         let (name, status) =
             switch answer {
-            case .refusal(let rule): ("deny", rule.status)
+            case .refusal(let rule, _): ("deny", rule.status)
             case .response(let rule): ("respond", rule.status)
             }
         let title = ExplainedConfiguration.blocks(situation, method: situation.method).last { block in
             block.changes.contains { $0.hasPrefix("decorate.\(name):") && !$0.hasPrefix("decorate.\(name): none") }
         }?.title
-        let place = title.map { " of the configure block ‘\($0)’" } ?? ""
+        var place = title.map { " of the configure block ‘\($0)’" } ?? ""
+        if case .refusal(_, let reading?) = answer { place += " for ‘\(reading)’, for which origins may take it," }
         return (
             "It would be answered \(status.rawValue), as `decorate.\(name)`\(place) says; nothing is looked up, and the "
                 + "origin is not asked.",
@@ -174,7 +175,7 @@ enum ExplainedEffects {
     private static func words(of decorators: Decorators) -> [(name: String, value: String)] {
         var words: [(name: String, value: String)] = []
         switch decorators.answer {
-        case .refusal(let rule): words.append(("decorate.deny", "\(rule.status.rawValue)"))
+        case .refusal(let rule, _): words.append(("decorate.deny", "\(rule.status.rawValue)"))
         case .response(let rule): words.append(("decorate.respond", "\(rule.status.rawValue)"))
         case nil: break
         }

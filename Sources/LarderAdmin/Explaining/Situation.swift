@@ -35,6 +35,8 @@ struct Situation: Sendable {
     var unstored: UnstoredResponse?
     /// The rewriting of the given URL by a route.
     var rewriting: RouteRewriting?
+    /// All services of the configuration.
+    var services: ServiceTable?
     var now: Timestamp
 
     /// The client address of the hypothetical request.
@@ -61,6 +63,7 @@ struct Situation: Sendable {
         self.init(
             service: subject.service, way: subject.way, uri: subject.uri, url: subject.url, method: method,
             fields: fields, now: proxy.now)
+        services = proxy.configuration.router.table
         content = subject.content
         rewriting = subject.rewriting
         let key = subject.key(in: partition)
@@ -99,7 +102,9 @@ struct Situation: Sendable {
     }
     /// The configured answer to every such request, before any lookup.
     var hardWiredAnswer: HardWiredAnswer? {
-        service.hardWiredAnswer(to: uri, method: method, service.configuration(for: uri, method: method))
+        let configuration = service.configuration(for: uri, method: method)
+        guard let services else { return configuration.decorators?.answer }
+        return services.hardWiredAnswer(to: uri, method: method, of: service, configuration)
     }
     /// The policy by which responses to this request are stored.
     var keeping: CachePolicy { policy.narrowed(for: request.fields) }

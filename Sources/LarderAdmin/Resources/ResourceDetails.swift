@@ -97,7 +97,9 @@ struct ResourceDetails {
                 "at": .time(failure.at), "askedAgainFrom": .time(failure.retryAt), "error": .string("\(failure.error)"),
             ]
         }
-        object["variants"] = .array(variants.map { VariantReport(variant: $0, now: now).json })
+        let isForOne = partition != .shared
+        object["variants"] = .array(
+            variants.map { VariantReport(variant: $0, now: now, isForOne: isForOne).json })
         return .object(object)
     }
 }

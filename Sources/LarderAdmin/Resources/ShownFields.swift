@@ -2,6 +2,7 @@
 
 import Larder
 import LarderHTTP
+import LarderRules
 
 /// Field lines as the admin surface shows them: without identities and credentials.
 enum ShownFields {
@@ -12,7 +13,9 @@ enum ShownFields {
         "Cookie2", "Set-Cookie2", "X-Api-Key", "Api-Key", "X-Auth-Token", "X-Csrf-Token", "X-Amz-Security-Token",
     ]
 
-    static func holdsSecret(_ name: FieldName) -> Bool { secret.contains(name) }
+    static func holdsSecret(_ name: FieldName) -> Bool {
+        secret.contains(name) || Credentials.isOne(name) && name != "Surrogate-Key"
+    }
 
     /// The value of that field, or a placeholder.
     static func value(_ value: String, of name: FieldName) -> String {
@@ -30,5 +33,17 @@ enum ShownFields {
         return lines
     }
 
-    static func lines(json fields: Fields) -> JSONValue { .strings(lines(fields)) }
+    /// - Parameter areForOne: whether the response is for one user: its fields that do not concern caches may be secrets.
+    static func lines(json fields: Fields, areForOne: Bool) -> JSONValue {
+        var shown = fields
+        if areForOne {
+            shown.removeAll { name, spelling, _ in !harmless.contains(name ?? FieldName(token: spelling)) }
+        }
+        return .strings(lines(shown))
+    }
+
+    private static let harmless: Set<FieldName> = [
+        .age, .cacheControl, .contentEncoding, .contentLength, .contentRange, .contentType, .date, .eTag, .expires,
+        .lastModified, .pragma, .vary, .via, "Accept-Ranges", "Content-Language", "Server",
+    ]
 }

@@ -8,6 +8,8 @@ import LarderRules
 struct VariantReport {
     let variant: Variant
     let now: Timestamp
+    /// Whether it is in the partition of one user.
+    var isForOne = false
 
     private var stored: StoredResponse { variant.stored }
     var age: Duration { Age.currentAge(of: stored, at: now) }
@@ -72,7 +74,7 @@ struct VariantReport {
         }
         if stored.requestWasAuthorized { object["requestWasAuthorized"] = true }
         object["selectedBy"] = .strings(selectors)
-        object["fields"] = ShownFields.lines(json: variant.served.fields)
+        object["fields"] = ShownFields.lines(json: variant.served.fields, areForOne: isForOne)
         return .object(object)
     }
 
@@ -90,7 +92,8 @@ struct VariantReport {
         if stored.variance.matchesNothing { return ["Vary: * (no request)"] }
         return stored.variance.selectors.map { selector in
             let value = selector.value.map { String(decoding: $0.map { UInt16($0) }, as: UTF16.self) }
-            return "\(selector.name): \(value.map { ShownFields.value($0, of: selector.name) } ?? "(absent)")"
+            let shown = value.map { isForOne ? ShownFields.redacted : ShownFields.value($0, of: selector.name) }
+            return "\(selector.name): \(shown ?? "(absent)")"
         }
     }
 }

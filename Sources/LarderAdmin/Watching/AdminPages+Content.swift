@@ -91,7 +91,7 @@ extension VariantContent {
 }
 
 extension Problem {
-    fileprivate static let contentIsForThisMachine = Problem(
+    static let contentIsForThisMachine = Problem(
         status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
         detail: "What is stored is shown to clients on this machine.",
         advice: "Ask for it through the gateway, or use `larder get` there.")

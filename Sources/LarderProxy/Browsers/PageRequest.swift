@@ -3,11 +3,11 @@
 package import LarderHTTP
 import LarderRules
 
-/// The class of a gateway request from a web page, as a function of the fields that browsers add (Fetch Metadata
+/// The class of a request from a web page, as a function of the fields that browsers add (Fetch Metadata
 /// Request Headers §2; RFC 6454 §7).
 ///
-/// The gateway adds credentials from the configuration, and browsers add cookies. A page may use them only if it is of the
-/// same host name of the gateway, or the service lists its origin. A request without any of these fields is a program's.
+/// Larder adds credentials from the configuration, and at the gateway browsers add cookies. A page may use them only if
+/// it is of the host name that the request is addressed to, or the service lists its origin. A request without any of these fields is a program's.
 package enum PageRequest: Equatable, Sendable {
     /// Not caused by a page.
     case none
@@ -104,7 +104,7 @@ extension Problem {
             ?? "describe the host as a service and list it in the service's `browsers.allow`"
         return Problem(
             status: 403, title: "Request of another site", proxyError: .httpRequestDenied,
-            detail: "The request was caused by \(page), which may not use the gateway.",
+            detail: "The request was caused by \(page), which may not use this service.",
             advice: (origin == "null"
                 ? "Serve the page from an origin of its own, as http://localhost:5173, and \(listing)."
                 : "If the page is yours, take its origin, as http://localhost:5173, and \(listing).")

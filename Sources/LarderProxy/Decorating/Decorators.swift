@@ -22,7 +22,7 @@ package struct Decorators: Sendable, Equatable {
     /// Overrides these settings with those of `block`.
     package mutating func apply(_ block: DecoratorSettings) {
         switch block.deny {
-        case .set(let rule): answer = .refusal(rule)
+        case .set(let rule): answer = .refusal(rule, reading: nil)
         case .unset: if case .refusal = answer { answer = nil }
         case nil: break
         }
@@ -64,7 +64,8 @@ package enum Revocable<Value: Sendable>: Sendable {
 
 /// An answer that is decided before any lookup.
 package enum HardWiredAnswer: Sendable, Equatable {
-    case refusal(DenyRule)
+    /// By the rule; `reading` is the URL that it refuses, where that is another than the requested one.
+    case refusal(DenyRule, reading: String?)
     case response(RespondRule)
 }
 

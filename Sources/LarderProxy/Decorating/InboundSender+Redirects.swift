@@ -74,11 +74,12 @@ extension InboundSender {
     /// Nothing is followed to a URL whose own block has another answer, nor to one that an origin may interpret as a
     /// URL in another part of the service.
     private func mayFollow(to target: TargetURI, method: LarderHTTP.Method) -> Bool {
-        let claiming = context.configuration.router.table.claiming(target)
-        let owners = [claiming, service.covers(target) ? service : nil]
-        for owner in owners.compactMap(\.self) {
+        let table = context.configuration.router.table
+        // Its blocks are also about the other hosts of the service.
+        let isListed = service.base != nil && service.allows(target)
+        for owner in [table.claiming(target), isListed ? service : nil].compactMap(\.self) {
             let configuration = owner.configuration(for: target, method: method)
-            if owner.hardWiredAnswer(to: target, method: method, configuration) != nil { return false }
+            if table.hardWiredAnswer(to: target, method: method, of: owner, configuration) != nil { return false }
         }
         return !(target.hidesDotSegments && service.base.map(target.hasSameOrigin(as:)) == true)
     }

@@ -15,7 +15,7 @@ extension Exchange {
     ) async throws {
         record.kind = .pass
         let configuration = service.configuration(for: uri, method: head.method)
-        if let answer = service.hardWiredAnswer(to: uri, method: head.method, configuration) {
+        if let answer = hardWiredAnswer(of: service, configuration) {
             return try await respond(answer, by: service)
         }
         if let problem = answerLastHop() { throw problem }

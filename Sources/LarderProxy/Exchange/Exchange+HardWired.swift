@@ -4,12 +4,18 @@ import LarderHTTP
 import LarderRules
 
 extension Exchange {
+    /// The configured answer to every such request; HEAD has its own.
+    func hardWiredAnswer(of service: RoutedService, _ configuration: EffectiveConfiguration) -> HardWiredAnswer? {
+        let own = traits.method == .head ? service.configuration(for: uri, method: .head) : configuration
+        return context.configuration.router.table.hardWiredAnswer(to: uri, method: head.method, of: service, own)
+    }
+
     /// Answers as configured, without a lookup or a request to the origin.
     func respond(_ answer: HardWiredAnswer, by service: RoutedService) async throws {
         record.kind = .own
         record.cacheStatus = CacheStatus(.unused, detail: "hard-wired")
         switch answer {
-        case .refusal(let rule): throw Problem.denied(rule)
+        case .refusal(let rule, let reading): throw Problem.denied(rule, as: reading)
         case .response(let rule):
             var fields: Fields = ["Date": context.dateText()]
             let hasContent = !rule.status.hasNoContent

@@ -46,7 +46,9 @@ extension Exchange {
         var retrieval = Retrieval(
             service: service, way: way, resource: resource, configuration: service.configuration(for: resource),
             version: version, content: keyed?.content)
-        if let answer = hardWiredAnswer(retrieval) { return try await respond(answer, by: service) }
+        if let answer = hardWiredAnswer(of: service, retrieval.configuration) {
+            return try await respond(answer, by: service)
+        }
         if mapsLinks(retrieval) { prepareLinks(service, way) }
         if traits.has(.cacheControl) { heedLess(retrieval.policy.ignoredRequest) }
         guard retrieval.configuration.caches else { return try await bypass(&retrieval, reason: .bypass) }
@@ -64,15 +66,6 @@ extension Exchange {
         if !head.fields.contains(.cacheControl), !head.fields.contains(.pragma) {
             traits.presence.remove(.cacheControl)
         }
-    }
-
-    /// The configured answer to every request, by method.
-    private func hardWiredAnswer(_ retrieval: Retrieval) -> HardWiredAnswer? {
-        let service = retrieval.service
-        guard traits.method == .head else {
-            return service.hardWiredAnswer(to: uri, method: head.method, retrieval.configuration)
-        }
-        return service.hardWiredAnswer(to: uri, method: .head, service.configuration(for: uri, method: .head))
     }
 
     /// Makes one decision and carries it out. False when the situation changed and must be decided anew.

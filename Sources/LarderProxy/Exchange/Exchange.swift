@@ -221,7 +221,11 @@ final class Exchange {
         beginSpan()
         try checkForwarding(service)
         if lane?.options.recordingUse != nil, try await consultRecording() { return }
-        if way.isGateway, traits.has(.page), try await answerPage(service) { return }
+        if traits.has(.page), way.isGateway || service.addsCredentials(to: uri, method: head.method),
+            try await answerPage(service)
+        {
+            return
+        }
         if traits.method == .other || content != nil || traits.wantsUpgrade {
             if let keyed = try await keyedContent(for: service) {
                 try await retrieve(service, way, keyed: keyed)

@@ -183,9 +183,11 @@ extension Problem {
         if let hold = error.hold { fields[.retryAfter] = String(hold.seconds) }
     }
 
-    static func denied(_ rule: DenyRule) -> Problem {
+    /// - Parameter reading: the URL that the rule refuses, where that is another than the requested one.
+    static func denied(_ rule: DenyRule, as reading: String?) -> Problem {
         Problem(
-            status: rule.status, title: "Denied", proxyError: .httpRequestDenied, detail: rule.message,
+            status: rule.status, title: "Denied", proxyError: .httpRequestDenied,
+            detail: rule.message + (reading.map { " Origins may take this URL for ‘\($0.prefix(200))’." } ?? ""),
             advice: "A `decorate.deny` of Larder's configuration says so; `larder explain` names the block.")
     }
 }

@@ -59,6 +59,11 @@ private struct OperatorLoad {
         guard context.proxy.offlineMode(service, configuration) != .on else {
             throw Problem.offline(service: service.name)
         }
+        if let answer = context.configuration.router.table.hardWiredAnswer(
+            to: subject.uri, method: .get, of: service, service.configuration(for: subject.uri, method: .get))
+        {
+            throw Problem.hardWired(answer)
+        }
         guard service.allows(subject.uri) else { throw Problem.hostNotAllowed(subject.uri.host, service: service.name) }
         if !resource.memory.snapshot.isStoreRead, context.storing != nil || configuration.hasOwnCaches {
             await context.readStored(resource, service, configuration)
@@ -147,6 +152,18 @@ extension Problem {
             status: 409, title: "Not cached", proxyError: .proxyConfigurationError,
             detail: "The configuration of ‘\(service)’ keeps nothing for this URL (`cache: none`).",
             advice: "Take `cache: none` out of its configure block, or ask the origin through the proxy.")
+    }
+
+    /// Operators get no further than clients.
+    static func hardWired(_ answer: HardWiredAnswer) -> Problem {
+        switch answer {
+        case .refusal(let rule, let reading): .denied(rule, as: reading)
+        case .response:
+            Problem(
+                status: 409, title: "Not loadable", proxyError: .proxyConfigurationError,
+                detail: "A `decorate.respond` of the configuration answers requests for this URL.",
+                advice: "Take it out to have the origin asked; `larder explain` names the block.")
+        }
     }
 
     static func offline(service: String) -> Problem {

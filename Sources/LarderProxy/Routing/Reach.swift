@@ -34,6 +34,9 @@ extension Larder.Partition {
     /// The same identity's partition among the clients elsewhere.
     var acrossNetwork: Larder.Partition { self == .shared ? .network : Larder.Partition("network " + name) }
 
+    /// Whether it is of clients elsewhere.
+    var isAcrossNetwork: Bool { self == .network || name.hasPrefix("network ") }
+
     /// The partition of anonymous clients, under credentials that the service has for all.
     var ofNobody: Larder.Partition { Larder.Partition("everyone " + name) }
 

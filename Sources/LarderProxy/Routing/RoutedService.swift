@@ -23,8 +23,8 @@ package final class RoutedService: Sendable {
     private let findParent: @Sendable (TargetURI) -> ParentAddress?
     /// The proxy through which the origin of the base URL is reached.
     private let parentOfBase: ParentAddress?
-    /// Whether some requests are refused.
-    private let denies: Bool
+    /// Nil where no request is refused.
+    let denials: DenialRules?
     /// Limits the repetitions of requests to the origin.
     let retryBudget = RetryBudget()
     /// The values of variables used here. When one changes, another `RoutedService` replaces this one; requests that
@@ -80,7 +80,7 @@ package final class RoutedService: Sendable {
         saysPrivacyByURL = settings.declare != nil && configurations.entries.contains(where: \.saysPrivacy)
         identity = settings.privacy == .partitioned || saysPrivacyByURL ? Identity(settings.identity) : nil
         isKeyedByHead = identity?.parts?.contains(.client) != true
-        denies = settings.configure.contains { $0.decorate.deny?.value != nil }
+        denials = DenialRules(settings.configure, relativeTo: service.baseURL)
         usesVariables = !settings.usedVariables.isEmpty
         configuredCredentials = variables.octets(of: settings.variablesInFields)
         self.targets = targets
@@ -151,8 +151,10 @@ package final class RoutedService: Sendable {
     package func partition(
         of fields: Fields, for uri: TargetURI, from reach: Reach, client: String? = nil
     ) -> Larder.Partition {
-        let own = privacy(for: uri) == .partitioned ? partition(of: fields, client) : .shared
-        return reach == .network && !namesItsPlace ? own.acrossNetwork : own
+        let privacy = privacy(for: uri)
+        let own = privacy == .partitioned ? partition(of: fields, client) : .shared
+        // The one user of a private service is on this machine.
+        return reach == .network && (!namesItsPlace || privacy == .private) ? own.acrossNetwork : own
     }
 
     private func partition(of fields: Fields, _ client: String?) -> Larder.Partition {
@@ -227,7 +229,7 @@ package final class RoutedService: Sendable {
             let method = resource.key.mark?.method ?? .get
             let made = effective(
                 configurations.configuration(for: resource.url, method: method), for: method,
-                isOfUser: resource.partition.isOfUser)
+                in: resource.partition)
             resource.memory.judge(by: made.policy)
             return made
         }
@@ -239,21 +241,18 @@ package final class RoutedService: Sendable {
     ) -> EffectiveConfiguration {
         effective(
             configurations.configuration(for: ResourceURL(url), method: method), for: method,
-            isOfUser: partition.isOfUser)
+            in: partition)
     }
 
-    /// The configured answer to requests, before any lookup. One that is refused is refused in every spelling that an
-    /// origin may take for it.
-    ///
-    /// - Parameter configuration: of the URL and method.
-    package func hardWiredAnswer(
-        to url: TargetURI, method: LarderHTTP.Method, _ configuration: EffectiveConfiguration
-    ) -> HardWiredAnswer? {
-        if let answer = configuration.decorators?.answer { return answer }
-        guard denies, let plain = url.plainlySpelled else { return nil }
-        let answer = self.configuration(for: plain, method: method).decorators?.answer
-        if case .refusal = answer { return answer }
-        return nil
+    /// Whether requests to the origin may carry credentials that the client did not send.
+    func addsCredentials(to url: TargetURI, method: LarderHTTP.Method) -> Bool {
+        if configuredCredentials != nil || settings.tls.certificate != nil { return true }
+        let configuration = configuration(for: url, method: method)
+        var isOneSet = false
+        configuration.frozen.configuration.fields.set.forEachLine { name, spelling, _ in
+            isOneSet = isOneSet || Credentials.isOne(name ?? FieldName(token: spelling))
+        }
+        return isOneSet || configuration.isProgrammed || configuration.decorators?.refresh != nil
     }
 
     /// A configuration, and whether it is for a method whose content can be part of the key.
@@ -262,14 +261,15 @@ package final class RoutedService: Sendable {
         let isOfContent: Bool
         /// Whether it is for the partition of one user.
         let isOfUser: Bool
+        let isAcrossNetwork: Bool
     }
 
     private func effective(
-        _ frozen: FrozenConfiguration, for method: LarderHTTP.Method, isOfUser: Bool
+        _ frozen: FrozenConfiguration, for method: LarderHTTP.Method, in partition: Larder.Partition
     ) -> EffectiveConfiguration {
         let key = Frozen(
             configuration: ObjectIdentifier(frozen), isOfContent: method == .post || method == .query,
-            isOfUser: isOfUser)
+            isOfUser: partition.isOfUser, isAcrossNetwork: partition.isAcrossNetwork)
         return effective.value(for: key) {
             // It retains its source, so no other configuration can get the same identity.
             EffectiveConfiguration(frozen, policy: policy(frozen.configuration, key))
@@ -290,7 +290,8 @@ package final class RoutedService: Sendable {
         policy.hidesSurrogateKey = surrogateKey?.isHidden ?? false
         // In files this is a setting of the service, not of a block.
         let privacy = configuration.privacy
-        policy.role = privacy == .private || privacy == .partitioned && key.isOfUser ? .private : .shared
+        let isForOne = privacy == .private && !key.isAcrossNetwork || privacy == .partitioned && key.isOfUser
+        policy.role = isForOne ? .private : .shared
         policy.storesAuthorized = false
         if var identity, privacy == .partitioned {
             let fields = configuration.fields

@@ -7,6 +7,8 @@ package struct ServiceTable: Sendable {
     package let services: [RoutedService]
     /// Handles unclaimed URLs.
     package let unclaimed: RoutedService
+    /// Whether any request may be refused by configuration.
+    let hasDenials: Bool
     private let byName: [String: RoutedService]
     /// The longest first, so that the first match is the most specific.
     private let byBase: [RoutedService]
@@ -15,6 +17,7 @@ package struct ServiceTable: Sendable {
     package init(services: [RoutedService], unclaimed: RoutedService) {
         self.services = services
         self.unclaimed = unclaimed
+        hasDenials = (services + [unclaimed]).contains { $0.denials != nil }
         byName = Dictionary(services.map { ($0.name.lowercased(), $0) }, uniquingKeysWith: { first, _ in first })
         byBase = services.filter { $0.base != nil }.sorted {
             // Holds: only those with a base URL are sorted.

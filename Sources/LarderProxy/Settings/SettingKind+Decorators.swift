@@ -81,7 +81,8 @@ extension SettingsCatalogue {
                 .revocable,
             initially: "none", inside: deny.descriptions,
             "Requests that are refused: nothing is looked up, and the origin is not asked. Spellings that many origins "
-                + "take for the same path are refused, too: empty segments, coded slashes, backslashes, `;` parameters."
+                + "take for the same path are refused, too: empty segments, coded slashes, backslashes, `;` parameters, "
+                + "needless escapes. Methods count in any case, and GET with HEAD. The case of the path does matter."
         ),
         Setting(
             "decorate.respond", \.decorate.respond,

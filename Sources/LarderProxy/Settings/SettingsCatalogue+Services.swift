@@ -32,7 +32,7 @@ extension SettingsCatalogue {
             "privacy", \.privacy, .choice,
             """
             Who may be answered from a stored response: everyone (`shared`), those who are the same user by `identity` \
-            (`partitioned`), or the one user of this machine (`private`).
+            (`partitioned`), or the one user of this machine (`private`; clients on the network share among themselves).
             """),
         Setting(
             "identity", \.identity, .list(of: .identityPart, count: 1...16),
@@ -55,8 +55,8 @@ extension SettingsCatalogue {
         Setting(
             "browsers.allow", \.browsers.allow, .list(of: .webOrigin, count: 0...64),
             """
-            The origins whose pages may use the service through the gateway, with every method and field, its \
-            credentials and their cookies. Larder answers the preflights of those, and gives them what it gets; pages of \
+            The origins whose pages may use the service through the gateway, or with credentials of the configuration \
+            through the forward proxy, with every method and field, its credentials and their cookies. Larder answers the preflights of those, and gives them what it gets; pages of \
             all other origins are answered 403. Nothing else has to be listed: programs, what is typed into the address \
             bar, and the service's own pages at `<name>.localhost` are served anyway.
             """),

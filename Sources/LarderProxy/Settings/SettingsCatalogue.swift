@@ -182,7 +182,8 @@ package enum SettingsCatalogue {
                 "How long reaching an origin may take: name resolution, connection and TLS handshake together."),
             Setting(
                 "timeouts.upstream", \.timeouts.upstream, .duration(range),
-                "How long an origin may be silent, before its response or in the middle of it."),
+                "How long an origin may be silent, before its response or in the middle of it. An interim response counts as a "
+                    + "sign of life, and 32 of them are accepted for a request."),
             Setting(
                 "timeouts.upstreamIdle", \.timeouts.upstreamIdle, .duration(range),
                 "How long an unused connection to an origin is kept."),

@@ -178,11 +178,41 @@ struct EventScenarios {
         }
     }
 
-    @Test func `a stream can have its resource loaded first`() async throws {
-        try await Scenario.run { (scene) async throws in
+    @Test func `a stream can have its resource loaded first, with the permission for changes`() async throws {
+        try await Scenario.run({ settings, _ in settings.admin.token = Secret("sesame") }) { (scene) async throws in
             scene.origin.answer { _ in .ok("Cache-Control: max-age=60", content: "apples") }
-            let events = try await scene.stream("url=\(scene.url("/a"))&loadIfNeeded=1")
+            let stranger = try await scene.client()
+            try await stranger.write(
+                "GET /-/events?url=\(scene.url("/a"))&loadIfNeeded=1 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            #expect(try await stranger.response().status == 403)
+            #expect(scene.origin.seen.isEmpty)
+            let events = try await scene.stream(
+                "url=\(scene.url("/a"))&loadIfNeeded=1", "Authorization: Bearer sesame")
             while try await events.next().state["latestData"]?["bytes"]?.int != 6 {}
+        }
+    }
+
+    @Test(arguments: ["url=URL", "match=**"])
+    func `the content of one user's responses is in no stream`(query: String) async throws {
+        try await Scenario.run {
+            $0.add("api", at: $1.url("/")) { $0.privacy = .partitioned }
+        } _: { (scene) async throws in
+            scene.origin.answer {
+                .ok("Cache-Control: max-age=60", "Content-Type: text/plain", content: $0["Authorization"] ?? "nobody")
+            }
+            let events = try await scene.stream(
+                query.replacing("URL", with: scene.url("/a")) + "&content=1")
+            _ = try await events.next()
+            _ = try await scene.get("/a", "Authorization: anna")
+            _ = try await scene.get("/a")
+            var contents: Set<String> = []
+            while !contents.contains("nobody") {
+                if let text = try await events.next().state["latestData"]?["content"]?.string { contents.insert(text) }
+            }
+            #expect(contents == ["nobody"])
+            let late = try await scene.stream("match=**&content=1")
+            let snapshot = try await late.next()
+            #expect(snapshot.json["resources"] != nil && !"\(snapshot.json)".contains("\"anna\""))
         }
     }
 
@@ -228,7 +258,7 @@ struct EventScenarios {
                 #expect(response["Content-Type"]?.contains("event-stream") != true)
             }
             for query in [
-                "url=nothing", "content=2", "loadIfNeeded=1", "url=http://a/&match=**", "x=1",
+                "url=nothing", "content=2", "url=http://a/&match=**", "x=1",
             ] {
                 let client = try await scene.client()
                 try await client.write("GET /-/events?\(query) HTTP/1.1\r\nHost: localhost\r\n\r\n")

@@ -87,6 +87,81 @@ struct DecoratorScenarios {
         }
     }
 
+    struct Refused: Sendable, CustomTestStringConvertible {
+        var base = "/"
+        let match: String
+        let path: String
+        var testDescription: String { "\(base) \(match) \(path)" }
+    }
+
+    @Test(arguments: [
+        Refused(match: "/users/@me", path: "/users/%40me"), Refused(match: "/x%40y/**", path: "/x@y/z"),
+        Refused(match: "/v1/*:delete", path: "/v1/a%3Adelete"), Refused(match: "/admin/**", path: "/;%2Fpub/admin/x"),
+        Refused(match: "/users/@me", path: "/users;%2Fy/@me"), Refused(match: "/a%2Fb", path: "/a/b"),
+        Refused(base: "/projects/group%2Fp/", match: "/hooks/*", path: "/projects/group%2Fp//hooks/x"),
+        Refused(base: "/projects/group%2Fp/", match: "/hooks/*", path: "/projects/group%2Fp/hooks%2Fx"),
+        Refused(base: "/odata;v=4/", match: "/hooks/*", path: "/odata;v=4/hooks;a/x"),
+    ]) func `RQ-23 pattern and path are compared as an origin may read both`(refused: Refused) async throws {
+        try await Scenario.run {
+            $0.add("api", at: $1.url(refused.base)) {
+                $0.configure {
+                    $0.pattern.match = (try? GlobPattern(refused.match)) ?? "/nothing"
+                    $0.decorate.deny = .set(DenyRule())
+                }
+            }
+        } _: { (scene) async throws in
+            let answer = try await scene.get(refused.path)
+            #expect(answer.status == 403)
+            #expect(scene.origin.seen.isEmpty)
+        }
+    }
+
+    @Test(arguments: ["//v9/admin/x", "/%2Fv9/admin/x", "/v9;x/admin/x", "/v9%2Fadmin/x"])
+    func `RQ-23 what another service refuses is refused`(path: String) async throws {
+        try await Scenario.run { settings, origin in
+            settings.add("all", at: origin.url("/"))
+            settings.add("api", at: origin.url("/v9/")) {
+                $0.configure {
+                    $0.pattern.match = "/admin/**"
+                    $0.decorate.deny = .set(DenyRule())
+                }
+            }
+        } _: { (scene) async throws in
+            let answer = try await scene.get(path)
+            #expect(answer.status == 403)
+            #expect(answer.text.contains("/v9/admin/x"))
+            #expect(scene.origin.seen.isEmpty)
+        }
+    }
+
+    @Test func `RQ-23 a method is refused in any case, and HEAD with GET`() async throws {
+        try await Scenario.run {
+            $0.add("api", at: $1.url("/")) {
+                $0.configure {
+                    $0.methods = [.get, .delete]
+                    $0.decorate.deny = .set(DenyRule())
+                }
+            }
+        } _: { (scene) async throws in
+            scene.origin.answer { _ in .ok(content: "x") }
+            for (method, status) in [("DeLeTe", 403), ("HEAD", 403), ("get", 403), ("PUT", 200)] {
+                let client = try await scene.client()
+                try await client.send("\(method) \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 0")
+                #expect(try await client.response(to: method).status == status, "\(method)")
+            }
+        }
+    }
+
+    @Test func `RQ-23 operators do not load what is refused`() async throws {
+        try await Self.run({ $0.decorate.deny = .set(DenyRule()) }) { (scene) async throws in
+            let subject = try scene.proxy.subject(of: scene.url("/a%2Fb"))
+            await #expect(throws: Problem.self) {
+                _ = try await scene.proxy.load(subject, fields: Fields(), onlyIfNeeded: false, from: .machine)
+            }
+            #expect(scene.origin.seen.isEmpty)
+        }
+    }
+
     @Test func `RQ-23 a later block takes a refusal back`() async throws {
         try await Scenario.run {
             $0.add("api", at: $1.url("/")) {

@@ -66,6 +66,26 @@ struct PageScenarios {
         }
     }
 
+    @Test(arguments: foreign)
+    func `pages of other sites get no credentials from the forward proxy either`(lines: [String]) async throws {
+        try await service { (scene) async throws in
+            scene.origin.answer { _ in .ok("Access-Control-Allow-Origin: *", content: "x") }
+            for method in ["GET", "POST"] {
+                let client = try await scene.client()
+                let head =
+                    ["\(method) \(scene.url("/v1/a")) HTTP/1.1", "Host: \(scene.origin.authority)"] + lines
+                    + ["Content-Length: 0"]
+                try await client.write(head.map { $0 + "\r\n" }.joined() + "\r\n")
+                #expect(try await client.response().status == 403, "\(method) \(lines)")
+            }
+            #expect(scene.origin.seen.isEmpty)
+            // There is nothing to misuse at an origin of no service, nor for the origin's own pages.
+            #expect(try await scene.get("/elsewhere", lines).status == 200)
+            #expect(try await scene.get("/v1/a", "Origin: http://\(scene.origin.authority)").status == 200)
+            #expect(try await scene.get("/v1/a", "Sec-Fetch-Site: none").status == 200)
+        }
+    }
+
     @Test func `a WebSocket of another site is refused, the service's own and programs' pass`() async throws {
         try await service { (scene) async throws in
             scene.origin.answer { .ok("X-Saw: \($0["Origin"] ?? "none")", "Cache-Control: no-store", content: "x") }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Larder
 import LarderHTTP
+import LarderIO
 import LarderProxy
 import LarderTesting
 import Testing
@@ -68,6 +69,26 @@ struct PrivacyScenarios {
             #expect(try await scene.get("/a").text == "mine")
             for _ in 0..<2 { _ = try await scene.get("/no-store") }
             #expect(scene.origin.seen.count == 3)
+        }
+    }
+
+    @Test func `the one user is on this machine, clients elsewhere share`() async throws {
+        try await Scenario.run {
+            $0.access.allow = (try? [AddressRange.read("192.0.2.0/24").get()]) ?? []
+            $0.add("api", at: $1.url("/")) { $0.privacy = .private }
+        } _: { (scene) async throws in
+            scene.origin.answer { .ok("Cache-Control: private, max-age=600", content: $0["Authorization"] ?? "nobody") }
+            #expect(try await scene.get("/a", "Authorization: anna").text == "anna")
+            #expect(try await scene.get("/a").text == "anna")
+            for _ in 0..<2 {
+                let client = try await scene.client(from: try #require(SocketAddress("192.0.2.7:1")))
+                for (lines, text) in [(["Authorization: ben"], "ben"), ([], "nobody")] {
+                    try await client.get(scene.url("/a"), lines)
+                    #expect(try await client.response().text == text)
+                }
+                await client.close()
+            }
+            #expect(scene.origin.seen.count == 5)
         }
     }
 
