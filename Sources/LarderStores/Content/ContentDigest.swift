@@ -5,23 +5,35 @@ import LarderIO
 /// A SHA-256: the address of content, or of one of its blocks (`BlockDigests.address`).
 package struct ContentDigest: Hashable, Sendable {
     /// The octets, eight at a time, big-endian.
-    private let words: SIMD4<UInt64>
+    ///
+    /// No SIMD type: those of more than 16 octets have an alignment that the frames of asynchronous functions do not
+    /// keep, which destroys the memory of their task (Swift 6.3, without optimisation).
+    private struct Words: Hashable {
+        var first: UInt64 = 0, second: UInt64 = 0, third: UInt64 = 0, fourth: UInt64 = 0
+
+        /// Between numbers and big-endian octets, either way.
+        var asOctets: Words {
+            Words(
+                first: first.bigEndian, second: second.bigEndian, third: third.bigEndian, fourth: fourth.bigEndian)
+        }
+    }
+
+    private let words: Words
 
     /// Takes 32 octets; nil for any other number.
     init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count == Self.length else { return nil }
-        var words = SIMD4<UInt64>()
-        for index in 0..<4 {
-            words[index] = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: index * 8, as: UInt64.self))
+        func word(_ index: Int) -> UInt64 {
+            UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: index * 8, as: UInt64.self))
         }
-        self.words = words
+        words = Words(first: word(0), second: word(1), third: word(2), fourth: word(3))
     }
 
     /// Takes 64 hexadecimal digits in lower case; nil for anything else.
     init?(hexadecimal text: some StringProtocol) {
         let digits = Array(text.utf8)
         guard digits.count == Self.length * 2 else { return nil }
-        var words = SIMD4<UInt64>()
+        var octets = [UInt8](repeating: 0, count: Self.length)
         for (index, digit) in digits.enumerated() {
             let value: UInt8
             switch digit {
@@ -29,13 +41,14 @@ package struct ContentDigest: Hashable, Sendable {
             case UInt8(ascii: "a")...UInt8(ascii: "f"): value = digit - UInt8(ascii: "a") + 10
             default: return nil
             }
-            words[index / 16] = words[index / 16] << 4 | UInt64(value)
+            octets[index / 2] = octets[index / 2] << 4 | value
         }
-        self.words = words
+        guard let digest = octets.withUnsafeBytes({ ContentDigest($0) }) else { return nil }
+        self = digest
     }
 
     package init(of bytes: [UInt8]) {
-        var words = SIMD4<UInt64>()
+        var words = Words()
         let isDone = bytes.withUnsafeBytes { octets in
             withUnsafeMutableBytes(of: &words) { target in
                 larder_sha256(
@@ -50,17 +63,20 @@ package struct ContentDigest: Hashable, Sendable {
     static let length = 32
 
     /// The first eight octets, as a number.
-    package var prefix: UInt64 { words[0] }
+    package var prefix: UInt64 { words.first }
 
     package var bytes: [UInt8] { withBytes { Array($0) } }
 
     /// Calls `body` with the octets.
     func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-        withUnsafeBytes(of: Self.turned(words), body)
+        withUnsafeBytes(of: words.asOctets, body)
     }
 
     /// With every bit turned over.
-    var inverted: ContentDigest { ContentDigest(words: ~words) }
+    var inverted: ContentDigest {
+        ContentDigest(
+            words: Words(first: ~words.first, second: ~words.second, third: ~words.third, fourth: ~words.fourth))
+    }
 
     /// 64 digits in lower case.
     package var hexadecimal: String { bytes.hexadecimal }
@@ -91,7 +107,7 @@ package struct ContentDigest: Hashable, Sendable {
 
         /// Returns the digest of what was given and starts over.
         func finish() -> ContentDigest {
-            var words = SIMD4<UInt64>()
+            var words = Words()
             withUnsafeMutableBytes(of: &words) { octets in
                 _ = EVP_DigestFinal_ex(context, octets.baseAddress?.assumingMemoryBound(to: UInt8.self), nil)
             }
@@ -106,15 +122,10 @@ package struct ContentDigest: Hashable, Sendable {
         }
     }
 
-    private init(words: SIMD4<UInt64>) { self.words = words }
+    private init(words: Words) { self.words = words }
 
     /// Takes the octets as they lie in memory.
-    private init(octets: SIMD4<UInt64>) { words = Self.turned(octets) }
-
-    /// Between numbers and big-endian octets, either way.
-    private static func turned(_ words: SIMD4<UInt64>) -> SIMD4<UInt64> {
-        SIMD4(words[0].bigEndian, words[1].bigEndian, words[2].bigEndian, words[3].bigEndian)
-    }
+    private init(octets: Words) { words = octets.asOctets }
 
     /// Looked up once, as finding an algorithm by name costs more than hashing a kilobyte.
     private static let algorithm = Algorithm()
