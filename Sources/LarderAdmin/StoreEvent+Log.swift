@@ -31,6 +31,8 @@ extension StoreEvent {
             logger.warning(
                 "damaged content was removed", metadata: ["digest": "\(digest.hexadecimal)", "reason": "\(reason)"])
         case .impossibleRows: logger.warning("damaged rows with impossible numbers were removed")
+        case .pinsYielded:
+            logger.warning("the disk is full of what is pinned, and some of that was evicted; unpin some of it")
         case .readFailed(let reason):
             logger.warning(
                 "reading from the cache on disk failed; it counted as a miss", metadata: ["reason": "\(reason)"])

@@ -8,7 +8,7 @@ package import LarderHTTP
 /// files. Accepted operations are visible to readers at once and are on disk with the next group. An entity that the
 /// disk refuses is dropped, one that it lost or altered is a miss, and either is reported as an event.
 package final class SQLiteStore: EntityStore {
-    private let core: StoreCore
+    let core: StoreCore
     private let writer: StoreThread
 
     private init(core: StoreCore, writer: StoreThread) {
@@ -301,6 +301,7 @@ package final class SQLiteStore: EntityStore {
             state: core.state, entries: counts.entries, bytesOnDisk: core.bytesOnDisk, limit: core.limit,
             pendingOperations: core.queue.pendingOperations, pendingBytes: core.queue.heldOctets,
             evictions: counts.evictions, droppedWrites: counts.droppedWrites, damaged: counts.damaged,
+            pinned: core.pins.count,
             longestTransaction: .nanoseconds(counts.longestTransaction),
             longestCheckpoint: .nanoseconds(counts.longestCheckpoint))
     }

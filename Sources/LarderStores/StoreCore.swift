@@ -47,6 +47,7 @@ final class StoreCore: Sendable {
     private let counts = Monitor(Counts())
     private let closed = Atomic<Bool>(false)
     let trust = ContentTrust()
+    let pins = PinnedKeys()
 
     init(settings: StoreSettings, directory: StoreDirectory, report: @escaping @Sendable (StoreEvent) -> Void) {
         self.settings = settings

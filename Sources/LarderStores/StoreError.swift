@@ -45,6 +45,8 @@ package enum StoreEvent: Hashable, Sendable {
     case damagedContent(digest: ContentDigest, reason: String)
     /// Rows with numbers that are never written were removed.
     case impossibleRows
+    /// The disk is full of pinned entities; some were evicted.
+    case pinsYielded
     /// A read failed; it counted as a miss.
     case readFailed(String)
     /// An entity could not be stored.
@@ -66,6 +68,7 @@ extension StoreEvent: CustomStringConvertible {
             "The entity of \(StoreEvent.shown(url)) was damaged and was removed: \(reason)"
         case .damagedContent(let digest, let reason): "The content \(digest) was damaged and was removed: \(reason)"
         case .impossibleRows: "Damaged rows with impossible numbers were removed."
+        case .pinsYielded: "The disk is full of pinned entities, and some of them were evicted."
         case .readFailed(let reason): "Reading failed: \(reason)"
         case .writeDropped(let url, let reason): "\(StoreEvent.shown(url)) was not stored: \(reason)"
         }
@@ -96,6 +99,8 @@ package struct StoreStatistics: Sendable {
     package var evictions: Int
     package var droppedWrites: Int
     package var damaged: Int
+    /// Keys whose entities are not evicted.
+    package var pinned = 0
     /// The duration of the longest transaction since the store was opened. Readers do not wait for one, but writes do.
     package var longestTransaction = Duration.zero
     /// The longest time that a checkpoint of the log blocked the writer.

@@ -224,7 +224,8 @@ struct EvictionTests {
         }
         for round in 1...2 {
             let effects = try database.transaction { () throws(SQLiteFailure) in
-                let slice = try database.evict(atMost: 8, of: 20, until: until, index: KeyIndex(), now: time)
+                let slice = try database.evict(
+                    atMost: 8, of: 20, until: until, index: KeyIndex(), sparing: nil, now: time)
                 #expect(slice.examined == examined)
                 #expect(slice.evicted == examined)
             }

@@ -21,8 +21,11 @@ extension EntityDatabase {
     }
 
     /// Examines up to `limit` of `entries` rows, and no more after `deadline`, by the monotonic clock.
+    ///
+    /// - Parameter pins: keys whose rows stay.
     func evict(
-        atMost limit: Int, of entries: Int, until deadline: Int64, index: KeyIndex, now: Timestamp
+        atMost limit: Int, of entries: Int, until deadline: Int64, index: KeyIndex, sparing pins: PinnedKeys?,
+        now: Timestamp
     ) throws(SQLiteFailure) -> EvictionSlice {
         var range = hands.next(entries: entries, newest: lastEntityID, atMost: limit)
         var candidates = try candidates(in: range)
@@ -40,6 +43,7 @@ extension EntityDatabase {
         for candidate in candidates where slice.examined == 0 || monotonicNow() < deadline {
             slice.examined += 1
             hands.passed(candidate.id, of: range)
+            if let pins, pins.contains(candidate.keyHash) { continue }
             let hasExpired = candidate.expires.map { $0 <= now.nanoseconds } ?? false
             if index.clearMark(candidate.keyHash) {
                 removeMark.bind(1, hash: candidate.keyHash)

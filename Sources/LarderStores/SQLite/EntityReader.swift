@@ -26,7 +26,7 @@ final class EntityReader {
 
     /// The number of this database; a new one has another number.
     let generation: Int
-    private let connection: Connection
+    let connection: Connection
     private let hashing = ContentDigest.Hashing()
     private let entities, content, listing, labelled, labelledOfKey: Statement
 

@@ -56,6 +56,9 @@ struct Migration {
                 CREATE INDEX labelByEntity ON label (entity);
                 """,
             fill: labelPartitions),
+        Migration(
+            name: "keys can be pinned",
+            sql: "CREATE TABLE pin (keyHash INTEGER PRIMARY KEY, key BLOB NOT NULL);"),
     ]
 }
 
@@ -70,6 +73,7 @@ struct Migration {
 ///   versions used the SHA-256 of all octets for files, too, which makes no difference to readers.
 /// - `label`: by which entities are found together, by hash: the URL of entities in partitions, and groups. A row
 ///   without its entity means nothing.
+/// - `pin`: the keys whose entities are not evicted, whether or not there are any now.
 /// - `recentlyUsed`: the keys that eviction will skip once. `state`: its position.
 enum Schema {
     /// "Lrdr", so that `file` and others can tell what the database is.

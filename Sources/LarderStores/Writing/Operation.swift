@@ -122,4 +122,5 @@ enum Command: Sendable {
     case removeAll(Removal)
     case wipe(Removal)
     case flush(UnsafeContinuation<Void, Never>)
+    case pin(PinChange)
 }

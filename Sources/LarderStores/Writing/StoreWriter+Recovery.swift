@@ -40,7 +40,9 @@ extension StoreWriter {
         if let limit = settings.pageLimit { try connection.execute("PRAGMA max_page_count = \(limit)") }
         // Without a log there is nothing to write back first.
         if fileLength(core.databasePath + "-wal") == 0 { try checkLength(connection) }
-        database = try EntityDatabase(connection)
+        let opened = try EntityDatabase(connection)
+        core.pins.replace(by: try opened.pinnedKeys())
+        database = opened
         isExamined = false
         if !migrated.isEmpty { core.emit(.migrated(migrated)) }
     }

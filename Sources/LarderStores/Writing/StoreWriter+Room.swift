@@ -49,6 +49,7 @@ extension StoreWriter {
         guard let database else { return false }
         try fitLog(of: database.connection)
         var fruitless = 0
+        var sparesPins = true
         while try occupied(database).adding(saturating: bytes) > budget {
             if setAsideBytes > 0 {
                 removeSetAside()
@@ -60,13 +61,18 @@ extension StoreWriter {
             let effects = try database.transaction { () throws(SQLiteFailure) in
                 slice = try database.evict(
                     atMost: evictionSlice(of: entries), of: entries, until: monotonicNow() + Self.longestEviction,
-                    index: core.index, now: now)
+                    index: core.index, sparing: sparesPins ? core.pins : nil, now: now)
             }
             settle(effects)
             writeBackLog()
             // Everything may be marked; one round clears all marks, the next evicts.
             fruitless = slice.evicted > 0 ? 0 : fruitless + slice.examined
-            if slice.examined == 0 || fruitless > core.currentCounts.entries * 2 { return false }
+            guard slice.examined == 0 || fruitless > core.currentCounts.entries * 2 else { continue }
+            // Pinned entities grow with what origins send: where nothing else is left, they make room as well.
+            guard sparesPins, core.pins.count > 0 else { return false }
+            sparesPins = false
+            fruitless = 0
+            if core.pins.beginYielding() { core.emit(.pinsYielded) }
         }
         return true
     }

@@ -111,6 +111,7 @@ final class StoreWriter {
         var begun: [Removal] = []
         var ended: [(removal: Removal, removed: Int)] = []
         var flushes: [UnsafeContinuation<Void, Never>] = []
+        var pins: [PinChange] = []
         var corruption: (generation: Int, failure: SQLiteFailure)?
         let effects = try database.transaction { () throws(SQLiteFailure) in
             for item in batch.items {
@@ -130,6 +131,9 @@ final class StoreWriter {
                     ended.append((removal, slice.removed))
                     if slice.mayBeMore { begun.append(removal) }
                 case .command(.flush(let continuation)): flushes.append(continuation)
+                case .command(.pin(let change)):
+                    try database.change(change)
+                    pins.append(change)
                 case .command(.reportCorruption(let generation, let failure)): corruption = (generation, failure)
                 case .command(.checkOrphan), .command(.wipe): break
                 }
@@ -140,6 +144,10 @@ final class StoreWriter {
         for (removal, removed) in ended {
             core.queue.count(removed, for: removal)
             if !begun.contains(where: { $0 === removal }) { core.queue.end(removal) }
+        }
+        for change in pins {
+            core.pins.apply(change)
+            change.end(isDone: true)
         }
         for flush in flushes { flush.resume() }
         if let corruption, corruption.generation == core.generation { examine(corruption.failure) }
@@ -298,6 +306,7 @@ final class StoreWriter {
             removeIfOrphan(file.digest)
         }
         core.queue.failed(batch)
+        for case .command(.pin(let change)) in batch.items { change.end(isDone: false) }
         // Readers will detect it again.
         forgetDiscarded(in: batch)
         // A checkpoint may make room; if that fails as well, nothing is lost.

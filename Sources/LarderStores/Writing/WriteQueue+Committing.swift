@@ -123,11 +123,15 @@ extension WriteQueue {
 
     /// Writing fails: waiting callers are resumed. Entities to be removed stay hidden, and are removed in the end.
     func letGoOfWaiting() {
-        let (flushes, removals) = monitor.withLock { state in
+        let (flushes, pins, removals) = monitor.withLock { state in
             var flushes: [UnsafeContinuation<Void, Never>] = []
+            var pins: [PinChange] = []
             state.items = state.items[state.head...].filter { queued in
-                guard case .command(.flush(let continuation)) = queued.item else { return true }
-                flushes.append(continuation)
+                switch queued.item {
+                case .command(.flush(let continuation)): flushes.append(continuation)
+                case .command(.pin(let change)): pins.append(change)
+                default: return true
+                }
                 return false
             }
             restart(&state)
@@ -135,9 +139,10 @@ extension WriteQueue {
                 defer { removal.continuation = nil }
                 return (removal.continuation, removal.removed)
             }
-            return (flushes, removals)
+            return (flushes, pins, removals)
         }
         for flush in flushes { flush.resume() }
+        for pin in pins { pin.end(isDone: false) }
         for (continuation, removed) in removals { continuation?.resume(returning: removed) }
     }
 

@@ -179,7 +179,7 @@ final class WriteQueue: Sendable {
                 }
                 hideAll(for: removal, in: &state)
                 state.isHurried = true
-            case .flush:
+            case .flush, .pin:
                 state.isHurried = true
             }
             enqueue(.command(command), bytes: 0, in: &state)
