@@ -158,6 +158,7 @@ extension StatusReport {
             "entries": .integer(store.entries), "pendingWrites": .integer(store.pendingOperations),
             "pendingBytes": .integer(store.pendingBytes), "evicted": .integer(store.evictions),
             "droppedWrites": .integer(store.droppedWrites), "damaged": .integer(store.damaged),
+            "pinned": .integer(store.pinned),
         ]
     }
 

@@ -88,6 +88,7 @@ extension StatusReport {
         guard let store else { return }
         text.gauge("larder_store_working", "Whether the cache on disk can be written.", store.state == .open ? 1 : 0)
         text.gauge("larder_store_entries", "Responses on disk.", store.entries)
+        text.gauge("larder_store_pinned", "Resources that are kept from eviction.", store.pinned)
         text.gauge("larder_store_pending_operations", "Changes that wait to be committed.", store.pendingOperations)
         text.gauge("larder_store_pending_bytes", "Octets of content that wait to be written.", store.pendingBytes)
         text.counter("larder_store_evictions", "Responses removed from disk for room.", store.evictions)

@@ -26,6 +26,7 @@ MODULES = [
     "schema",
     "commands",
     "tracing",
+    "pins",
     "supervised",
     "configuration",
     "reload",

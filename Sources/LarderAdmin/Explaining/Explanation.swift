@@ -180,6 +180,10 @@ extension Explanation {
                     : situation.url == situation.uri.string
                         ? nil : "as it was written: its escapes are not those of the normal form"),
         ]
+        if situation.isPinned {
+            facts.append(
+                Fact(name: "pinned", value: "yes", note: "eviction leaves what is stored; `larder unpin` ends it"))
+        }
         let names = Set(situation.variants.flatMap { $0.stored.variance.selectors.map(\.name.description) }).sorted()
         if !names.isEmpty {
             facts.append(

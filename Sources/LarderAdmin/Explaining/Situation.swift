@@ -23,6 +23,8 @@ struct Situation: Sendable {
     /// Newest first.
     var variants: [Variant] = []
     var isInMemory = false
+    /// Whether what is stored is kept from eviction.
+    var isPinned = false
     var failure: LoadFailure?
     /// Whether a load is under way that the request would join.
     var isLoading = false
@@ -66,6 +68,7 @@ struct Situation: Sendable {
         services = proxy.configuration.router.table
         content = subject.content
         rewriting = subject.rewriting
+        isPinned = proxy.isPinned(subject, in: partition)
         let key = subject.key(in: partition)
         let memory = proxy.registry.resource(for: key)?.memory
         let outlook = proxy.outlook(on: subject, method: method, fields: request.fields, memory)

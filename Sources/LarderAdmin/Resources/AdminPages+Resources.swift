@@ -21,9 +21,11 @@ extension AdminPages {
             },
             "/-/wipe": .changing { request, proxy in
                 let parameters = try AdminParameters(
-                    request, known: ["match", "service", "group", "origin", "caches", "dryRun"])
+                    request, known: ["match", "service", "group", "origin", "caches", "pinned", "dryRun"])
                 let keepsStored = try parameters.choice("caches", of: ["remove", "keep"], default: "remove") == "keep"
-                let many = ManyResources(proxy: proxy, selection: try selection(parameters, proxy), walkers: walkers)
+                let many = ManyResources(
+                    proxy: proxy, selection: try selection(parameters, proxy), walkers: walkers,
+                    sparesPins: try !keepsStored && !parameters.includesPinned())
                 if try parameters.isDryRun() { return OwnResponse(json: ["wouldWipe": try await many.count().json]) }
                 let counts = try await many.wipe(keepsStored: keepsStored)
                 return OwnResponse(json: ["wiped": counts.json])
@@ -35,19 +37,24 @@ extension AdminPages {
                 return OwnResponse(json: ["url": .string(subject.url), "invalidated": .integer(count)])
             },
             "/-/resource/wipe": .changing { request, proxy in
-                let parameters = try AdminParameters(request, known: ["url", "caches", "dryRun"])
+                let parameters = try AdminParameters(request, known: ["url", "caches", "pinned", "dryRun"])
                 let keepsStored = try parameters.choice("caches", of: ["remove", "keep"], default: "remove") == "keep"
                 let subject = try proxy.subject(of: parameters.required("url"))
-                let many = ManyResources(proxy: proxy, selection: .partitions(subject), walkers: walkers)
+                let sparesPins = try !keepsStored && !parameters.includesPinned()
+                if sparesPins, proxy.isPinned(subject, in: .shared) { throw Problem.pinned(subject.url) }
+                let many = ManyResources(
+                    proxy: proxy, selection: .partitions(subject), walkers: walkers, sparesPins: sparesPins)
                 if try parameters.isDryRun() {
                     let details = ResourceDetails(subject: subject, proxy: proxy, walkers: walkers)
                     let count = try await details.partCount()
                     return OwnResponse(json: ["url": .string(subject.url), "wouldWipe": .integer(count)])
                 }
-                let count =
-                    await proxy.wipe(subject, keepsStored: keepsStored)
-                    + (try await many.wipe(keepsStored: keepsStored)).most
-                return OwnResponse(json: ["url": .string(subject.url), "wiped": .integer(count)])
+                let others = try await many.wipe(keepsStored: keepsStored)
+                let count = await proxy.wipe(subject, keepsStored: keepsStored) + others.most
+                if !keepsStored, !sparesPins { await proxy.unpin(subject) }
+                var answer: JSONObject = ["url": .string(subject.url), "wiped": .integer(count)]
+                if others.pinned > 0 { answer["pinned"] = .integer(others.pinned) }
+                return OwnResponse(json: .object(answer))
             },
             "/-/resource/cancel": .changing { request, proxy in
                 let subject = try proxy.subject(of: AdminParameters(request, known: ["url"]).required("url"))
@@ -183,13 +190,22 @@ extension AdminPages {
 extension ManyResources.Counts {
     /// Resources that are both in memory and on disk count once.
     fileprivate var most: Int { max(memory, disk) }
-    fileprivate var json: JSONValue { ["memory": .integer(memory), "disk": .integer(disk)] }
+    fileprivate var json: JSONValue {
+        pinned == 0
+            ? ["memory": .integer(memory), "disk": .integer(disk)]
+            : ["memory": .integer(memory), "disk": .integer(disk), "pinned": .integer(pinned)]
+    }
 }
 
 extension AdminParameters {
     /// Whether the effect is only to be reported.
     fileprivate func isDryRun() throws(Problem) -> Bool {
         try choice("dryRun", of: ["true", "false"], default: "false") == "true"
+    }
+
+    /// Whether pinned resources are wiped as well.
+    fileprivate func includesPinned() throws(Problem) -> Bool {
+        try choice("pinned", of: ["true", "false"], default: "false") == "true"
     }
 
     /// The fields given as `Name: value`.
@@ -225,6 +241,13 @@ extension String {
 }
 
 extension Problem {
+    fileprivate static func pinned(_ url: String) -> Problem {
+        Problem(
+            status: 409, title: "Pinned", proxyError: .proxyInternalResponse,
+            detail: "\(url.prefix(500)) is pinned, so nothing was wiped.",
+            advice: "Add `--pinned` (`pinned=true`) to wipe it all the same, or unpin it first.")
+    }
+
     static func unknownResource(_ url: String) -> Problem {
         Problem(
             status: 404, title: "Nothing stored", proxyError: .httpRequestError,

@@ -13,10 +13,14 @@ struct ManyResources {
     let proxy: Proxy
     let selection: ResourceSelection
     let walkers: WorkerPool
+    /// Whether pinned resources are left as they are.
+    var sparesPins = false
 
     struct Counts {
         var memory = 0
         var disk = 0
+        /// Pinned resources that were left.
+        var pinned = 0
     }
 
     /// Requires validation before each use. Counts resources in memory and variants on disk.
@@ -49,6 +53,7 @@ struct ManyResources {
     func count() async throws -> Counts {
         let selection = selection
         var counts = Counts()
+        counts.pinned = sparesPins ? await selectedPins().count : 0
         counts.memory = try await walk { resource, _ in
             let snapshot = resource.memory.snapshot
             if case .group = selection { return snapshot.variants.contains { selection.accepts($0.stored) } }
@@ -58,7 +63,7 @@ struct ManyResources {
         await storing.store.flush()
         var row: Int64?
         while true {
-            let slice = await storing.store.list(after: row, limit: 500, where: selection.match)
+            let slice = await storing.store.list(after: row, limit: 500, where: match)
             counts.disk += slice.count
             guard slice.count == 500 else { return counts }
             row = slice.last?.row
@@ -80,15 +85,56 @@ struct ManyResources {
     /// Empties memory and, unless `keepsStored`, the store. Counts resources in memory and variants on disk.
     func wipe(keepsStored: Bool) async throws -> Counts {
         var counts = Counts()
+        let pins = keepsStored ? [] : await selectedPins()
+        counts.pinned = sparesPins ? pins.count : 0
         // Before and after the store: a load that ends in between is superseded, and responses read in between are
         // removed from memory.
         counts.memory = try await forget()
         if !keepsStored { try await emptyOwnCaches() }
         guard !keepsStored, let storing = proxy.storing, mayBeOnDisk(storing) else { return counts }
-        counts.disk = await storing.store.removeAll(where: selection.match)
-        await storing.store.removeAll(where: Storing.renditions(of: selection.match))
+        counts.disk = await storing.store.removeAll(where: match)
+        await storing.store.removeAll(where: Storing.renditions(of: match))
         _ = try await forget()
+        // The pins of one URL are for its caller to end.
+        if !sparesPins, !isOneURL { _ = await storing.store.unpin(Array(pins)) }
         return counts
+    }
+
+    private var isOneURL: Bool {
+        if case .partitions = selection { true } else { false }
+    }
+
+    /// The selected entities, without those that are spared.
+    private var match: EntityMatch {
+        var match = selection.match
+        guard sparesPins, let storing = proxy.storing, storing.store.hasPins else { return match }
+        let accepts = match.predicate
+        match.predicate = { accepts?($0) ?? true && !storing.isPinned($0) }
+        return match
+    }
+
+    /// The selected pins; of a pattern, also those under which nothing is stored.
+    private func selectedPins() async -> Set<EntityKey> {
+        guard let storing = proxy.storing, storing.store.hasPins else { return [] }
+        // The lists contain committed rows only.
+        await storing.store.flush()
+        if case .matching(let filter) = selection {
+            let pins = await storing.store.pins() ?? []
+            let isCounted = { (pin: PinListing) in !sparesPins || pin.variants > 0 }
+            return Set(pins.filter(isCounted).map(\.key).filter { filter.accepts($0) })
+        }
+        guard mayBeOnDisk(storing) else { return [] }
+        var match = selection.match
+        let accepts = match.predicate
+        match.predicate = { accepts?($0) ?? true && storing.isPinned($0) }
+        var pins: Set<EntityKey> = []
+        var row: Int64?
+        while true {
+            let slice = await storing.store.list(after: row, limit: 500, where: match)
+            pins.formUnion(slice.map(\.key))
+            guard slice.count == 500 else { return pins }
+            row = slice.last?.row
+        }
     }
 
     /// Empties memory of the selected resources, and prevents loads under way from being stored. Counts resources.
@@ -135,10 +181,12 @@ struct ManyResources {
         let (proxy, selection) = (proxy, selection)
         if case .partitions(let subject) = selection, !subject.service.hasPartitions { return 0 }
         let services = proxy.configuration.router.table.byNumber
+        let pins = sparesPins ? proxy.storing : nil
         return try await walkers.run {
             var count = 0
             proxy.registry.forEach { resource in
-                guard let service = services[resource.key.serviceNumber], selection.accepts(resource, service: service)
+                guard let service = services[resource.key.serviceNumber], selection.accepts(resource, service: service),
+                    pins?.isPinned(resource, service: service) != true
                 else { return }
                 if change(resource, service) { count += 1 }
             }

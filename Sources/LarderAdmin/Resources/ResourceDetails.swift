@@ -83,7 +83,8 @@ struct ResourceDetails {
         let line = ResourceLine(
             url: key.url, service: service.name, partition: partition, variants: variants,
             isLoading: !(memory?.flights.isEmpty ?? true), hasFailed: snapshot?.failure != nil,
-            isInMemory: !(snapshot?.variants.isEmpty ?? true), isOnDisk: !stored.isEmpty, hits: memory?.hits ?? 0)
+            isInMemory: !(snapshot?.variants.isEmpty ?? true), isOnDisk: !stored.isEmpty, hits: memory?.hits ?? 0,
+            isPinned: proxy.isPinned(subject, in: partition))
         guard line.isWorthListing, let summary = line.json(at: now).object else { return nil }
         var object = JSONObject()
         for name in summary.names where !["url", "service", "variants"].contains(name) { object[name] = summary[name] }

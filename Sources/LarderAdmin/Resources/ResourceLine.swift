@@ -17,6 +17,8 @@ struct ResourceLine {
     let isOnDisk: Bool
     /// The number of responses since it was loaded into memory.
     var hits: UInt64 = 0
+    /// Whether it is kept from eviction.
+    var isPinned = false
 
     /// Whether there is a state to list; a resource that was only relayed has none.
     var isWorthListing: Bool { !variants.isEmpty || isLoading || hasFailed }
@@ -36,6 +38,7 @@ struct ResourceLine {
         object["hits"] = .integer(hits)
         object["variants"] = .integer(variants.count)
         object["where"] = .string(place)
+        if isPinned { object["pinned"] = true }
         return .object(object)
     }
 

@@ -140,7 +140,7 @@ struct ResourceList {
         guard let newest = variants.first, newest.storedAt == entry.storedAt else { return nil }
         return ResourceLine(
             url: key.url, service: key.service, partition: Larder.Partition(key.partition), variants: variants,
-            isInMemory: false, isOnDisk: true)
+            isInMemory: false, isOnDisk: true, isPinned: storing.isPinned(key))
     }
 }
 
@@ -152,7 +152,7 @@ extension ResourceLine {
             url: resource.key.url, service: service.name, partition: resource.partition, variants: snapshot.variants,
             isLoading: !memory.flights.isEmpty, hasFailed: snapshot.failure != nil, isInMemory: true,
             isOnDisk: storing?.mayContain(resource.key.url, partition: resource.partition, service: service.name)
-                ?? false, hits: memory.hits)
+                ?? false, hits: memory.hits, isPinned: storing?.isPinned(resource, service: service) ?? false)
     }
 }
 

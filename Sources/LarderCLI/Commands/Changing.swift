@@ -101,12 +101,18 @@ struct Invalidate: ParsableCommand {
 struct Wipe: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Forget resources: what is in memory and what is stored.",
-        discussion: "Exit status 2 when nothing matched.")
+        discussion: """
+            What is pinned (`larder pin`) stays, and is counted, unless --pinned says otherwise. Exit status 2 when \
+            nothing matched.
+            """)
 
     @OptionGroup var selection: Selection
 
     @Flag(help: "Forget only what is in memory; the next request reads it from disk again.")
     var keepStored = false
+
+    @Flag(help: "Forget pinned resources as well, and their pins.")
+    var pinned = false
 
     @Flag(help: "Only say how many would be forgotten.")
     var dryRun = false
@@ -117,7 +123,8 @@ struct Wipe: ParsableCommand {
         let (path, parameters) = selection.target("wipe")
         let caches = (name: "caches", value: keepStored ? "keep" : "remove")
         let trial = dryRun ? [(name: "dryRun", value: "true")] : []
-        try client.change(path, parameters + [caches] + trial, counted: dryRun ? "wouldWipe" : "wiped")
+        let pins = pinned ? [(name: "pinned", value: "true")] : []
+        try client.change(path, parameters + [caches] + pins + trial, counted: dryRun ? "wouldWipe" : "wiped")
     }
 }
 
@@ -132,6 +139,10 @@ extension ClientOptions {
         let counts = answer[name]
         let count = counts?.int ?? max(counts?["memory"]?.int ?? 0, counts?["disk"]?.int ?? 0)
         show(answer, text: Outline.text)
+        if let left = counts?["pinned"]?.int ?? answer["pinned"]?.int, left > 0 {
+            Terminal.writeError("larder: \(Quantity.count(left)) pinned were left; --pinned includes them")
+            return
+        }
         guard count == 0 else { return }
         Terminal.writeError("larder: nothing matched")
         throw ExitCode(ClientOptions.nothingMatched)

@@ -17,7 +17,9 @@ enum StatusText {
         }
         if let resources = status["resources"]?.int {
             let stored = status["storedResponses"]?.int.map { ", \(Quantity.count($0)) responses on disk" } ?? ""
-            facts.rows.append(["resources", Quantity.count(resources) + " in memory" + stored])
+            let pins = status["store"]?["pinned"]?.int ?? 0
+            let pinned = pins > 0 ? ", \(Quantity.count(pins)) pinned" : ""
+            facts.rows.append(["resources", Quantity.count(resources) + " in memory" + stored + pinned])
         }
         text += facts.text(style)
 

@@ -37,6 +37,21 @@ extension Proxy {
         return max(inMemory, onDisk)
     }
 
+    /// Whether what is stored for a resource is kept from eviction.
+    package func isPinned(_ subject: ResourceSubject, in partition: Larder.Partition) -> Bool {
+        guard let storing, storing.store.hasPins else { return false }
+        return storing.isPinned(
+            EntityKey(
+                service: subject.service.name, partition: partition.name, stage: Storing.stage, url: subject.url))
+    }
+
+    /// Ends the pins of a resource, whoever it belongs to.
+    package func unpin(_ subject: ResourceSubject) async {
+        guard let storing, storing.store.hasPins, let pins = await storing.store.pins() else { return }
+        let keys = pins.map(\.key).filter { $0.service == subject.service.name && $0.url == subject.url }
+        _ = await storing.store.unpin(keys)
+    }
+
     /// Empties a resource: in memory, and in the store unless `keepsStored`. Returns how many variants there were.
     package func wipe(_ subject: ResourceSubject, keepsStored: Bool) async -> Int {
         let service = subject.service

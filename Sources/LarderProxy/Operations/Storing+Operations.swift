@@ -27,6 +27,18 @@ extension Storing {
         store.mayContain(EntityKey(service: service, partition: partition.name, stage: Storing.stage, url: url))
     }
 
+    /// Whether what is stored for a resource is kept from eviction.
+    package func isPinned(_ resource: Resource, service: RoutedService) -> Bool {
+        store.hasPins && store.isPinned(key(of: resource, service))
+    }
+
+    /// The same by the key of any of its stages.
+    package func isPinned(_ key: EntityKey) -> Bool {
+        guard key.stage != Storing.stage else { return store.isPinned(key) }
+        return store.isPinned(
+            EntityKey(service: key.service, partition: key.partition, stage: Storing.stage, url: key.url))
+    }
+
     /// Requires validation before each use of the responses stored under `key`. Returns how many variants changed.
     package func markStale(
         _ key: EntityKey, policy: CachePolicy, where isMeant: (StoredResponse) -> Bool = { _ in true }

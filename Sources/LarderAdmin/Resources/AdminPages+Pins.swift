@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderProxy
+import LarderRules
+import LarderStores
+
+/// `/-/pins`: the resources whose stored responses are kept from eviction.
+extension AdminPages {
+    /// How many resources can be pinned: each is known in memory and passed by whenever room is made.
+    private static let pinLimit = 100_000
+    /// The share of the disk that pins may take: the other half is for what comes and goes.
+    private static let pinShare: Int64 = 2
+
+    static var pinPages: [String: Page] {
+        [
+            "/-/pins": Page(methods: [.get, .head, .post, .delete]) { request, proxy in
+                switch request.method {
+                case .post: try await pin(request, proxy)
+                case .delete: try await unpin(request, proxy)
+                default: try await pins(request, proxy)
+                }
+            }
+        ]
+    }
+
+    private static func pins(_ request: OwnRequest, _ proxy: Proxy) async throws -> OwnResponse {
+        let parameters = try AdminParameters(request, known: ["match", "service", "limit"])
+        let limit = try parameters.number("limit", in: 1...pinLimit, default: 1_000)
+        let filter = try filter(parameters, proxy)
+        let store = try store(of: proxy)
+        let all = try await pins(in: store)
+        let chosen = all.filter { filter.accepts($0.key) }.sorted { $0.key.url < $1.key.url }
+        return OwnResponse(json: [
+            "pins": .array(
+                chosen.prefix(limit).map { pin in
+                    var object: JSONObject = [
+                        "url": .string(pin.key.url), "service": .string(pin.key.service),
+                    ]
+                    if !pin.key.partition.isEmpty { object["partition"] = .string(pin.key.partition) }
+                    object["variants"] = .integer(pin.variants)
+                    object["bytes"] = .integer(pin.bytes)
+                    return .object(object)
+                }),
+            "total": .integer(chosen.count), "pinnedBytes": .integer(all.reduce(0) { $0 + $1.cost }),
+            "limitBytes": .integer(store.statistics.limit / pinShare),
+        ])
+    }
+
+    private static func pin(_ request: OwnRequest, _ proxy: Proxy) async throws -> OwnResponse {
+        let parameters = try AdminParameters(request, known: ["match", "service"])
+        _ = try parameters.required("match")
+        let filter = try filter(parameters, proxy)
+        let store = try store(of: proxy)
+        let pinned = try await pins(in: store)
+        // The list contains committed rows only.
+        await store.flush()
+        var found: [EntityKey: Int64] = [:]
+        var row: Int64?
+        while true {
+            let page = await store.list(after: row, limit: 500, where: filter.match)
+            for line in page { found[line.key, default: 0] += PinListing.cost(ofVariants: 1, bytes: line.length) }
+            guard found.count <= pinLimit else { throw Problem.tooManyPins(pinLimit) }
+            guard page.count == 500 else { break }
+            row = page.last?.row
+        }
+        let others = pinned.filter { found[$0.key] == nil }
+        let limit = store.statistics.limit / pinShare
+        let (old, new) = (others.reduce(0) { $0 + $1.cost }, found.values.reduce(0, +))
+        guard others.count + found.count <= pinLimit else { throw Problem.tooManyPins(pinLimit) }
+        guard old + new <= limit else { throw Problem.tooMuchPinned(new, beside: old, limit: limit) }
+        guard await store.pin(Array(found.keys)) else { throw Problem.pinsNotWritten }
+        return OwnResponse(json: [
+            "pinned": .integer(found.count), "bytes": .integer(new), "pinnedBytes": .integer(old + new),
+            "limitBytes": .integer(limit),
+        ])
+    }
+
+    private static func unpin(_ request: OwnRequest, _ proxy: Proxy) async throws -> OwnResponse {
+        let parameters = try AdminParameters(request, known: ["match", "service"])
+        _ = try parameters.required("match")
+        let filter = try filter(parameters, proxy)
+        let store = try store(of: proxy)
+        let keys = try await pins(in: store).map(\.key).filter { filter.accepts($0) }
+        guard await store.unpin(keys) else { throw Problem.pinsNotWritten }
+        return OwnResponse(json: ["unpinned": .integer(keys.count)])
+    }
+
+    private static func store(of proxy: Proxy) throws(Problem) -> SQLiteStore {
+        guard let store = proxy.storing?.store else { throw .nothingOnDisk }
+        return store
+    }
+
+    private static func pins(in store: SQLiteStore) async throws(Problem) -> [PinListing] {
+        guard let pins = await store.pins() else { throw .pinsNotRead }
+        return pins
+    }
+}
+
+extension PinListing {
+    /// The octets on disk, with what a row takes beside its content.
+    fileprivate var cost: Int64 { PinListing.cost(ofVariants: variants, bytes: bytes) }
+
+    fileprivate static func cost(ofVariants variants: Int, bytes: Int64) -> Int64 { bytes + Int64(variants) * 1_024 }
+}
+
+extension Problem {
+    static let nothingOnDisk = Problem(
+        status: 409, title: "Nothing on disk", proxyError: .proxyConfigurationError,
+        detail: "This Larder keeps everything in memory alone.", advice: "Give it a directory with `cache.path`.")
+
+    fileprivate static func tooManyPins(_ limit: Int) -> Problem {
+        Problem(
+            status: 409, title: "Too many pins", proxyError: .proxyInternalResponse,
+            detail: "More than \(limit) resources would be pinned.", advice: "Pin with a narrower pattern.")
+    }
+
+    fileprivate static func tooMuchPinned(_ octets: Int64, beside old: Int64, limit: Int64) -> Problem {
+        Problem(
+            status: 409, title: "Too much pinned", proxyError: .proxyInternalResponse,
+            detail: "These resources have \(octets) octets; with \(old) that are pinned already, that is more than "
+                + "\(limit), half of the disk's limit.",
+            advice: "Pin with a narrower pattern, unpin something, or raise `cache.disk`.")
+    }
+
+    fileprivate static let pinsNotWritten = Problem(
+        status: 503, title: "Not written", proxyError: .proxyInternalError,
+        detail: "The disk cannot be written now, so nothing has changed.", advice: "See `larder status`.")
+
+    fileprivate static let pinsNotRead = Problem(
+        status: 503, title: "Not read", proxyError: .proxyInternalError,
+        detail: "The disk cannot be read now.", advice: "See `larder status`.")
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Larder
+import LarderHTTP
+
+/// `larder pin`
+struct Pin: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Keep what is stored now from eviction, for CI or a journey; without a pattern, list the pins.",
+        discussion: """
+            A pin is of a resource, whatever is stored for it later, and lasts over restarts until `larder unpin`. What \
+            is pinned grows stale as everything does; `larder offline on` has it served whatever its age. All pins \
+            together may take half of cache.disk. Exit status 2 when nothing matched.
+            """)
+
+    @Argument(help: "Which resources: /users/*, https://api.github.com/**.")
+    var pattern: String?
+
+    @OptionGroup var client: ClientOptions
+
+    func run() throws {
+        guard let pattern else {
+            return client.show(try client.answer(.get, "/-/pins")) { PinTable.text($0, $1) }
+        }
+        let answer = try client.answer(.post, "/-/pins", [("match", pattern)])
+        client.show(answer, text: Outline.text)
+        try client.expectMatches(answer["pinned"]?.int)
+    }
+}
+
+/// `larder unpin`
+struct Unpin: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Let what was pinned be evicted again.",
+        discussion: "Nothing is removed by this. Exit status 2 when nothing matched.")
+
+    @Argument(help: "Which pinned resources; ** for all.")
+    var pattern: String
+
+    @OptionGroup var client: ClientOptions
+
+    func run() throws {
+        let answer = try client.answer(.delete, "/-/pins", [("match", pattern)])
+        client.show(answer, text: Outline.text)
+        try client.expectMatches(answer["unpinned"]?.int)
+    }
+}
+
+extension ClientOptions {
+    /// Says it and ends with its exit status where nothing matched.
+    func expectMatches(_ count: Int?) throws {
+        guard count == 0 else { return }
+        Terminal.writeError("larder: nothing matched")
+        throw ExitCode(ClientOptions.nothingMatched)
+    }
+}
+
+/// The list of pins.
+enum PinTable {
+    static func text(_ answer: JSONValue, _ style: TextStyle) -> String {
+        let pins = answer["pins"]?.array ?? []
+        guard !pins.isEmpty else { return "nothing is pinned\n" }
+        var table = Columns(sides: [.right, .left], heading: ["size", "URL"])
+        for pin in pins {
+            let isThere = (pin["variants"]?.int ?? 0) > 0
+            table.rows.append([
+                isThere ? Quantity.bytes(pin["bytes"]?.int ?? 0) : "nothing",
+                Outline.printable(pin["url"]?.string ?? "?"),
+            ])
+        }
+        let more = (answer["total"]?.int ?? pins.count) - pins.count
+        let sum = Quantity.bytes(answer["pinnedBytes"]?.int ?? 0)
+        let limit = Quantity.bytes(answer["limitBytes"]?.int ?? 0)
+        return table.text(style) + (more > 0 ? style.dim("and \(Quantity.count(more)) more") + "\n" : "")
+            + "\(sum) of \(limit)\n"
+    }
+}
