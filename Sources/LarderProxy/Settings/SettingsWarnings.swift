@@ -9,6 +9,7 @@ enum SettingsWarnings {
         checkAccess(settings, &reader)
         checkTraces(settings, &reader)
         for service in settings.services {
+            checkRegistry(service, settings, &reader)
             for (index, block) in service.configure.enumerated() {
                 let setting = "services.\(service.name).configure[\(index)]"
                 checkMatch(block, of: service, at: setting, &reader)
@@ -56,6 +57,21 @@ enum SettingsWarnings {
                 suggestion: "\(collector.scheme.text)://\(collector.host):4318",
                 advice: "collectors listen for HTTP on another port", &reader)
         }
+    }
+
+    /// A registry's preset shares what it stores whatever token asked for it, as for public images all tokens are
+    /// equal. Of other people's machines, tokens for private images are to be expected.
+    private static func checkRegistry(
+        _ service: ServiceSettings, _ settings: Settings, _ reader: inout SettingsReader
+    ) {
+        guard let preset = service.preset, ["dockerhub", "oci"].contains(preset), service.privacy == .shared,
+            !settings.access.allow.isEmpty, service.configure.contains(where: { $0.everyone == true })
+        else { return }
+        warn(
+            "services.\(service.name).preset",
+            found: "\(SettingsProblem.quoted(preset)), which gives all clients the private images that one has fetched",
+            expected: "public images alone, where clients of other machines are served (`access.allow`)",
+            advice: "`privacy: partitioned` keeps the clients apart by their tokens", &reader)
     }
 
     // MARK: Blocks

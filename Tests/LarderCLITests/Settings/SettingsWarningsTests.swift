@@ -56,6 +56,23 @@ struct SettingsWarningsTests {
         #expect(try fixture.loader.load().warnings == [])
     }
 
+    @Test(arguments: ["dockerhub", "oci"])
+    func `a registry that shares what tokens fetched is warned of where clients of other machines are served`(
+        preset: String
+    ) throws {
+        func warnings(_ access: String, _ more: String = "") throws -> [SettingsProblem] {
+            let place = preset == "oci" ? ", baseURL: \"https://ghcr.io/\"" : ""
+            let fixture = try ConfigurationFixture(
+                "services:\n  images: { preset: \(preset)\(place)\(more) }\naccess: { allow: [\(access)] }\n")
+            return try fixture.loader.load().warnings
+        }
+        #expect(try warnings("").isEmpty)
+        #expect(try warnings("192.0.2.0/24", ", privacy: partitioned").isEmpty)
+        let found = try warnings("192.0.2.0/24")
+        #expect(found.map(\.setting) == ["services.images.preset"])
+        #expect(found.first?.description.contains("privacy: partitioned") == true)
+    }
+
     @Test func `a listener where everybody is refused, and a socket that is everybody's`() throws {
         let fixture = try ConfigurationFixture("listen: [\"0.0.0.0:3128\"]\nadmin: { socketMode: 0666 }\n")
         let warnings = try fixture.loader.load().warnings
