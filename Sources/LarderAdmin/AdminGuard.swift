@@ -63,10 +63,10 @@ struct AdminGuard {
         request.isLoopback || request.adminHost != nil || request.path == "/-/ready"
     }
 
-    /// Recordings contain one user's own content, so reading them needs the permission for changes; as does a stream
-    /// that begins with a load.
+    /// Recordings contain one user's own content, and an export what is stored for everybody, so reading them needs the
+    /// permission for changes; as does a stream that begins with a load.
     private func changes(_ request: OwnRequest) -> Bool {
-        !request.method.isSafe || request.path.hasPrefix("/-/recordings/")
+        !request.method.isSafe || request.path.hasPrefix("/-/recordings/") || request.path == "/-/export"
             || request.path == "/-/events" && request.parameter("loadIfNeeded").map { $0 != "0" } ?? false
     }
 

@@ -39,6 +39,7 @@ package struct AdminPages: OwnPages {
             .merging(AdminPages.historyPages(history)) { page, _ in page }
             .merging(AdminPages.contentPages(walkers)) { page, _ in page }
             .merging(AdminPages.reloadPages) { page, _ in page }
+            .merging(AdminPages.archivePages) { page, _ in page }
             .merging(AdminPages.pinPages) { page, _ in page }
             .merging(FirstPage.assets.mapValues { file in .reading { _, _ in FirstPage.file(file) } }) { page, _ in page
             }

@@ -30,7 +30,7 @@ package struct Program: AsyncParsableCommand {
                 name: "Changing what it stores",
                 subcommands: [
                     Load.self, Cancel.self, Invalidate.self, Wipe.self, OverrideCommand.self, OfflineCommand.self,
-                    VariableCommand.self, Warm.self, Pin.self, Unpin.self,
+                    VariableCommand.self, Warm.self, Pin.self, Unpin.self, Export.self, Import.self,
                 ]),
             CommandGroup(
                 name: "Having programs use it",

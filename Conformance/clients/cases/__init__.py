@@ -27,6 +27,7 @@ MODULES = [
     "commands",
     "tracing",
     "pins",
+    "archives",
     "supervised",
     "configuration",
     "reload",

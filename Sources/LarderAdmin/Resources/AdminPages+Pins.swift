@@ -107,10 +107,6 @@ extension PinListing {
 }
 
 extension Problem {
-    static let nothingOnDisk = Problem(
-        status: 409, title: "Nothing on disk", proxyError: .proxyConfigurationError,
-        detail: "This Larder keeps everything in memory alone.", advice: "Give it a directory with `cache.path`.")
-
     fileprivate static func tooManyPins(_ limit: Int) -> Problem {
         Problem(
             status: 409, title: "Too many pins", proxyError: .proxyInternalResponse,

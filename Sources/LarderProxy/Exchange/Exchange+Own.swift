@@ -24,6 +24,7 @@ extension Exchange {
         PreparedHead.append(fields, to: &out)
         record.status = response.status
         if let events = response.events { return try await send(events) }
+        if let source = response.source { return try await send(source) }
         finishHead(length: Int64(response.content.count))
         try await sendHead(with: [ContentChunk(response.content)])
     }
@@ -40,24 +41,36 @@ extension Exchange {
         try await sendHead()
     }
 
+    private func send(_ source: any OwnContent) async throws {
+        finishHead(length: nil)
+        try await sendHead()
+        guard delivery != .none else { return }
+        while let chunk = try await source.next() { try await sendContent([chunk]) }
+        try await endContent()
+    }
+
     private func ownRequest() async throws -> OwnRequest {
-        var body: [UInt8] = []
-        let isArchive = connection.isAuthorised && head.target.starts(with: "/-/recordings/".utf8)
-        let limit = isArchive ? Exchange.archiveLimit : Exchange.contentLimit
-        while let chunk = try await content?.next() {
-            chunk.withBytes { body.append(contentsOf: $0) }
-            guard body.count <= limit else { throw Problem.ownContentTooLarge }
-        }
         let target = String(decoding: head.target, as: UTF8.self)
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         var request = OwnRequest(
             method: head.method, path: String(parts[0]),
             parameters: parts.count > 1 ? Self.parameters(of: parts[1]) : [],
-            fields: head.fields, content: body, isOverSocket: connection.isAuthorised,
+            fields: head.fields, isOverSocket: connection.isAuthorised,
             adminHost: connection.client.isAdminOnly && !connection.isOverSocket ? connection.client.localHost : nil,
             isLoopback: connection.client.isLoopback || connection.isOverSocket)
         request.isForLanes = connection.isForLanes
         request.user = connection.isOverSocket ? stream.peerUser : nil
+        if content != nil, let intake = context.proxy.pages.intake(of: request, context.proxy) {
+            while let chunk = try await content?.next() { await intake.take(chunk) }
+            request.intake = intake
+            return request
+        }
+        let isArchive = connection.isAuthorised && head.target.starts(with: "/-/recordings/".utf8)
+        let limit = isArchive ? Exchange.archiveLimit : Exchange.contentLimit
+        while let chunk = try await content?.next() {
+            chunk.withBytes { request.content.append(contentsOf: $0) }
+            guard request.content.count <= limit else { throw Problem.ownContentTooLarge }
+        }
         return request
     }
 

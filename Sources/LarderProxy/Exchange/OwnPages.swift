@@ -6,6 +6,25 @@ import LarderRules
 /// Answers requests addressed to Larder itself: the first page and everything under `/-/`.
 package protocol OwnPages: Sendable {
     func answer(_ request: OwnRequest, of proxy: Proxy) async -> OwnResponse
+
+    /// Takes the content of a request as it comes; nil for all but those with content of any length.
+    func intake(of request: OwnRequest, _ proxy: Proxy) -> (any OwnIntake)?
+}
+
+extension OwnPages {
+    package func intake(of request: OwnRequest, _ proxy: Proxy) -> (any OwnIntake)? { nil }
+}
+
+/// Takes content, in order; it slows down who sends it, and never fails before the end. One exchange calls it, on its
+/// loop, one call after another.
+package protocol OwnIntake: AnyObject, Sendable {
+    func take(_ chunk: ContentChunk) async
+}
+
+/// Content that is made while it is sent. One exchange calls it, on its loop, one call after another.
+package protocol OwnContent: AnyObject, Sendable {
+    /// The next octets, at least one; nil at the end. An error ends the connection.
+    func next() async throws -> ContentChunk?
 }
 
 /// A request addressed to Larder itself.
@@ -17,6 +36,8 @@ package struct OwnRequest: Sendable {
     package var parameters: [(name: String, value: String)]
     package var fields: Fields
     package var content: [UInt8]
+    /// What took the content in its place.
+    package var intake: (any OwnIntake)?
     /// The request came over the Unix socket, whose permissions are the authorisation.
     package var isOverSocket: Bool
     /// The address the client connected to, as the host of a URI, where that is a listener of the admin surface alone.
@@ -57,6 +78,8 @@ package struct OwnResponse: Sendable {
     package var content: [UInt8]
     /// Set for a response that is an event stream in place of `content`.
     package var events: OwnEvents?
+    /// Set for content of unknown length in place of `content`.
+    package var source: (any OwnContent)?
 
     package init(status: Status = 200, type: String, _ content: some Sequence<UInt8>, fields: Fields = Fields()) {
         self.status = status

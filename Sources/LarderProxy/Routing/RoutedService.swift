@@ -60,6 +60,10 @@ package final class RoutedService: Sendable {
     private let reachAtBase: ResourceMemory.Reach?
 
     package var name: String { settings.name }
+    /// Tells installations apart, by their secret and without it: partitions of another mean nobody here.
+    var installation: String {
+        String(identities.partition(of: Array("installation".utf8)).name.prefix(16))
+    }
 
     /// - Parameters:
     ///   - targets: the targeted cache control fields in use (RFC 9213).

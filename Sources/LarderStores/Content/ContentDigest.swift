@@ -82,10 +82,10 @@ package struct ContentDigest: Hashable, Sendable {
     package var hexadecimal: String { bytes.hexadecimal }
 
     /// Computes one digest after another. Belongs to one thread at a time.
-    final class Hashing {
+    package final class Hashing {
         private let context: OpaquePointer
 
-        init() {
+        package init() {
             guard let context = EVP_MD_CTX_new(),
                 EVP_DigestInit_ex2(context, ContentDigest.algorithm.pointer, nil) == 1
             else {
@@ -97,7 +97,7 @@ package struct ContentDigest: Hashable, Sendable {
 
         deinit { EVP_MD_CTX_free(context) }
 
-        func update(_ bytes: UnsafeRawBufferPointer) {
+        package func update(_ bytes: UnsafeRawBufferPointer) {
             if bytes.count > 0 { EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) }
         }
 
@@ -106,7 +106,7 @@ package struct ContentDigest: Hashable, Sendable {
         }
 
         /// Returns the digest of what was given and starts over.
-        func finish() -> ContentDigest {
+        package func finish() -> ContentDigest {
             var words = Words()
             withUnsafeMutableBytes(of: &words) { octets in
                 _ = EVP_DigestFinal_ex(context, octets.baseAddress?.assumingMemoryBound(to: UInt8.self), nil)

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Larder
+
+/// A file that an export goes to. It has another name until it is whole, so that a half one never passes for an export;
+/// `-` is standard output.
+final class ExportedFile {
+    private let path: String
+    private let part: String
+    private let descriptor: Int32
+    /// Whether the unfinished file is this one's.
+    private var isBegun = false
+
+    var isStandardOutput: Bool { descriptor == STDOUT_FILENO }
+
+    /// - Parameter isPrivate: whether only this user may read the file.
+    init(_ path: String, isPrivate: Bool) throws {
+        self.path = path
+        part = path + ".part"
+        guard path != "-" else {
+            guard isatty(STDOUT_FILENO) == 0 else {
+                throw CommandFailure("an archive is nothing to read on a terminal", advice: "name a file, or a pipe")
+            }
+            descriptor = STDOUT_FILENO
+            return
+        }
+        var status = stat()
+        if stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
+            throw CommandFailure("cannot write \(path): it is not a file")
+        }
+        let descriptor = open(part, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, isPrivate ? 0o600 : 0o644)
+        guard descriptor >= 0 else {
+            throw CommandFailure("cannot write \(part): \(String(cString: strerror(errno)))")
+        }
+        self.descriptor = descriptor
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            throw CommandFailure("another export writes \(part)", advice: "wait for it, or name another file")
+        }
+        isBegun = true
+        // What an interrupted export left is written over.
+        guard ftruncate(descriptor, 0) == 0, !isPrivate || fchmod(descriptor, 0o600) == 0 else {
+            throw CommandFailure("cannot write \(part): \(String(cString: strerror(errno)))")
+        }
+    }
+
+    deinit {
+        guard !isStandardOutput else { return }
+        if isBegun { unlink(part) }
+        close(descriptor)
+    }
+
+    func write(_ octets: ArraySlice<UInt8>) throws {
+        var rest = octets
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else {
+                let place = isStandardOutput ? "to standard output" : part
+                throw CommandFailure("cannot write \(place): \(String(cString: strerror(errno)))")
+            }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    /// Gives the file its name.
+    func finish() throws {
+        guard !isStandardOutput else { return }
+        guard fsync(descriptor) == 0, rename(part, path) == 0 else {
+            throw CommandFailure("cannot write \(path): \(String(cString: strerror(errno)))")
+        }
+        isBegun = false
+    }
+}
+
+/// A file, or a pipe, that an import comes from; `-` is standard input.
+final class ImportedFile {
+    private let path: String
+    private let descriptor: Int32
+    /// In octets; nil where only its end tells.
+    let length: Int?
+
+    init(_ path: String) throws {
+        self.path = path
+        descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+        var status = stat()
+        guard descriptor >= 0, fstat(descriptor, &status) == 0 else {
+            throw CommandFailure("cannot read \(path): \(BoundedFile.Failure(code: errno))")
+        }
+        guard status.st_mode & S_IFMT != S_IFDIR else {
+            throw CommandFailure("cannot read \(path): it is a directory")
+        }
+        // Of a file that is standard input, something may have been read.
+        let isWhole = path != "-" && status.st_mode & S_IFMT == S_IFREG
+        length = isWhole ? Int(status.st_size) : nil
+    }
+
+    deinit { if descriptor > STDIN_FILENO { close(descriptor) } }
+
+    /// The next octets; none at the end.
+    func read(atMost limit: Int) throws -> [UInt8] {
+        var octets = [UInt8](repeating: 0, count: limit)
+        while true {
+            let count = Glibc.read(descriptor, &octets, limit)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else {
+                throw CommandFailure("cannot read \(path): \(BoundedFile.Failure(code: errno))")
+            }
+            return Array(octets[..<count])
+        }
+    }
+}
+
+/// How far a transfer is, on a terminal.
+final class TransferProgress {
+    private let total: Int?
+    private var count = 0
+    private var shown = 0
+    private let start = TransferProgress.now
+    private let isShown = isatty(STDERR_FILENO) == 1
+
+    init(total: Int?) { self.total = total }
+
+    func add(_ octets: Int) {
+        count += octets
+        // Every few mebibytes; a terminal is slow.
+        guard isShown, count - shown > 4 << 20 else { return }
+        shown = count
+        let seconds = max(TransferProgress.now - start, 0.001)
+        let rate = Double(count) / seconds
+        var line = "\(Quantity.bytes(count)), \(Quantity.bytes(Int(rate)))/s"
+        if let total, total > count { line += ", \(Quantity.seconds(Double(total - count) / rate)) left" }
+        Terminal.writeProgress(line)
+    }
+
+    func end() {
+        if isShown, shown > 0 { Terminal.writeProgress(nil) }
+    }
+
+    private static var now: Double {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+}

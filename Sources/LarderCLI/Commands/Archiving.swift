@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Larder
+
+/// `larder export`
+struct Export: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Write what is stored into a file that another Larder can import.",
+        discussion: """
+            The file is a tar archive: for each response `entities/N.json` with its head, `entities/N.octets` with its \
+            content and `entities/N.sha256` with the digests of both. Responses that may be one user's alone are left \
+            out, and counted: those in partitions, those the origin calls private or gave to credentials, and URLs \
+            with secrets. FILE is written under another name and takes its own when it is whole. Exit status 2 when \
+            there was nothing to write.
+            """)
+
+    @Argument(help: "Which resources: /users/*, https://api.github.com/**; ** for all.")
+    var pattern: String
+
+    @Argument(
+        help: ArgumentHelp("The file, or - for standard output; an existing one is replaced.", valueName: "file"))
+    var file: String
+
+    @Flag(name: .customLong("private"), help: "Also what may be one user's alone. Keep the file to yourself.")
+    var includesPrivate = false
+
+    @OptionGroup var client: ClientOptions
+
+    func run() throws {
+        let parameters = [(name: "match", value: pattern)] + (includesPrivate ? [(name: "private", value: "true")] : [])
+        let output = try ExportedFile(file, isPrivate: includesPrivate)
+        let progress = TransferProgress(total: nil)
+        defer { progress.end() }
+        let summary = try client.adminClient().download(AdminClient.target("/-/export", parameters), to: output) {
+            progress.add($0)
+        }
+        progress.end()
+        try output.finish()
+        if output.isStandardOutput {
+            Terminal.writeError(String(Outline.text(summary, .plain).dropLast()))
+        } else {
+            var answer: JSONObject = ["file": .string(file)]
+            for name in summary.object?.names ?? [] { answer[name] = summary[name] }
+            client.show(.object(answer), text: Outline.text)
+        }
+        func left(_ name: String, _ words: String) -> Bool {
+            guard let count = summary["leftOut"]?[name]?.int, count > 0 else { return false }
+            Terminal.writeError("larder: \(Quantity.count(count)) \(words)")
+            return true
+        }
+        let hasPrivate = left("private", "that may be one user's alone were left out; --private includes them")
+        let hasDamaged = left("damaged", "were damaged on disk and left out")
+        guard summary["entities"]?.int == 0 else { return }
+        if !hasPrivate, !hasDamaged { Terminal.writeError("larder: nothing matched") }
+        throw ExitCode(ClientOptions.nothingMatched)
+    }
+}
+
+/// `larder import`
+struct Import: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Take in what `larder export` wrote.",
+        discussion: """
+            Each response is stored as soon as its digests are right, if the configuration that its URL has here \
+            stores such responses; what is stored already and as new stays. An import that breaks off loses nothing, \
+            says what it has stored, and can be repeated. Responses of users are taken with --private, and only where \
+            they were exported. Exit status 1 when the archive is not whole, or some of it was refused.
+            """)
+
+    @Argument(help: ArgumentHelp("The file, or - for standard input.", valueName: "file"))
+    var file: String
+
+    @Flag(name: .customLong("private"), help: "Also what may be one user's alone.")
+    var includesPrivate = false
+
+    @OptionGroup var client: ClientOptions
+
+    func run() throws {
+        let target = AdminClient.target("/-/import", includesPrivate ? [(name: "private", value: "true")] : [])
+        let source = try ImportedFile(file)
+        let progress = TransferProgress(total: source.length)
+        defer { progress.end() }
+        let answer = try client.adminClient().upload(source, target) { progress.add($0) }
+        progress.end()
+        client.show(answer, text: Outline.text)
+        if let left = answer["private"]?.int, left > 0 {
+            Terminal.writeError(
+                "larder: \(Quantity.count(left)) that may be one user's alone were left out; --private takes them")
+        }
+        if let problem = answer["problem"]?.string {
+            throw CommandFailure(
+                "the archive was not taken in to its end: \(Outline.printable(problem))",
+                advice: "what is counted above is stored; export again, or copy the file again")
+        }
+        if let refused = answer["refused"]?.int, refused > 0 {
+            throw CommandFailure(
+                "\(Quantity.count(refused)) of its responses were refused", advice: "the reasons stand above")
+        }
+    }
+}

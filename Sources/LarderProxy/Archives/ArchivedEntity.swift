@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+package import LarderHTTP
+package import LarderRules
+package import LarderStores
+
+/// A stored response as another installation can take it: its request as far as it matters, and its head, without its
+/// content.
+package struct ArchivedEntity: Sendable {
+    /// A request field that `Vary` names, and its value.
+    package struct Selector: Sendable {
+        package var name: FieldName
+        package var value: [UInt8]?
+
+        package init(name: FieldName, value: [UInt8]?) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// As it is stored, with the content that is part of the key behind `#`.
+    package var url: String
+    /// The service's name where it was exported, for people.
+    package var service: String
+    /// Whose it is; empty for everybody's.
+    package var partition: String
+    package var method: Method
+    package var status: Status
+    package var fields: Fields
+    package var selectors: [Selector]
+    package var requestTime, responseTime: Timestamp
+    package var wasAuthorized, wasPersonal: Bool
+    package var standing: StoredResponse.Standing
+    /// The octets of the content.
+    package var length: Int64
+
+    package init(
+        url: String, service: String, partition: String, method: Method, status: Status, fields: Fields,
+        selectors: [Selector], requestTime: Timestamp, responseTime: Timestamp, wasAuthorized: Bool, wasPersonal: Bool,
+        standing: StoredResponse.Standing, length: Int64
+    ) {
+        self.url = url
+        self.service = service
+        self.partition = partition
+        self.method = method
+        self.status = status
+        self.fields = fields
+        self.selectors = selectors
+        self.requestTime = requestTime
+        self.responseTime = responseTime
+        self.wasAuthorized = wasAuthorized
+        self.wasPersonal = wasPersonal
+        self.standing = standing
+        self.length = length
+    }
+
+    /// Whether it may be one user's alone, as far as it says itself: whatever a configuration makes of it.
+    package var isPersonal: Bool {
+        if !partition.isEmpty || fields.contains(.setCookie) { return true }
+        if SecretText.scrubbed(url: url) != url { return true }
+        let directives = CacheControl.Response(fields)
+        if directives.flags.contains(.isPrivate) || !directives.privateFields.isEmpty { return true }
+        if selectors.contains(where: { $0.value != nil && SecretText.isSecret(field: $0.name) }) { return true }
+        return (wasAuthorized || wasPersonal) && !isForAll(directives)
+    }
+
+    /// An origin that says `public` or `s-maxage` to a request with credentials says it of all its clients.
+    private func isForAll(_ directives: CacheControl.Response) -> Bool {
+        directives.flags.contains(.isPublic) || directives.sMaxage != nil
+    }
+
+    /// The same where the configuration here adds credentials to each request.
+    fileprivate func isPersonal(under configuration: EffectiveConfiguration) -> Bool {
+        if isPersonal { return true }
+        var hasCredentials = false
+        configuration.frozen.configuration.fields.set.forEachLine { name, spelling, _ in
+            if SecretText.isSecret(field: name ?? FieldName(token: spelling)) { hasCredentials = true }
+        }
+        return hasCredentials && !isForAll(CacheControl.Response(fields))
+    }
+}
+
+/// The fate of one line of the store's list in an export.
+package enum ArchivedLine: Sendable {
+    case entity(ArchivedEntity, ContentReference)
+    /// Made for somebody, or with credentials; left out unless it was asked for.
+    case personal
+    /// A part of a representation, of use to nobody else.
+    case partial
+    /// Replaced, removed or damaged since it was listed.
+    case gone
+}
+
+extension Proxy {
+    /// Tells installations apart: the same as long as the directory of the cache is.
+    package var installation: String { configuration.router.table.unclaimed.installation }
+
+    /// The stored response of a line, for an archive.
+    package func archived(_ line: EntityListing, includesPrivate: Bool) async -> ArchivedLine {
+        guard let storing, let uri = ResourceURL(line.key.url).target else { return .gone }
+        let records = await storing.store.read(line.key)
+        let service = configuration.router.table.named(line.key.service) ?? configuration.router.table.unclaimed
+        let method = ContentMark.split(line.key.url).mark?.method ?? .get
+        let partition = Larder.Partition(line.key.partition)
+        let settled = service.configuration(for: uri, method: method, in: partition)
+        guard let record = records.first(where: { $0.variant == line.variant && $0.storedAt == line.storedAt }),
+            let stored = storing.variant(of: record, policy: settled.policy)?.stored
+        else { return .gone }
+        let entity = ArchivedEntity(
+            url: line.key.url, service: line.key.service, partition: line.key.partition, method: stored.requestMethod,
+            status: stored.status, fields: stored.fields,
+            selectors: stored.variance.selectors.map { ArchivedEntity.Selector(name: $0.name, value: $0.value) },
+            requestTime: stored.requestTime, responseTime: stored.responseTime,
+            wasAuthorized: stored.requestWasAuthorized, wasPersonal: stored.requestWasPersonal,
+            standing: stored.standing, length: record.content.length)
+        guard includesPrivate || !entity.isPersonal(under: settled) else { return .personal }
+        guard stored.extent == .whole else { return .partial }
+        return .entity(entity, record.content)
+    }
+}

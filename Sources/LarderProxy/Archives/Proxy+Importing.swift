@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+package import LarderHTTP
+import LarderRules
+import LarderStores
+
+/// Why an entity of an archive is not taken.
+package struct ImportRefusal: Error, CustomStringConvertible {
+    package let description: String
+}
+
+/// An entity that is being taken from an archive: nothing of it can be seen before `finish`.
+package final class ImportedEntity: Sendable {
+    /// By which an entity is found again.
+    package struct Receipt: Sendable {
+        let key: EntityKey
+        let variant: [UInt8]
+        let responseTime: Timestamp
+    }
+
+    private let proxy: Proxy
+    private let key: ResourceKey
+    private let receipt: Receipt
+    private let writer: EntityWriter
+
+    fileprivate init(proxy: Proxy, key: ResourceKey, receipt: Receipt, writer: EntityWriter) {
+        self.proxy = proxy
+        self.key = key
+        self.receipt = receipt
+        self.writer = writer
+    }
+
+    /// Adds content, and waits while the disk is behind. False when the store does not take it.
+    package func append(_ chunk: ContentChunk) async -> Bool {
+        while proxy.storing?.isBehind == true, case .open = writer.state {
+            try? await Task.sleep(for: .milliseconds(2))
+        }
+        writer.append(chunk)
+        return obstacle == nil
+    }
+
+    /// Stores it in place of what is there; what is in memory is read from the store the next time. Nil when the store
+    /// does not take it: `obstacle` says why.
+    package func finish() -> Receipt? {
+        guard writer.finish() else { return nil }
+        if let resource = proxy.registry.resource(for: key) { proxy.wipe(resource) }
+        return receipt
+    }
+
+    package func abort() { writer.abort() }
+
+    /// Why the store takes no more of it.
+    package var obstacle: String? {
+        guard case .abandoned(let reason) = writer.state else { return nil }
+        return switch reason {
+        case .tooLarge: "it is larger than the store takes: more than `cache.maxObject`, or an eighth of `cache.disk`"
+        default: "the disk does not take it; `larder status` says more"
+        }
+    }
+}
+
+extension Proxy {
+    /// How far ahead another machine's clock may be.
+    private static let leeway = Duration.seconds(3600)
+
+    /// Begins to store an entity of an archive as if it had been fetched here, under the configuration that its URL has
+    /// here; nil when what is stored already is as new, or an operator's own.
+    package func beginImport(_ entity: ArchivedEntity) async throws -> ImportedEntity? {
+        guard let storing else { throw ImportRefusal(description: "nothing is kept on disk here") }
+        let subject: ResourceSubject
+        do throws(Problem) {
+            subject = try self.subject(of: entity.url)
+        } catch {
+            throw ImportRefusal(description: error.detail)
+        }
+        guard subject.url == entity.url else {
+            throw ImportRefusal(description: "it is stored as \(subject.url.prefix(500)) here")
+        }
+        guard entity.requestTime <= entity.responseTime, entity.responseTime <= now + Proxy.leeway else {
+            throw ImportRefusal(description: "it was received in the future, by the clock of this machine")
+        }
+        let service = subject.service
+        let partition = Larder.Partition(entity.partition)
+        let configuration = service.configuration(for: subject.uri, method: subject.method, in: partition)
+        guard configuration.caches, configuration.storesReceived else {
+            throw ImportRefusal(description: "the configuration of ‘\(service.name)’ keeps nothing of it on disk")
+        }
+        guard entity.length <= storing.maxObject else {
+            throw ImportRefusal(description: "it is larger than `cache.maxObject`")
+        }
+        let stored = try entity.stored(at: subject.uri, under: configuration.policy)
+        let key = subject.key(in: partition)
+        let memory = registry.resource(for: key)?.memory
+        let resource = service.makeResource(key: key, partition: partition, url: subject.uri)
+        let receipt = ImportedEntity.Receipt(
+            key: storing.key(of: resource, service), variant: StoredResponseCoding.variantKey(stored.variance),
+            responseTime: entity.responseTime)
+        let isKept =
+            memory?.isOverridden == true
+            || memory?.snapshot.variants.contains {
+                $0.stored.responseTime >= entity.responseTime
+                    && StoredResponseCoding.variantKey($0.stored.variance) == receipt.variant
+            } == true
+        if isKept { return nil }
+        if await isStored(receipt) { return nil }
+        let writer = storing.begin(
+            stored, of: resource, service: service, length: entity.length, policy: configuration.policy)
+        return ImportedEntity(proxy: self, key: key, receipt: receipt, writer: writer)
+    }
+
+    /// Whether an entity, or a newer one in its place, is in the store.
+    package func isStored(_ receipt: ImportedEntity.Receipt) async -> Bool {
+        let records = await storing?.store.read(receipt.key) ?? []
+        return records.contains { $0.variant == receipt.variant && $0.responseTime >= receipt.responseTime }
+    }
+}
+
+extension ArchivedEntity {
+    /// The response as it would be stored if an origin had sent it now, under another configuration perhaps.
+    fileprivate func stored(at target: TargetURI, under policy: CachePolicy) throws -> StoredResponse {
+        var request = RequestHead(method: method, target: "/")
+        for selector in selectors {
+            guard let value = selector.value else { continue }
+            value.withUnsafeBytes { request.fields.append(selector.name, bytes: $0) }
+        }
+        // Its value is not exported.
+        if wasAuthorized, !request.fields.contains(.authorization) { request.fields.append(.authorization, "?") }
+        let response = ResponseHead(status: status, fields: fields)
+        let decision = Storability.decide(
+            request: request, target: target, response: response, policy: policy, responseTime: responseTime)
+        switch decision {
+        case .store(_, .durable): break
+        case .store(_, .memory):
+            throw ImportRefusal(description: "the configuration here keeps errors like it in memory alone")
+        case .doNotStore(let condition):
+            throw ImportRefusal(description: "the configuration here does not store it (\(condition.rawValue))")
+        }
+        return StoredResponse(
+            requestMethod: method, requestWasAuthorized: wasAuthorized,
+            requestWasPersonal: wasPersonal || policy.personalField(of: request.fields) != nil,
+            variance: policy.variance(of: fields, to: request.fields), status: status, fields: fields,
+            requestTime: requestTime, responseTime: responseTime, contentLength: length, standing: standing,
+            policy: policy)
+    }
+}
