@@ -76,7 +76,7 @@ LarderStores/Writing/StoreWriter+Room.swift 13 0 0 octets of files saturate; pag
 LarderProxy/Collapsing/Completion.swift 3 1 0 nothing is added to a position that an origin named
 LarderProxy/Routing/PercentText.swift 4 0 2 two octets are there before they are read
 LarderProxy/Storing/RenditionCoding.swift 2 1 6 octets are taken after their count was compared
-LarderProxy/Storing/StoredResponseCoding.swift 2 1 0 ranges are in order and apart, and end below Int64.max, before they are added up
+LarderProxy/Storing/StoredResponseCoding.swift 3 1 0 ranges are in order and apart, and end below Int64.max, before they are added up
 LarderCodings/BrotliCoding.swift 4 1 0 counts of the library, within the room it was given
 LarderCodings/ContentDecoder.swift 7 0 3 what comes out is bounded by the limit
 LarderCodings/ZlibCoding.swift 2 5 0 input is given at most 2^32 octets at a time

@@ -194,6 +194,34 @@ def crowd(context):
     return f"{count} clients, 1 request"
 
 
+@case("models-paced", "a stream that is replayed as it came: the same octets, and neither at once nor later")
+def paced(context):
+    model = Model(events=20, pause=0.05)
+    context.origins.append(model)
+    daemon = context.daemon(
+        f"services:\n  openai:\n    preset: openai\n    baseURL: {model.url}/\n    configure: [{{ replay: paced }}]\n")
+    said, times = [], []
+    for _ in range(2):
+        connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=60)
+        connection.request("POST", "/openai/v1/chat/completions", json.dumps(question("paced", stream=True)), {
+            "Content-Type": "application/json", "Authorization": "Bearer one"})
+        response = connection.getresponse()
+        begun, content, middle = time.monotonic(), b"", None
+        while piece := response.read1(65_536):
+            content += piece
+            if middle is None and content.count(b"data: ") >= 10:
+                middle = time.monotonic() - begun
+        said.append(content)
+        times.append((middle, time.monotonic() - begun))
+        connection.close()
+    expect_hit({name.lower(): value for name, value in response.getheaders()}, "the stream again")
+    expect_equal(said[1], said[0], "the octets of the stream")
+    expect_equal(len(model.asked), 1, "requests to the model")
+    expect(0.3 <= times[1][0] < times[1][1] and 0.8 <= times[1][1] < 10,
+           f"the replay took {times[1]}, the origin {times[0]}")
+    return f"{times[0][1]:.2f} s, then {times[1][1]:.2f} s"
+
+
 OPENAI = """
 import sys
 from openai import OpenAI

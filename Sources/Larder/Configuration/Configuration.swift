@@ -164,6 +164,8 @@ public struct Configuration: Sendable {
     package var ignoredMembers: [String] = []
     /// Texts at the end of a complete event stream; without any, each end is complete.
     package var streamEnds: [String] = []
+    /// Whether the daemon replays stored event streams at the pace at which they came.
+    package var replaysPaced = false
     /// Whether the daemon continues a load that no client waits for.
     public var onAbandon: OnAbandon = .cancel(after: .milliseconds(50))
 

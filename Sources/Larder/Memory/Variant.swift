@@ -26,6 +26,8 @@ package final class Variant: Sendable {
     package let forms: CodedForms?
     /// Details for the `Cache-Status` of a hit, in addition to how it became one.
     package let detail: String?
+    /// When the octets of a stream had come; nil where that was at once, or is not known.
+    package let pace: StreamPace?
     private let via: String
 
     /// - Parameters:
@@ -33,8 +35,9 @@ package final class Variant: Sendable {
     ///   - forms: those of the same content under another head.
     package init(
         stored: StoredResponse, content: VariantContent, storedAt: Timestamp, via: String, fingerprint: UInt64 = 0,
-        rendition: Rendition? = nil, forms: CodedForms? = nil
+        rendition: Rendition? = nil, forms: CodedForms? = nil, pace: StreamPace? = nil
     ) {
+        self.pace = pace
         let served = rendition?.served(for: stored, length: content.length) ?? stored
         self.stored = stored
         self.served = served
@@ -58,14 +61,14 @@ package final class Variant: Sendable {
     package func with(_ stored: StoredResponse, via: String, freshenedBy update: Fields? = nil) -> Variant {
         Variant(
             stored: stored, content: content, storedAt: storedAt, via: via, fingerprint: fingerprint,
-            rendition: update.map { rendition?.freshened(by: $0) } ?? rendition, forms: forms)
+            rendition: update.map { rendition?.freshened(by: $0) } ?? rendition, forms: forms, pace: pace)
     }
 
     /// The same variant, confirmed to be the result of another configuration as well.
     package func under(fingerprint: UInt64) -> Variant {
         Variant(
             stored: stored, content: content, storedAt: storedAt, via: via, fingerprint: fingerprint,
-            rendition: rendition, forms: forms)
+            rendition: rendition, forms: forms, pace: pace)
     }
 
     /// The same response under another policy: derived properties are computed again.
@@ -108,7 +111,9 @@ package final class Variant: Sendable {
 
     /// Octets of memory this variant occupies: content, head and fields, its forms, and the objects that hold them, as
     /// measured with many small ones in memory and in the store.
-    package var cost: Int { content.bytesInMemory + 2 * head.count + 1152 + (forms?.cost ?? 0) }
+    package var cost: Int {
+        content.bytesInMemory + 2 * head.count + 1152 + (forms?.cost ?? 0) + (pace?.octets.count ?? 0)
+    }
 }
 
 /// The place of a stored response's content.

@@ -52,6 +52,7 @@ enum ExplainedConfiguration {
             ),
             ("ignoreContent", list(configuration.ignoredMembers)),
             ("streamEnd", configuration.streamEnds.isEmpty ? "any end" : list(configuration.streamEnds)),
+            ("replay", configuration.replaysPaced ? "paced" : "immediate"),
             ("links", configuration.mapsLinks ? "true" : "false"),
             ("followRedirects", configuration.followsRedirects ? "true" : "false"),
             ("privacy", configuration.privacy.rawValue),

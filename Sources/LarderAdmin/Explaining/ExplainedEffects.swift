@@ -12,7 +12,7 @@ enum ExplainedEffects {
         let configuration = situation.configuration.frozen.configuration
         let decorators = situation.service.configuration(for: situation.uri, method: situation.method).decorators
         return route(situation) + around(decorators) + pipeline(configuration, situation, selected: selected)
-            + afterWrite(configuration, situation)
+            + afterWrite(configuration, situation) + replay(situation, selected: selected)
     }
 
     /// How to avoid the effects.
@@ -136,6 +136,22 @@ enum ExplainedEffects {
         case .final: "final"
         case .stage(let key): key.name
         }
+    }
+
+    // MARK: Streams
+
+    private static func replay(_ situation: Situation, selected: Int?) -> [Explanation.Fact] {
+        guard let pace = selected.flatMap({ situation.variants[$0].pace }) else { return [] }
+        guard situation.configuration.replaysPaced else {
+            return [Explanation.Fact(name: "replay", value: "immediate", note: "all of the stream is sent at once")]
+        }
+        let steps = pace.steps
+        let length = UnitText.write(steps.last?.due ?? .zero)
+        return [
+            Explanation.Fact(
+                name: "replay", value: "paced: \(length), in \(steps.count) parts",
+                note: "parts of it (`Range`) at once")
+        ]
     }
 
     // MARK: Writes

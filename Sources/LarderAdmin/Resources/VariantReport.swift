@@ -72,6 +72,9 @@ struct VariantReport {
                 "originStatus": .integer(rendition.originStatus.rawValue), "countsAsData": .bool(rendition.isPromoted),
             ]
         }
+        if let pace = variant.pace {
+            object["stream"] = ["seconds": .seconds(pace.duration), "marks": .integer(Int64(pace.marks.count))]
+        }
         if stored.requestWasAuthorized { object["requestWasAuthorized"] = true }
         object["selectedBy"] = .strings(selectors)
         object["fields"] = ShownFields.lines(json: variant.served.fields, areForOne: isForOne)

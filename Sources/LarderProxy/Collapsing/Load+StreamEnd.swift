@@ -13,8 +13,11 @@ extension Load {
 
     /// Whether the response is a stream whose end must be examined.
     func hasStreamEnd(_ head: ResponseHead) -> Bool {
-        !configuration.streamEnds.isEmpty
-            && head.fields[.contentType].flatMap { MediaType($0) }?.essence == "text/event-stream"
+        !configuration.streamEnds.isEmpty && Load.isEventStream(head)
+    }
+
+    static func isEventStream(_ head: ResponseHead) -> Bool {
+        head.fields[.contentType].flatMap { MediaType($0) }?.essence == "text/event-stream"
     }
 
     /// Whether a stream that ends in these octets is complete.

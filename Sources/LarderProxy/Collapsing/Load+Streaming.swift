@@ -45,17 +45,17 @@ extension Load {
             expected: arrival.length.map(Int.init) ?? 0, spool: writer.map(Spool.init))
         let sink = ContentSink(flight, context, writer: writer, keepsInMemory: keepsInMemory)
         await sink.give(early)
-        var tail: [UInt8] = []
+        let streamed: Streamed
         do {
-            tail = try await stream(response, into: sink)
+            streamed = try await stream(response, into: sink)
         } catch {
             if !hasStreamEnd(arrival.head) { keepCut(stored, sink, after: error) } else { sink.writer?.abort() }
             throw error
         }
-        guard isWhole(arrival.head, endingIn: tail) else {
+        guard isWhole(arrival.head, endingIn: streamed.tail) else {
             return dropCut(arrival.head, sink, trailers: response.trailers)
         }
-        complete(stored, sink.writer, trailers: response.trailers)
+        complete(stored, sink.writer, trailers: response.trailers, pace: streamed.recorder?.pace)
     }
 
     /// Ends a load with complete content, if it is only relayed or kept in memory; `take` handles all others. Nil for
@@ -105,35 +105,48 @@ extension Load {
             stored, of: resource, service: service, length: length, policy: policy)
     }
 
-    /// Moves content from the upstream to the sink. Returns the end of a stream whose end must be examined.
+    /// Moves content from the upstream to the sink.
     @discardableResult
-    func stream(_ response: UpstreamResponse, into sink: ContentSink) async throws -> [UInt8] {
+    func stream(_ response: UpstreamResponse, into sink: ContentSink) async throws -> Streamed {
         let watchesEnd = hasStreamEnd(response.head)
-        var tail: [UInt8] = []
+        let beganAt = context.loop.monotonicHere()
+        var streamed = Streamed(isOfEvents: Load.isEventStream(response.head), after: sink.total)
         while let chunk = try await response.nextChunk() {
             context.counters.add(.received, chunk.count)
-            if watchesEnd { tail = Array((tail + chunk.bytes).suffix(Load.streamEndLength)) }
+            if watchesEnd { streamed.tail = Array((streamed.tail + chunk.bytes).suffix(Load.streamEndLength)) }
+            // Before readers that are slow hold the load back.
+            streamed.recorder?.note(
+                end: sink.total + Int64(chunk.count), at: .nanoseconds(context.loop.monotonicHere() - beganAt))
             if await sink.take(chunk) == .tooLong { noteTooLarge(response.head) }
         }
-        return tail
+        return streamed
     }
 
     /// Makes the response a variant of its Resource, then ends the readers' content.
-    func complete(_ stored: StoredResponse, _ writer: EntityWriter?, trailers: Fields) {
-        land(stored, writer, flight.retainedContent)
+    ///
+    /// - Parameter pace: when the content of a stream had come.
+    func complete(_ stored: StoredResponse, _ writer: EntityWriter?, trailers: Fields, pace: StreamPace? = nil) {
+        land(stored, writer, flight.retainedContent, pace)
         flight.finish(trailers: trailers)
     }
 
     /// Makes the response a variant of its Resource, where later requests find it. The load can no longer be joined.
     ///
-    /// - Parameter whole: the content, unless it is too large for memory.
-    private func land(_ stored: StoredResponse, _ writer: EntityWriter?, _ whole: [ContentChunk]?) {
+    /// - Parameters:
+    ///   - whole: the content, unless it is too large for memory.
+    ///   - pace: when the content of a stream had come.
+    private func land(
+        _ stored: StoredResponse, _ writer: EntityWriter?, _ whole: [ContentChunk]?, _ pace: StreamPace? = nil
+    ) {
         let memory = resource.memory
         let policy = policyAtLanding(of: stored)
         if policy == nil || isSuperseded(stored) { writer?.abort() }
         let chunks = whole.map { ContentChunk.coalesced($0) }
         if let own = ownCaches, policy != nil, !isSuperseded(stored) { own.write(chunks, of: stored) }
-        let isStored = writer?.finish(sharing: chunks ?? []) ?? false
+        let head = pace.map {
+            StoredResponseCoding.encode(stored, pace: $0, normalises: self.policy.normalisedVary)
+        }
+        let isStored = writer?.finish(sharing: chunks ?? [], head: head) ?? false
         guard let chunks else {
             // Repeated, as it may have happened before the store knew the entity.
             if isSuperseded(stored) {
@@ -152,7 +165,7 @@ extension Load {
             stored: judged.complete(length: Int64(length), policy: policy),
             content: .memory(chunks, length: length),
             storedAt: stored.responseTime, via: ProxyConfiguration.via,
-            fingerprint: configuration.fingerprint)
+            fingerprint: configuration.fingerprint, pace: pace)
         if case .landed(let replaced) = memory.land(variant, epoch: epoch, mark: mark, ending: flight) {
             judgeAgain(after: policy)
             context.storing?.removeReplaced(replaced, by: variant, of: resource, service: service)
@@ -168,6 +181,21 @@ extension Load {
     func finish(_ trailers: Fields) {
         resource.memory.retire(flight)
         flight.finish(trailers: trailers)
+    }
+}
+
+/// What is known of a stream's content at its end.
+struct Streamed {
+    /// The last octets, where they must be examined.
+    var tail: [UInt8] = []
+    /// Of a stream of events.
+    var recorder: StreamPace.Recorder?
+
+    /// - Parameter early: how many octets came with the head.
+    init(isOfEvents: Bool, after early: Int64) {
+        guard isOfEvents else { return }
+        recorder = StreamPace.Recorder()
+        recorder?.note(end: early, at: .zero)
     }
 }
 

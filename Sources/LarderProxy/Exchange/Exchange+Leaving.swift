@@ -14,6 +14,8 @@ enum Awaited {
     case flight(Flight, reader: Int)
     /// A load run by this exchange's task.
     case led(Load, reader: Int)
+    /// The time of the next octets of a replay.
+    case pause(ReplayPause)
 }
 
 extension Exchange {
@@ -61,6 +63,7 @@ extension Exchange {
             load.flight.interrupt(reader)
             load.flight.leave(reader)
             endEarly()
+        case .pause(let pause): pause.end()
         }
     }
 

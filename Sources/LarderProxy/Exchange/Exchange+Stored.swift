@@ -24,7 +24,7 @@ extension Exchange {
         if traits.presence.isDisjoint(with: [.conditional, .range]), traits.method == .get,
             case .memory(let chunks, let length) = variant.content, !variant.stored.isPartial,
             !(variant.namesLocations && retrieval.way.isGateway), page == .none, ownCookies.isEmpty,
-            !mapsLinks(retrieval)
+            !mapsLinks(retrieval), pace(of: variant, retrieval) == nil
         {
             return try await serveWhole(variant, chunks, length, use, retrieval)
         }
@@ -84,7 +84,11 @@ extension Exchange {
             startHead(status: stored.status, fields: fields)
             finishHead(length: cursor.length, use: use)
             return try await sendOrForget(variant, retrieval) {
-                try await send(cursor, 0..<cursor.length, headFirst: true)
+                if let pace = pace(of: variant, retrieval) {
+                    try await replay(cursor, pace)
+                } else {
+                    try await send(cursor, 0..<cursor.length, headFirst: true)
+                }
                 if links != nil { try await endContent() }
             }
         case .unsatisfiable(let length):
@@ -157,7 +161,7 @@ extension Exchange {
     /// Sends octets of stored content, a chunk at a time.
     ///
     /// - Throws: when the store cannot read them; the announced content is then visibly incomplete.
-    private func send(_ cursor: ContentCursor, _ range: Range<Int64>, headFirst: Bool) async throws {
+    func send(_ cursor: ContentCursor, _ range: Range<Int64>, headFirst: Bool) async throws {
         guard delivery != .none, !range.isEmpty else {
             if headFirst { try await sendHead() }
             return

@@ -288,10 +288,11 @@ final class Exchange {
         isEnded = true
         releaseOriginPlace()
         record.duration = context.loop.time.monotonic() - record.startedAt
-        context.counters.count(record.kind, latency: record.duration)
+        let latency = record.duration - record.pauses
+        context.counters.count(record.kind, latency: latency)
         context.counters.countReasons(of: record)
         context.counters.add(.sent, Int(record.contentSent))
-        record.counters?.count(record.kind, latency: record.duration, sent: Int(record.contentSent))
+        record.counters?.count(record.kind, latency: latency, sent: Int(record.contentSent))
         note()
         if let span { endSpan(span) }
         if let lane {
@@ -325,6 +326,8 @@ struct ExchangeRecord {
     var startedAt: Int64 = 0
     /// Nanoseconds from the parsed head to the last octet passed to the kernel.
     var duration: Int64 = 0
+    /// How many of them were waited in a replay at the origin's pace, which is no latency.
+    var pauses: Int64 = 0
     var kind = LoopCounters.Kind.pass
     var status: Status = 0
     var service = ""

@@ -53,7 +53,7 @@ extension Storing {
             let stale = variant.stored.marked(.stale, policy: policy)
             store.updateHead(
                 key, variant: record.variant,
-                head: StoredResponseCoding.encode(stale, normalises: policy.normalisedVary),
+                head: StoredResponseCoding.encode(stale, pace: variant.pace, normalises: policy.normalisedVary),
                 requestTime: record.requestTime, responseTime: record.responseTime, expires: record.expires,
                 ifStoredAt: record.storedAt)
             changed += 1

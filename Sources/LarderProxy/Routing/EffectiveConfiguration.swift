@@ -28,6 +28,8 @@ package final class EffectiveConfiguration: Sendable {
     let abandonDelay: Duration?
     /// The ends by which a stream of events is known to be whole.
     let streamEnds: [String]
+    /// Whether stored streams of events are sent at the pace at which they came.
+    package let replaysPaced: Bool
     /// Whether a stage of the pipeline has a cache of the program's own.
     let hasOwnCaches: Bool
     /// Whether redirects are followed for clients.
@@ -54,6 +56,7 @@ package final class EffectiveConfiguration: Sendable {
         followsRedirects = configuration.followsRedirects
         abandonDelay = configuration.onAbandon.delay
         streamEnds = configuration.streamEnds
+        replaysPaced = configuration.replaysPaced
         isProgrammed = ProgramSender.isNeeded(by: frozen.configuration)
         mapsLinks = configuration.mapsLinks
         fingerprint = frozen.fingerprint == 0 ? 0 : (frozen.fingerprint ^ ProgramIdentity.number) | 1
@@ -126,6 +129,7 @@ extension ConfigureBlock {
         if let followRedirects { configuration.followsRedirects = followRedirects }
         if let ignoreContent { configuration.ignoredMembers = ignoreContent }
         if let streamEnd { configuration.streamEnds = streamEnd }
+        if let replay { configuration.replaysPaced = replay == .paced }
         if let keyedByContent { configuration.isKeyedByContent = keyedByContent }
         if let keyedContentLimit { configuration.keyedContentLimit = keyedContentLimit.bytes }
     }

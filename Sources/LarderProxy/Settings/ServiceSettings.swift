@@ -109,6 +109,8 @@ package struct ConfigureBlock: Sendable {
     package var ignoreContent: [String]?
     /// Texts that the end of a complete event stream contains.
     package var streamEnd: [String]?
+    /// How fast stored event streams are replayed.
+    package var replay: StreamReplay?
     /// Whether links in content are mapped for clients of the gateway.
     package var links: Bool?
     /// Whether redirects are followed for clients.
@@ -166,6 +168,13 @@ package enum BlockCaching: String, Sendable, CaseIterable {
     case none
     /// As without any block: stored as HTTP allows.
     case `default`
+}
+
+/// How fast a stored event stream is sent.
+package enum StreamReplay: String, Sendable, CaseIterable {
+    case immediate
+    /// As the origin sent it.
+    case paced
 }
 
 /// A content coding in which stored content may be sent.

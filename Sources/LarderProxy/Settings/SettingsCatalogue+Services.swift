@@ -234,6 +234,13 @@ extension SettingsCatalogue {
                 for the stream to be kept. For origins that break off without saying so.
                 """),
             Setting(
+                "replay", \.replay, .choice, initially: "`immediate`",
+                """
+                How a stored stream of events is sent again: `immediate`, or `paced` as it came from the origin, for \
+                programs that show it while it grows. No pause is longer than 10 s, and after 10 min the rest is sent at \
+                once; so are streams without times, and parts of them (`Range`).
+                """),
+            Setting(
                 "links", \.links, .flag, initially: "`false`",
                 """
                 `true` has links in JSON and HTML lead back to Larder where they lead to a service, for clients of the \

@@ -6,8 +6,8 @@ import LarderStores
 
 /// Stored responses as octets for the store, and back.
 ///
-/// The format is a version, then method, range, variance, status, fields and, for an incomplete response, the stored
-/// ranges, each with its length in front. Reading trusts nothing: octets that are not exactly what writing produces
+/// The format is a version and flags, the pace of a stream if there is one, then method, range, variance, status, fields
+/// and, for an incomplete response, the stored ranges, each with its length in front. Reading trusts nothing: octets that are not exactly what writing produces
 /// give nil, which is a miss.
 package enum StoredResponseCoding {
     private static let version: UInt8 = 2
@@ -21,12 +21,16 @@ package enum StoredResponseCoding {
         /// The stored ranges follow the fields.
         static let parts = Flags(rawValue: 16)
         static let personal = Flags(rawValue: 32)
-        static let all: Flags = [.authorized, .normalised, .stale, .invalid, .parts, .personal]
+        /// The pace of a stream follows the flags.
+        static let paced = Flags(rawValue: 64)
+        static let all: Flags = [.authorized, .normalised, .stale, .invalid, .parts, .personal, .paced]
     }
 
     /// The head of `stored` for the store. Times and content are stored beside it.
-    package static func encode(_ stored: StoredResponse, normalises: Bool) -> [UInt8] {
-        var out = OctetWriter(room: OctetWriter.room(for: stored.fields) + 64)
+    ///
+    /// - Parameter pace: when the octets of its content had come.
+    package static func encode(_ stored: StoredResponse, pace: StreamPace? = nil, normalises: Bool) -> [UInt8] {
+        var out = OctetWriter(room: OctetWriter.room(for: stored.fields) + 64 + (pace?.octets.count ?? 0))
         out.append(version)
         var flags: Flags = []
         if stored.requestWasAuthorized { flags.insert(.authorized) }
@@ -34,6 +38,7 @@ package enum StoredResponseCoding {
         if normalises { flags.insert(.normalised) }
         if stored.standing == .stale { flags.insert(.stale) }
         if stored.standing == .invalid { flags.insert(.invalid) }
+        if pace != nil { flags.insert(.paced) }
         // A 206 has its range in its fields.
         var parts: ([ByteRange], Int64?)?
         if stored.status != 206, case .parts(let held, let completeLength) = stored.extent {
@@ -41,6 +46,7 @@ package enum StoredResponseCoding {
             parts = (held, completeLength)
         }
         out.append(flags.rawValue)
+        if let pace { out.append(run: pace.octets) }
         out.append(run: stored.requestMethod.token)
         out.append(optional: stored.requestedRange)
         out.append(count: stored.variance.selectors.count)
@@ -81,6 +87,9 @@ package enum StoredResponseCoding {
             return nil
         }
         let flags = Flags(rawValue: raw)
+        if flags.contains(.paced) {
+            guard let run = reader.run(), StreamPace(stored: run, length: contentLength) != nil else { return nil }
+        }
         guard let methodToken = reader.run(), let method = Method(String(decoding: methodToken, as: UTF8.self)),
             case .some(let range) = reader.optional(),
             let variance = variance(&reader, normalises: flags.contains(.normalised)),
@@ -100,6 +109,15 @@ package enum StoredResponseCoding {
             responseTime: responseTime, contentLength: contentLength, extent: extent,
             standing: flags.contains(.invalid) ? .invalid : flags.contains(.stale) ? .stale : .asReceived,
             policy: policy)
+    }
+
+    /// The pace of a stream in octets that `decode` accepts, if there is one.
+    package static func pace(in octets: [UInt8], contentLength: Int64) -> StreamPace? {
+        var reader = OctetReader(octets)
+        guard reader.byte() == version, let raw = reader.byte(), Flags(rawValue: raw).contains(.paced) else {
+            return nil
+        }
+        return reader.run().flatMap { StreamPace(stored: $0, length: contentLength) }
     }
 
     private static func variance(_ reader: inout OctetReader, normalises: Bool) -> Variance? {

@@ -66,7 +66,9 @@ package final class Storing: Sendable {
             record.head, requestTime: record.requestTime, responseTime: record.responseTime,
             contentLength: record.content.length, policy: policy)
         guard let stored else { return nil }
-        return Variant(stored: stored, content: content(of: record), storedAt: record.storedAt, via: via)
+        return Variant(
+            stored: stored, content: content(of: record), storedAt: record.storedAt, via: via,
+            pace: StoredResponseCoding.pace(in: record.head, contentLength: record.content.length))
     }
 
     func content(of record: EntityRecord) -> VariantContent {
@@ -114,7 +116,7 @@ package final class Storing: Sendable {
         let key = key(of: resource, service)
         store.updateHead(
             key, variant: StoredResponseCoding.variantKey(stored.variance),
-            head: StoredResponseCoding.encode(stored, normalises: policy.normalisedVary),
+            head: StoredResponseCoding.encode(stored, pace: variant.pace, normalises: policy.normalisedVary),
             requestTime: stored.requestTime,
             responseTime: stored.responseTime, expires: stored.facts.freshUntil, ifStoredAt: variant.storedAt,
             labels: labels(of: stored, key, resource))

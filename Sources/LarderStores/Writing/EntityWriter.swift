@@ -125,9 +125,11 @@ package final class EntityWriter: EntityWriting {
 
     /// Declares the content complete.
     ///
-    /// - Parameter content: the same octets in other pieces, which are retained anyway.
-    package func finish(sharing content: [ContentChunk]) -> Bool {
-        commit(head: nil, expires: nil, length: expectedLength, sharing: content)
+    /// - Parameters:
+    ///   - content: the same octets in other pieces, which are retained anyway.
+    ///   - head: instead of the one at the beginning.
+    package func finish(sharing content: [ContentChunk], head: [UInt8]? = nil) -> Bool {
+        commit(head: head, expires: nil, length: expectedLength, sharing: content)
     }
 
     /// Declares that no more content follows, with fewer octets than expected: `head` says so.

@@ -195,6 +195,7 @@ struct SettingsCatalogueTests {
                 keyedContentLimit: 64 KiB
                 ignoreContent: [user]
                 streamEnd: ["[DONE]"]
+                replay: paced
                 links: true
                 followRedirects: true
                 codings: [zstd, gzip]

@@ -87,6 +87,23 @@ struct StoredResponseCodingTests {
         }
     }
 
+    @Test func `the pace of a stream is stored with its head`() throws {
+        var recorder = StreamPace.Recorder()
+        recorder.note(end: 3, at: .milliseconds(20))
+        recorder.note(end: 7, at: .milliseconds(700))
+        let pace = try #require(recorder.pace)
+        for sample in Self.samples {
+            let octets = StoredResponseCoding.encode(sample, pace: pace, normalises: true)
+            #expect(StoredResponseCoding.pace(in: octets, contentLength: 7) == pace)
+            #expect(decode(octets).map { StoredResponseCoding.encode($0, normalises: true) } != nil)
+            // Of content that is shorter it cannot be the pace.
+            #expect(decode(octets, length: 6) == nil)
+            for count in octets.indices { #expect(decode(Array(octets[..<count])) == nil, "\(count)") }
+            let plain = StoredResponseCoding.encode(sample, normalises: true)
+            #expect(StoredResponseCoding.pace(in: plain, contentLength: 7) == nil)
+        }
+    }
+
     @Test func `names longer than a length field do not end the process`() throws {
         let name = String(repeating: "n", count: 70_000)
         var fields = Fields()
