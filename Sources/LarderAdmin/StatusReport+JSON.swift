@@ -57,6 +57,10 @@ extension StatusReport {
                 "requests": .integer(sum(.upstreamRequests)), "errors": .integer(sum(.upstreamErrors)),
                 "held": .integer(sum(.upstreamHeld)),
             ],
+            "changes": [
+                "told": .integer(changes.told), "failed": .integer(changes.failed),
+                "dropped": .integer(changes.dropped), "waiting": .integer(changes.waiting),
+            ],
             "upstreams": .array(
                 busiestUpstreams(limit: 100).map(json(of:))),
             "process": [

@@ -104,6 +104,12 @@ extension StatusReport {
         text.counter(
             "larder_trace_spans_dropped", "Spans that the collector did not take, or that had no room to wait.",
             traces.dropped)
+        text.counter(
+            "larder_changes", "Changes of content by whether those who are to be told were (`onChange`).",
+            [
+                ([("outcome", "told")], Double(changes.told)), ([("outcome", "failed")], Double(changes.failed)),
+                ([("outcome", "dropped")], Double(changes.dropped)),
+            ])
         writeTroubledOrigins(&text)
         let lines = busiestUpstreams(limit: 100)
         text.gauge(

@@ -56,6 +56,7 @@ struct StatusReport: Sendable {
     var prices: [String: [ModelPrice]]
     var interception: InterceptionReport
     var traces: TraceExporter.Counts
+    var changes: ChangeNotifier.Counts
     var upstreams: [UpstreamStatistics]
     /// Those with a problem.
     var troubledOrigins: [String: OriginReport]
@@ -105,6 +106,7 @@ struct StatusReport: Sendable {
         prices = Dictionary(settings.services.map { ($0.name, $0.prices) }) { first, _ in first }
         interception = InterceptionReport(of: proxy)
         traces = proxy.traces.counts
+        changes = proxy.changes.counts
         loops = proxy.loopStatistics.enumerated().map { LoopLine(name: "larder-\($0)", statistics: $1) }
         process = ProcessUsage()
         troubledOrigins = Dictionary(proxy.originReports().map { ($0.origin, $0) }) { first, _ in first }

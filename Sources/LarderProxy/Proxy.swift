@@ -37,6 +37,8 @@ package final class Proxy: Sendable {
     let cacheLog: ModelLog
     /// The remaining quotas of origins.
     package let quotas = QuotaTable()
+    /// Tells of content that changes.
+    package let changes = ChangeNotifier()
     /// Exports traces.
     package let traces = TraceExporter()
     /// The tokens of language models that were saved.

@@ -78,7 +78,8 @@ package final class ExecProgram: Sendable {
         slots = Slots(max(1, command.concurrency))
     }
 
-    func run(_ input: [UInt8], limit: Int) throws(ExecFailure) -> [UInt8] {
+    /// Runs it with `input` on its standard input; what it writes is returned, `limit` octets at most.
+    package func run(_ input: [UInt8], limit: Int) throws(ExecFailure) -> [UInt8] {
         guard slots.take(within: command.timeout) else { throw failure(.busy(command.timeout)) }
         defer { slots.giveBack() }
         do {

@@ -9,6 +9,7 @@ MODULES = [
     "presets",
     "images",
     "models",
+    "freshness",
     "registries",
     "framing",
     "upgrade",

@@ -166,6 +166,8 @@ public struct Configuration: Sendable {
     package var streamEnds: [String] = []
     /// Whether the daemon replays stored event streams at the pace at which they came.
     package var replaysPaced = false
+    /// What the daemon does when the content of a resource changes.
+    package var changeRule: ChangeRule?
     /// Whether the daemon continues a load that no client waits for.
     public var onAbandon: OnAbandon = .cancel(after: .milliseconds(50))
 

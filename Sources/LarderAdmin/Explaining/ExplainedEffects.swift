@@ -184,8 +184,16 @@ enum ExplainedEffects {
         } + [
             ("pipeline", pipeline.isEmpty ? "none" : pipeline.joined(separator: "; ")),
             ("serve", serving(configuration.serving)),
-            ("afterWrite", written(configuration.afterWrite)),
+            ("afterWrite", written(configuration.afterWrite)), ("onChange", told(configuration.changeRule)),
         ]
+    }
+
+    private static func told(_ rule: ChangeRule?) -> String {
+        guard let rule else { return "none" }
+        // The path of a webhook is often a secret.
+        let webhook = rule.webhook.map { (try? TargetURI($0))?.origin ?? "set" }
+        return [rule.program.first.map { "exec \($0)" }, webhook.map { "webhook at \($0)" }].compactMap(\.self)
+            .joined(separator: ", ") + " after \(UnitText.write(rule.debounce))"
     }
 
     private static func words(of decorators: Decorators) -> [(name: String, value: String)] {

@@ -30,6 +30,11 @@ struct ConfiguredFiles {
             checkFile(service.tls.certificate, setting + ".tls.certificate")
             checkFile(service.tls.key, setting + ".tls.key")
             for (index, block) in service.configure.enumerated() {
+                if let program = block.onChange?.value?.exec.first?.text {
+                    checkProgram(
+                        program, "\(setting).configure[\(index)].onChange.exec",
+                        advice: "until it is there, nobody is told of changes")
+                }
                 for stage in block.pipeline?.stages ?? [] {
                     for transformer in stage.add {
                         guard let program = transformer.exec?.program.command.arguments.first else { continue }
@@ -82,13 +87,15 @@ struct ConfiguredFiles {
                 expected: "a group of the daemon's user", advice: "the daemon cannot start as this user"))
     }
 
-    private mutating func checkProgram(_ path: String, _ setting: String) {
+    private mutating func checkProgram(
+        _ path: String, _ setting: String, advice: String = "until it is there, clients get errors for what it is for"
+    ) {
         guard access(path, X_OK) != 0 else { return }
         let isThere = access(path, F_OK) == 0
         warnings.append(
             SettingsProblem(
                 at: reader.place(of: setting), setting: setting,
                 found: "\(SettingsProblem.quoted(path)), which \(isThere ? "cannot be run" : "is not there")",
-                expected: "the path of a program", advice: "until it is there, clients get errors for what it is for"))
+                expected: "the path of a program", advice: advice))
     }
 }

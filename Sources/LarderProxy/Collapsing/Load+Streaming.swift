@@ -140,6 +140,7 @@ extension Load {
     ) {
         let memory = resource.memory
         let policy = policyAtLanding(of: stored)
+        let predecessor = predecessor(of: stored)
         if policy == nil || isSuperseded(stored) { writer?.abort() }
         let chunks = whole.map { ContentChunk.coalesced($0) }
         if let own = ownCaches, policy != nil, !isSuperseded(stored) { own.write(chunks, of: stored) }
@@ -155,6 +156,7 @@ extension Load {
             } else if isStored {
                 // Too large for memory: the next request reads it from the store.
                 memory.forgetStoreRead(variance: stored.variance, epoch: epoch)
+                noteStored(stored, nil, after: predecessor)
             }
             return memory.retire(flight)
         }
@@ -170,6 +172,7 @@ extension Load {
             judgeAgain(after: policy)
             context.storing?.removeReplaced(replaced, by: variant, of: resource, service: service)
             context.registry.charge(resource, content: memory.cost)
+            noteStored(stored, variant, after: predecessor)
         } else {
             context.storing?.remove(variant, of: resource, service: service)
             ownCaches?.empty()

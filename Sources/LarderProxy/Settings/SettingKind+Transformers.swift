@@ -107,12 +107,19 @@ private struct JQDraft: SettingsRoot {
 }
 
 /// A text that may be long, and how it was written.
-private struct SettingText: Sendable {
-    var text: String
-    var written: String
+package struct SettingText: Sendable {
+    package var text: String
+    package var written: String
+
+    package init(_ text: String, written: String? = nil) {
+        self.text = text
+        self.written = written ?? text
+    }
 }
 
 extension SettingKind where Value == SettingText {
+    static var argument: SettingKind { text("argument", expected: "a text of at most 4096 octets", upTo: 4_096) }
+
     fileprivate static func text(_ name: String, expected: String, upTo limit: Int) -> SettingKind {
         .text(
             name, expected: expected, show: { .text($0.written) },
@@ -120,7 +127,7 @@ extension SettingKind where Value == SettingText {
                 guard !scalar.text.isEmpty, scalar.text.utf8.count <= limit, !scalar.text.utf8.contains(0) else {
                     return .failure(TextRefusal(found: "a text that is empty, too long, or holds a NUL"))
                 }
-                return .success(SettingText(text: scalar.text, written: scalar.written))
+                return .success(SettingText(scalar.text, written: scalar.written))
             })
     }
 }
@@ -269,7 +276,7 @@ extension SettingKind where Value == TransformerSettings.Exec {
     static var exec: SettingKind {
         let expected = "a list of a program's absolute path and its arguments, as `[/usr/bin/tr, a-z, A-Z]`"
         let command = SettingKind<[SettingText]>.list(
-            of: .text("argument", expected: "a text of at most 4096 octets", upTo: 4_096), count: 1...100)
+            of: .argument, count: 1...100)
         let section = SettingsSection<ExecDraft>([
             Setting("command", \.command, command, isRequired: true, "The program and its arguments."),
             Setting("timeout", \.timeout, .duration(programTimeout), "How long one response may take."),

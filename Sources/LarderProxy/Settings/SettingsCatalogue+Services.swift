@@ -255,6 +255,19 @@ extension SettingsCatalogue {
                 with `X-` are added to the response.
                 """),
             Setting(
+                "onChange", \.onChange,
+                SettingKind.section(
+                    "map of exec, webhook and debounce", onChange,
+                    expected: "a map with `exec`, `webhook` and `debounce`"
+                ).revocable,
+                initially: "none", inside: onChange.descriptions,
+                """
+                Who is told when a load brings other content than the one stored before, as clients get it: a program, a \
+                webhook, or both. The JSON has the URL as `larder list` shows it, service, time, status and the SHA-256 \
+                of both contents. Errors are not compared, nor is what is not stored. A failure is tried again three \
+                times within two minutes; what waits when Larder stops is not told.
+                """),
+            Setting(
                 "codings", \.codings, .list(of: .choice, count: 0...3), initially: "none",
                 """
                 The content codings that clients get stored content in, beside the one it came in: the one a client \

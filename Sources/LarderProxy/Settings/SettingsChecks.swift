@@ -152,6 +152,11 @@ enum SettingsChecks {
                 expected: "no more than \(UnitText.write(retry.maxBackoff))", advice: "lower one or raise the other",
                 &reader)
         }
+        if let change = block.onChange?.value, change.exec.isEmpty, change.webhook == nil {
+            refuse(
+                setting + ".onChange", found: "neither `exec` nor `webhook`", expected: "one of them or both",
+                advice: "nobody would be told; name a program or a URL, or leave `onChange` out", &reader)
+        }
         if let url = block.pattern.url, block.pattern.match != nil || block.pattern.regex != nil {
             refuse(
                 setting + ".url", found: "`url` beside `match` or `regex`",

@@ -15,6 +15,7 @@ enum SettingsWarnings {
                 checkMatch(block, of: service, at: setting, &reader)
                 checkPlace(block, of: service, at: setting, &reader)
                 checkMethods(block, at: setting, &reader)
+                checkWebhook(block, at: setting, &reader)
             }
         }
     }
@@ -132,6 +133,20 @@ enum SettingsWarnings {
                 expected: SettingsProblem.quoted(own.scheme.text), advice: "the block is for nothing: `baseURL` is not",
                 &reader)
         }
+    }
+
+    /// A webhook's URL is often all that authorises its use.
+    private static func checkWebhook(
+        _ block: ConfigureBlock, at setting: String, _ reader: inout SettingsReader
+    ) {
+        guard let webhook = block.onChange?.value?.webhook, let url = try? TargetURI(webhook.reveal()),
+            url.scheme == .http, !HostPattern.isLoopbackName(url.host),
+            IPAddress(url.host)?.isLoopback != true, webhook.reference != nil || url.pathAndQuery.contains("?")
+        else { return }
+        warn(
+            setting + ".onChange.webhook",
+            found: "a secret in an http URL on \(SettingsProblem.quoted(url.authority)), which goes there unencrypted",
+            expected: "an https URL", advice: "everyone on the way can read it and use the webhook", &reader)
     }
 
     private static func checkMethods(_ block: ConfigureBlock, at setting: String, _ reader: inout SettingsReader) {

@@ -99,6 +99,7 @@ extension Load {
     private func land(_ made: MadeResponse, _ stored: StoredResponse, _ writer: EntityWriter?) {
         let memory = resource.memory
         let policy = policyAtLanding(of: stored)
+        let predecessor = predecessor(of: stored)
         if policy == nil || isSuperseded(stored) { writer?.abort() } else { ownCaches?.write(made, of: stored) }
         let isStored = writer?.finish() ?? false
         guard let policy else { return }
@@ -118,11 +119,13 @@ extension Load {
             judgeAgain(after: policy)
             storing?.removeReplaced(replaced, by: variant, of: resource, service: service)
             context.registry.charge(resource, content: memory.cost)
+            noteStored(stored, variant, after: predecessor)
         } else if isSuperseded(stored) {
             storing?.remove(variant, of: resource, service: service)
             ownCaches?.empty()
         } else if isStored {
             memory.forgetStoreRead(variance: stored.variance, epoch: epoch)
+            noteStored(stored, nil, after: predecessor)
         }
     }
 

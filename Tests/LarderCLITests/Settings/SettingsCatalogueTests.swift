@@ -196,6 +196,7 @@ struct SettingsCatalogueTests {
                 ignoreContent: [user]
                 streamEnd: ["[DONE]"]
                 replay: paced
+                onChange: { exec: [/usr/bin/logger, "a b"], webhook: "https://hooks.test/x?y=1", debounce: 2 s }
                 links: true
                 followRedirects: true
                 codings: [zstd, gzip]

@@ -30,6 +30,8 @@ struct SettingsWarningsTests {
         Case("url: https://other.test/x", "url", "`other.test`"),
         Case("scheme: http", "scheme", "`http`"),
         Case("methods: [GTE]", "methods", "`GTE`", "did you mean `GET`?"),
+        Case("onChange: { webhook: \"http://hooks.test/a?key=b\" }", "onChange.webhook", "`hooks.test`", "unencrypted"),
+        Case("onChange: { exec: [/nowhere/program, a] }", "onChange.exec", "`/nowhere/program`, which is not there"),
         Case("{ keyedByContent: true, methods: [GET] }", "keyedByContent", "without content"),
     ])
     func `a block that cannot work is warned of, and read all the same`(_ row: Case) throws {
@@ -45,7 +47,10 @@ struct SettingsWarningsTests {
     @Test(arguments: [
         "match: /users/*", "match: \"**\"", "match: https://api.test/v1/x", "match: https://*.test/x",
         "match: https://cdn.test/x", "host: api.test", "scheme: https", "methods: [GET, QUERY, PROPFIND]",
-        "match: /v11/users", "match: \"/a:b/*\"",
+        "match: /v11/users", "match: \"/a:b/*\"", "onChange: { webhook: \"http://hooks.test/a\" }",
+        "onChange: { webhook: \"https://hooks.test/a?key=b\" }",
+        "onChange: { webhook: \"http://localhost:8080/?a=b\" }",
+        "onChange: { exec: /bin/sh }", "onChange: none",
     ])
     func `a block that works is not`(block: String) throws {
         let fixture = try ConfigurationFixture(

@@ -342,6 +342,8 @@ struct TransformerSettingsTests {
         ("transformTimeout: 0", 5, 27, "transformTimeout", ["the least is"]),
         ("keyedByContent: POST", 5, 25, "keyedByContent", ["`true` or `false`"]),
         ("keyedContentLimit: 1 GiB", 5, 28, "keyedContentLimit", ["the most is"]),
+        ("onChange: { exec: [sh, -c, a] }", 5, 27, "onChange.exec", ["by its absolute path"]),
+        ("onChange: { webhook: ftp://a.test/ }", 5, 30, "onChange.webhook", ["an http or https URL"]),
         ("reloadOnRecovery: 5 s", 5, 27, "reloadOnRecovery", ["`true` or `false`"]),
         ("codings: [gzip, brotli]", 5, 25, "codings[1]", ["`zstd`, `br` or `gzip`"]),
         ("codings: [gzip, br, zstd, gzip]", 5, 18, "codings", ["at most 3"]),
@@ -358,6 +360,13 @@ struct TransformerSettingsTests {
         #expect(problem.column == mistake.column, "\(problem)")
         #expect(problem.setting == "services.a.configure[0].\(mistake.setting)", "\(problem)")
         for words in mistake.words { #expect(problem.description.contains(words), "\(problem)") }
+    }
+
+    @Test func `a rule for changes that tells nobody is refused`() throws {
+        let yaml = TransformerSettingsTests.yaml(["onChange: { debounce: 5 s }"])
+        let problem = try #require(try ConfigurationFixture(yaml).problems().first)
+        #expect(problem.setting == "services.a.configure[0].onChange")
+        #expect(problem.description.contains("neither `exec` nor `webhook`"))
     }
 
     @Test func `a standard transformer that is none is refused`() throws {

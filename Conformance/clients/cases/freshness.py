@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the daemon does without being asked: it tells of changes."""
+
+import json
+import time
+
+from harness.case import case, expect, expect_equal
+from harness.origin import fresh
+
+
+def eventually(what, holds, patience=20):
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        found = holds()
+        if found:
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"in vain: {what}")
+
+
+@case("on-change", "a program and a webhook are told when a load brings other content, once, and of nothing else")
+def on_change(context):
+    origin = context.origin({"/a": fresh("one\n", seconds=1), "/hook": fresh("")})
+    place = context.directory / "told"
+    daemon = context.daemon(
+        f"services:\n  api:\n    baseURL: {origin.url}\n    configure:\n"
+        f"      - onChange: {{ exec: [/bin/sh, -c, 'cat >> \"$0\"', '{place}'], webhook: '{origin.url}/hook?secret',"
+        " debounce: 100 ms }\n")
+    for content in ("one\n", "one\n", "two\n"):
+        origin.routes["/a"] = fresh(content, seconds=1)
+        expect_equal(daemon.get("/api/a")[2].decode(), content, "the content")
+        time.sleep(1.1)
+    eventually("both are told", lambda: daemon.status()["changes"]["told"] == 2)
+    lines = [json.loads(line) for line in place.read_text().splitlines()]
+    expect_equal(len(lines), 1, "lines of the program")
+    told = (lines[0]["url"], lines[0]["service"], lines[0]["status"])
+    expect_equal(told, (f"{origin.url}/a", "api", 200), "the change")
+    expect(lines[0]["oldDigest"] != lines[0]["newDigest"], "the digests are equal")
+    hooks = [asked for asked in origin.asked if asked.path == "/hook?secret"]
+    expect_equal([hook.method for hook in hooks], ["POST"], "requests to the webhook")
+    expect("secret" not in daemon.log(), "the log has the webhook's URL")

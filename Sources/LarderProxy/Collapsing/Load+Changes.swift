@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderRules
+
+/// Contents that are compared with those before them, where `onChange` says so.
+extension Load {
+    /// The stored response that one like `stored` replaces; nil where none is, or nobody wants to know.
+    func predecessor(of stored: StoredResponse) -> Variant? {
+        guard configuration.changeRule != nil else { return nil }
+        return resource.memory.snapshot.variants.first {
+            $0.stored.variance == stored.variance && !$0.isOverride && !$0.stored.isPartial && !$0.stored.status.isError
+        }
+    }
+
+    /// Has the content of a response compared that this load has stored. Errors are no content of their resource.
+    ///
+    /// - Parameter variant: nil for one that is in the store alone.
+    func noteStored(_ stored: StoredResponse, _ variant: Variant?, after predecessor: Variant?) {
+        guard let rule = configuration.changeRule, !stored.status.isError, !stored.isPartial else { return }
+        context.proxy.changes.note(
+            ChangeNotifier.Loaded(
+                resource: resource, service: service, configuration: configuration, rule: rule, stored: stored,
+                variant: variant, predecessor: predecessor), on: context)
+    }
+}
