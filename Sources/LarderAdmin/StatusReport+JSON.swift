@@ -57,6 +57,10 @@ extension StatusReport {
                 "requests": .integer(sum(.upstreamRequests)), "errors": .integer(sum(.upstreamErrors)),
                 "held": .integer(sum(.upstreamHeld)),
             ],
+            "refreshAhead": [
+                "validated": .integer(ahead.validated), "replaced": .integer(ahead.replaced),
+                "failed": .integer(ahead.failed), "held": .integer(ahead.held), "waiting": .integer(ahead.waiting),
+            ],
             "changes": [
                 "told": .integer(changes.told), "failed": .integer(changes.failed),
                 "dropped": .integer(changes.dropped), "waiting": .integer(changes.waiting),

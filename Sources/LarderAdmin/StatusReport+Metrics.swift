@@ -105,6 +105,13 @@ extension StatusReport {
             "larder_trace_spans_dropped", "Spans that the collector did not take, or that had no room to wait.",
             traces.dropped)
         text.counter(
+            "larder_refreshes_ahead", "Stored responses by what became of asking for them ahead (`refreshAhead`).",
+            [
+                ([("outcome", "validated")], Double(ahead.validated)),
+                ([("outcome", "replaced")], Double(ahead.replaced)), ([("outcome", "failed")], Double(ahead.failed)),
+                ([("outcome", "held")], Double(ahead.held)),
+            ])
+        text.counter(
             "larder_changes", "Changes of content by whether those who are to be told were (`onChange`).",
             [
                 ([("outcome", "told")], Double(changes.told)), ([("outcome", "failed")], Double(changes.failed)),

@@ -57,6 +57,7 @@ struct StatusReport: Sendable {
     var interception: InterceptionReport
     var traces: TraceExporter.Counts
     var changes: ChangeNotifier.Counts
+    var ahead: AheadRefresher.Counts
     var upstreams: [UpstreamStatistics]
     /// Those with a problem.
     var troubledOrigins: [String: OriginReport]
@@ -107,6 +108,7 @@ struct StatusReport: Sendable {
         interception = InterceptionReport(of: proxy)
         traces = proxy.traces.counts
         changes = proxy.changes.counts
+        ahead = proxy.ahead.counts
         loops = proxy.loopStatistics.enumerated().map { LoopLine(name: "larder-\($0)", statistics: $1) }
         process = ProcessUsage()
         troubledOrigins = Dictionary(proxy.originReports().map { ($0.origin, $0) }) { first, _ in first }

@@ -37,6 +37,8 @@ package final class Proxy: Sendable {
     let cacheLog: ModelLog
     /// The remaining quotas of origins.
     package let quotas = QuotaTable()
+    /// Validates what is stored before it is out of date.
+    package let ahead = AheadRefresher()
     /// Tells of content that changes.
     package let changes = ChangeNotifier()
     /// Exports traces.
@@ -208,6 +210,7 @@ package final class Proxy: Sendable {
                 state.addresses = addresses
                 state.phase = .serving
             }
+            scheduleStored()
             return addresses
         } catch {
             await drain()
@@ -278,6 +281,7 @@ package final class Proxy: Sendable {
             return state.contexts
         }
         for context in contexts { context.execute { $0.apply(configuration) } }
+        scheduleStored()
     }
 
     /// Waits until every loop uses the configuration that was applied last.

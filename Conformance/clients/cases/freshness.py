@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the daemon does without being asked: it tells of changes."""
+"""What the daemon does without being asked: it tells of changes, and asks for what is about to be out of date."""
 
 import json
+import subprocess
 import time
 
-from harness.case import case, expect, expect_equal
+from harness.case import case, expect, expect_equal, expect_hit
 from harness.origin import fresh
 
 
@@ -39,3 +40,22 @@ def on_change(context):
     hooks = [asked for asked in origin.asked if asked.path == "/hook?secret"]
     expect_equal([hook.method for hook in hooks], ["POST"], "requests to the webhook")
     expect("secret" not in daemon.log(), "the log has the webhook's URL")
+
+
+@case("refresh-ahead", "what is watched stays fresh without a client, and with no credentials of one")
+def refresh_ahead(context):
+    origin = context.origin({"/a": fresh("a\n", seconds=6, ETag='"1"')})
+    daemon = context.daemon(
+        f"services:\n  api:\n    baseURL: {origin.url}\n    configure: [{{ refreshAhead: watched }}]\n")
+    expect_equal(daemon.get("/api/a")[2], b"a\n", "the content")
+    watch = subprocess.Popen(
+        [context.program, "watch", "--socket", daemon.socket, f"{origin.url}/a"], stdout=subprocess.DEVNULL)
+    try:
+        eventually("it is validated", lambda: daemon.status()["refreshAhead"]["validated"] >= 1)
+    finally:
+        watch.terminate()
+        watch.wait(10)
+    expect_equal([asked.status for asked in origin.asked][:2], [200, 304], "statuses of the origin's answers")
+    count = len(origin.asked)
+    expect_hit(daemon.get("/api/a")[1], "after the first lifetime")
+    expect_equal(len(origin.asked), count, "requests to the origin")

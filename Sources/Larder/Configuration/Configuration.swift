@@ -168,6 +168,8 @@ public struct Configuration: Sendable {
     package var replaysPaced = false
     /// What the daemon does when the content of a resource changes.
     package var changeRule: ChangeRule?
+    /// What the daemon validates before anyone asks for it.
+    package var refreshAhead = RefreshAhead.off
     /// Whether the daemon continues a load that no client waits for.
     public var onAbandon: OnAbandon = .cancel(after: .milliseconds(50))
 

@@ -50,6 +50,7 @@ extension AdminPages {
                 scope: .matching { !isOnly && filter.accepts(ResourceURL($0.key.url), service: $0.service) },
                 hasContent: hasContent,
                 text: EventWording(about: isOnly ? .requests(match) : .pattern(match, filter), walkers: walkers))
+            topic.isSelective = match != nil
             if requests != "0" { topic.requests = { filter.accepts($0) } }
             events = OwnEvents(topic)
         }

@@ -43,6 +43,7 @@ enum ExplainedConfiguration {
             ("cache", configuration.caching == .none ? "none" : "default"),
             ("offline", configuration.isOffline ? "on" : configuration.isOfflineWhenUnreachable ? "auto" : "off"),
             ("reloadOnRecovery", configuration.reloadsOnRecovery ? "true" : "false"),
+            ("refreshAhead", configuration.refreshAhead.text),
             ("keyedByContent", configuration.isKeyedByContent ? "true" : "false"),
             ("keyedContentLimit", ByteCount(configuration.keyedContentLimit).description),
             (

@@ -13,6 +13,7 @@ enum ExplainedEffects {
         let decorators = situation.service.configuration(for: situation.uri, method: situation.method).decorators
         return route(situation) + around(decorators) + pipeline(configuration, situation, selected: selected)
             + afterWrite(configuration, situation) + replay(situation, selected: selected)
+            + ahead(situation, selected: selected)
     }
 
     /// How to avoid the effects.
@@ -152,6 +153,36 @@ enum ExplainedEffects {
                 name: "replay", value: "paced: \(length), in \(steps.count) parts",
                 note: "parts of it (`Range`) at once")
         ]
+    }
+
+    // MARK: Refreshing ahead
+
+    private static func ahead(_ situation: Situation, selected: Int?) -> [Explanation.Fact] {
+        let ahead = situation.configuration.refreshAhead
+        guard situation.isRead, ahead != .off else { return [] }
+        var note = "nothing is planned before it is loaded"
+        if let wait = situation.aheadWait {
+            note = "it is looked at in \(UnitText.write(.seconds(wait.wholeSeconds)))"
+        } else if let selected {
+            let eligibility = AheadEligibility.decide(
+                situation.variants[selected],
+                isOfUser: situation.partition
+                    != situation.service.partition(of: Fields(), for: situation.uri, from: .machine),
+                isKeyedByContent: situation.content != nil, sent: nil, policy: situation.configuration.policy,
+                configured: situation.configuration.frozen.configuration.fields)
+            note = "nothing is planned before it is loaded again"
+            if case .ineligible(let reason) = eligibility { note = words(of: reason) }
+        }
+        return [Explanation.Fact(name: "refreshAhead", value: ahead.text, note: note)]
+    }
+
+    private static func words(of reason: AheadEligibility.Reason) -> String {
+        switch reason {
+        case .notRepeatable: "not for this: it is an error, a part, an override, or the answer to one request alone"
+        case .keyedByContent: "not for this: the content of its request is not kept"
+        case .ofOneUser: "not for this: it is one user's"
+        case .credentials: "not for this: it came, or may have come, with a client's credentials"
+        }
     }
 
     // MARK: Writes

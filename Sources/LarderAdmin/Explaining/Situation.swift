@@ -32,6 +32,8 @@ struct Situation: Sendable {
     var standing: OriginStanding?
     /// Whether the request would probe an unreachable origin.
     var isProbeDue = false
+    /// How long until it is decided whether the response is refreshed ahead; nil when that is not planned.
+    var aheadWait: Duration?
     /// Why the request would not be sent at the moment.
     var hold: OriginHold?
     var unstored: UnstoredResponse?
@@ -70,6 +72,7 @@ struct Situation: Sendable {
         rewriting = subject.rewriting
         isPinned = proxy.isPinned(subject, in: partition)
         let key = subject.key(in: partition)
+        aheadWait = proxy.ahead.wait(for: key, now: proxy.monotonicNow)
         let memory = proxy.registry.resource(for: key)?.memory
         let outlook = proxy.outlook(on: subject, method: method, fields: request.fields, memory)
         standing = outlook.standing

@@ -157,6 +157,7 @@ extension Load {
                 // Too large for memory: the next request reads it from the store.
                 memory.forgetStoreRead(variance: stored.variance, epoch: epoch)
                 noteStored(stored, nil, after: predecessor)
+                noteAhead(nil)
             }
             return memory.retire(flight)
         }
@@ -173,6 +174,7 @@ extension Load {
             context.storing?.removeReplaced(replaced, by: variant, of: resource, service: service)
             context.registry.charge(resource, content: memory.cost)
             noteStored(stored, variant, after: predecessor)
+            noteAhead(variant)
         } else {
             context.storing?.remove(variant, of: resource, service: service)
             ownCaches?.empty()

@@ -48,6 +48,7 @@ extension Load {
             context.registry.charge(resource, content: memory.cost)
             context.storing?.update(fresh, of: resource, service: service, policy: policy)
             ownCaches?.freshen(by: response.fields, at: times.response)
+            noteAhead(fresh)
             return fresh
         case .discard(let stored, _):
             memory.removeVariants { $0 === variant }

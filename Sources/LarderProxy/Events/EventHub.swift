@@ -57,6 +57,16 @@ package final class EventHub: Sendable {
         }.sorted { $0.url < $1.url }
     }
 
+    /// Whether someone observes this resource: by its URL, or by a pattern that selects it.
+    func isWatched(_ resource: Resource) -> Bool {
+        if resource.memory.isObserved { return true }
+        let selective = state.withLock { $0.broad.filter(\.subject.isSelective) }
+        guard !selective.isEmpty, let moment = resource.memory.moment else { return false }
+        return selective.contains { topic in
+            if case .matching(let accepts) = topic.subject.scope { accepts(moment) } else { false }
+        }
+    }
+
     // MARK: Topics
 
     /// The topic of `subject`, whose events are delivered to `mailbox` from now on; nil when the hub has been closed.

@@ -11,6 +11,8 @@ package struct EventSubject: Sendable {
     /// Whether small contents are included.
     package let hasContent: Bool
     package let text: any EventText
+    /// Whether it selects resources, so that its observers mean each of them: a stream about everything does not.
+    package var isSelective = false
     /// Which exchanges are reported as well; nil for none.
     package var requests: (@Sendable (RequestNote) -> Bool)?
 

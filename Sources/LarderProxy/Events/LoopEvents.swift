@@ -66,6 +66,7 @@ final class LoopEvents {
         self.mailbox = mailbox
         let topic = LoopTopic(subject: subject, hubTopic: hubTopic, resource: subject.resource(in: proxy.registry))
         topic.resource?.memory.addObserver()
+        if let resource = topic.resource { proxy.observationBegan(of: resource) }
         if subject.requests != nil { proxy.requests.listen() }
         topics[subject.name] = topic
         byNumber[hubTopic.number] = topic

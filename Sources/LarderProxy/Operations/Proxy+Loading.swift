@@ -90,10 +90,10 @@ private struct OperatorLoad {
             orStart: { load.flight })
         switch joining {
         case .overtaken, .unshared: return try await run(onlyIfNeeded: true, despiteFailure: despiteFailure)
-        case .joined(let flight): return try await outcome(of: flight)
+        case .joined(let flight): return try await flight.loadOutcome()
         case .started(let flight):
             load.start()
-            return try await outcome(of: flight)
+            return try await flight.loadOutcome()
         }
     }
 
@@ -109,28 +109,31 @@ private struct OperatorLoad {
             return outlook
         }
     }
+}
 
-    private func outcome(of flight: Flight) async throws -> LoadOutcome {
-        let reader = flight.read()
-        defer { flight.leave(reader) }
-        while let word = await flight.word(for: reader) {
+extension Flight {
+    /// Waits for the outcome of a load without a client.
+    func loadOutcome() async throws -> LoadOutcome {
+        let reader = read()
+        defer { leave(reader) }
+        while let word = await self.word(for: reader) {
             guard case .answer(let answer) = word else { continue }
             switch answer {
             case .failed(let error): throw error
             case .settled(let variant): return .validated(variant)
             case .response(let response, _, let stored):
                 return .loaded(
-                    response.status, length: try await length(of: flight, for: reader), isStored: stored != nil)
+                    response.status, length: try await length(for: reader), isStored: stored != nil)
             }
         }
         throw FlightError.cancelled
     }
 
     /// Reads the content to its end, so that the load is complete when the operator gets the outcome.
-    private func length(of flight: Flight, for reader: Int) async throws -> Int64 {
+    private func length(for reader: Int) async throws -> Int64 {
         var length: Int64 = 0
         while true {
-            switch await flight.next(for: reader) {
+            switch await next(for: reader) {
             case .chunks(let chunks): length += chunks.reduce(0) { $0 + Int64($1.count) }
             case .spooled(_, _, let count): length += Int64(count)
             case .end: return length

@@ -30,6 +30,8 @@ package final class EffectiveConfiguration: Sendable {
     let streamEnds: [String]
     /// Whether stored streams of events are sent at the pace at which they came.
     package let replaysPaced: Bool
+    /// What is validated before anyone asks for it.
+    package let refreshAhead: RefreshAhead
     /// Who is told of content that changes; nil for nobody.
     package let changeRule: ChangeRule?
     /// Whether a stage of the pipeline has a cache of the program's own.
@@ -60,6 +62,7 @@ package final class EffectiveConfiguration: Sendable {
         streamEnds = configuration.streamEnds
         replaysPaced = configuration.replaysPaced
         changeRule = configuration.changeRule
+        refreshAhead = configuration.refreshAhead
         isProgrammed = ProgramSender.isNeeded(by: frozen.configuration)
         mapsLinks = configuration.mapsLinks
         fingerprint = frozen.fingerprint == 0 ? 0 : (frozen.fingerprint ^ ProgramIdentity.number) | 1
@@ -120,6 +123,7 @@ extension ConfigureBlock {
             configuration.attachment = decorators
         }
         if let afterWrite { configuration.afterWrite = afterWrite }
+        if let refreshAhead { configuration.refreshAhead = refreshAhead }
         if let onChange { configuration.changeRule = onChange.value?.rule }
         if let cache { configuration.caching = cache == .none ? .none : .perStage }
         if let transformTimeout { configuration.transformTimeout = transformTimeout }

@@ -124,6 +124,8 @@ package struct ConfigureBlock: Sendable {
     package var transformedSizeLimit: ByteCount?
     package var decorate = DecoratorSettings()
     package var afterWrite: Configuration.AfterWrite?
+    /// What is validated before anyone asks for it.
+    package var refreshAhead: RefreshAhead?
     /// What is told of content that changes.
     package var onChange: Revocable<ChangeSettings>?
 

@@ -212,6 +212,16 @@ extension SettingsCatalogue {
                 their origin, or the network, works again, four at a time; where no client asks, one of them finds out.
                 """),
             Setting(
+                "refreshAhead", \.refreshAhead, .refreshAhead, initially: "`off`",
+                """
+                Which stored responses are asked for again before clients do: those that someone observes \
+                (`watched`: `larder watch`, `/-/events` with `url` or `match`) or that were asked for at least three times \
+                since they came (`popular`), when 80 to 90 % of their lifetime are over; or all, at set times: `every 15 min` \
+                after they came, `daily 06:00` by this machine's clock, spread over five minutes. Only what came without \
+                credentials of a client is: with the service's own, or with none. Four are asked for at once and ten in a \
+                second; none in backoff, offline, or from the reserve of a quota.
+                """),
+            Setting(
                 "keyedByContent", \.keyedByContent, .flag, initially: "`false`",
                 """
                 `true` has POST and QUERY answered like GET, from what was stored for the same content: it is part of \

@@ -120,12 +120,14 @@ extension Load {
             storing?.removeReplaced(replaced, by: variant, of: resource, service: service)
             context.registry.charge(resource, content: memory.cost)
             noteStored(stored, variant, after: predecessor)
+            noteAhead(variant)
         } else if isSuperseded(stored) {
             storing?.remove(variant, of: resource, service: service)
             ownCaches?.empty()
         } else if isStored {
             memory.forgetStoreRead(variance: stored.variance, epoch: epoch)
             noteStored(stored, nil, after: predecessor)
+            noteAhead(nil)
         }
     }
 

@@ -201,6 +201,7 @@ struct SettingsCatalogueTests {
                 followRedirects: true
                 codings: [zstd, gzip]
                 reloadOnRecovery: true
+                refreshAhead: daily 06:30
                 pipeline: { model: [ { jq: .a } ] }
                 serve: model
                 transformTimeout: 1 s

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderRules
+
+/// A resource whose time has come: what is stored of it, and by which request it would be validated.
+struct AheadLook {
+    let target: AheadTarget
+    let resource: Resource
+    let configuration: EffectiveConfiguration
+    private let version: UInt64
+    private let snapshot: ResourceMemory.Snapshot
+    let variant: Variant
+    private let head: RequestHead
+
+    /// Nil when nothing of it can be validated without a client.
+    init?(_ entry: AheadQueue.Entry, on context: LoopContext) async {
+        guard let service = context.configuration.router.table.numbered(entry.target.key.serviceNumber),
+            service.base != nil
+        else { return nil }
+        let target = entry.target.of(service)
+        let uri = target.subject.uri
+        let registry = context.registry
+        // A schedule is for what is in the store alone, too; the rest is for what is asked for or observed.
+        guard
+            service.configuration(for: uri, method: .get).refreshAhead.isScheduled
+                || registry.resource(for: target.key) != nil
+        else { return nil }
+        let resource = registry.resource(for: target.key) { key in
+            service.makeResource(key: key, partition: Larder.Partition(key.partitionName), url: uri)
+        }
+        let version = service.configurationVersion
+        let configuration = service.configuration(for: resource)
+        guard configuration.caches, configuration.refreshAhead != .off, service.allows(uri) else { return nil }
+        if !resource.memory.snapshot.isStoreRead, context.storing != nil || configuration.hasOwnCaches {
+            await context.readStored(resource, service, configuration)
+            registry.charge(resource, content: resource.memory.cost)
+        }
+        let snapshot = resource.memory.snapshot
+        let found = snapshot.variants.lazy.compactMap { variant -> (variant: Variant, fields: Fields)? in
+            let sent = variant.stored.responseTime == entry.vouched ? Fields() : nil
+            guard case .eligible(let fields) = target.eligibility(of: variant, sent: sent, configuration) else {
+                return nil
+            }
+            return (variant, fields)
+        }.first
+        guard let found else { return nil }
+        var head = RequestHead(method: .get, target: uri.pathAndQuery, fields: found.fields)
+        head.fields[.host] = uri.authority
+        self.target = target
+        self.resource = resource
+        self.configuration = configuration
+        self.version = version
+        self.snapshot = snapshot
+        variant = found.variant
+        self.head = head
+    }
+
+    /// Whether the origin may not be asked at the moment: it is offline or in backoff, its quota is used up, or the
+    /// last load has just failed.
+    func isHeld(on context: LoopContext) -> Bool {
+        var outlook = LiveOutlook(
+            proxy: context.proxy, proxyConfiguration: context.configuration, service: target.subject.service,
+            configuration: configuration, uri: target.subject.uri, way: target.subject.way,
+            spelling: target.subject.spelling, head: head, reach: .machine)
+        outlook.snapshot = snapshot
+        outlook.takesProbe = false
+        return outlook.standing != .asked || outlook.hold != nil
+            || snapshot.failure.map { $0.retryAt > context.now() } ?? false
+    }
+
+    /// Asks the origin, together with clients that ask for the same. Whether it has sent another response.
+    func refresh(on context: LoopContext) async throws -> Bool {
+        let load = Load(
+            target.subject, resource: resource, head: head, configuration: configuration, version: version,
+            validating: variant.stored.facts.hasValidator ? variant : nil, completing: nil, context: context,
+            reach: .machine)
+        let isJoinable = load.isJoinable
+        let joining = resource.memory.join(
+            since: snapshot, where: { $0.isJoinable && isJoinable }, orStart: { load.flight })
+        switch joining {
+        // Someone else has just done it.
+        case .overtaken, .unshared: return false
+        case .joined(let flight): return try await AheadLook.isReplaced(by: flight)
+        case .started(let flight):
+            load.start()
+            return try await AheadLook.isReplaced(by: flight)
+        }
+    }
+
+    private static func isReplaced(by flight: Flight) async throws -> Bool {
+        guard case .loaded(let status, _, _) = try await flight.loadOutcome() else { return false }
+        guard !status.isError else { throw Refused(status: status) }
+        return true
+    }
+
+    /// The origin answered with an error.
+    struct Refused: Error, CustomStringConvertible {
+        let status: Status
+        var description: String { "the origin answered \(status)" }
+    }
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Larder
+import LarderHTTP
+import LarderIO
+import LarderRules
+import LarderStores
+import Logging
+
+/// Validates stored responses before they are out of date, or at set times, as `refreshAhead` says.
+///
+/// A load that ends notes its response here; when most of its lifetime is over, it is decided whether the origin is
+/// asked. A hit costs nothing: the Resource counts its uses anyway.
+package final class AheadRefresher: Sendable {
+    /// The totals since the start.
+    package struct Counts: Sendable, Equatable {
+        /// The origin confirmed the stored response.
+        package var validated: UInt64 = 0
+        /// It sent another one.
+        package var replaced: UInt64 = 0
+        package var failed: UInt64 = 0
+        /// The origin was not asked: backoff, quota, offline.
+        package var held: UInt64 = 0
+        /// How many resources are in the queue.
+        package var waiting = 0
+
+        package init() {}
+    }
+
+    private struct State {
+        var queue = AheadQueue()
+        /// The time of the earliest timer.
+        var wakesAt: Int64?
+        var counts = Counts()
+    }
+
+    private let state = Lock(State())
+    /// How long after a failure, or when the origin may not be asked, it is looked again.
+    static let pause = Duration.seconds(60)
+
+    init() {}
+
+    package var counts: Counts {
+        state.withLock { state in
+            var counts = state.counts
+            counts.waiting = state.queue.count
+            return counts
+        }
+    }
+
+    /// How long until a resource is looked at; nil if it is not in the queue.
+    package func wait(for key: ResourceKey, now: Int64) -> Duration? {
+        state.withLock { $0.queue.due(key) }.map { .nanoseconds(max(0, $0 - now)) }
+    }
+
+    /// Records a response that a load has stored or confirmed. Called on its loop.
+    ///
+    /// - Parameter sent: the fields of the client's request.
+    func note(
+        _ variant: Variant, of resource: Resource, _ service: RoutedService, _ configuration: EffectiveConfiguration,
+        sent: Fields, on context: LoopContext
+    ) {
+        guard let target = AheadTarget(resource, service) else { return }
+        let jitter = Double.random(in: 0...1)
+        guard case .eligible = target.eligibility(of: variant, sent: sent, configuration),
+            let delay = AheadRefresher.delay(
+                configuration.refreshAhead, AheadRefresher.standing(variant), jitter, on: context)
+        else { return state.withLock { $0.queue.remove(resource.key) } }
+        add(
+            target, in: delay, vouched: variant.stored.responseTime, uses: resource.memory.hits, jitter, on: context)
+    }
+
+    /// Has a resource looked at that may be in the store alone, or that someone begins to observe.
+    func consider(_ target: AheadTarget, in delay: Duration, on context: LoopContext) {
+        let isKnown = state.withLock { $0.queue.due(target.key) != nil }
+        guard !isKnown else { return }
+        add(target, in: delay, vouched: nil, uses: 0, Double.random(in: 0...1), on: context)
+    }
+
+    private func add(
+        _ target: AheadTarget, in delay: Duration, vouched: Timestamp?, uses: UInt64, _ jitter: Double,
+        on context: LoopContext
+    ) {
+        let (due, overflow) = context.loop.time.monotonic().addingReportingOverflow(delay.wholeNanoseconds)
+        guard !overflow else { return }
+        let entry = AheadQueue.Entry(target: target, vouched: vouched, uses: uses, jitter: jitter, due: due)
+        state.withLock { $0.queue.add(entry) }
+        wake(on: context)
+    }
+
+    // MARK: In time
+
+    private func wake(on context: LoopContext) {
+        let now = context.loop.time.monotonic()
+        let wait = state.withLock { state -> Duration? in
+            guard let due = state.queue.nextDue(now: now), state.wakesAt.map({ due < $0 }) ?? true else { return nil }
+            state.wakesAt = due
+            return .nanoseconds(max(0, due - now))
+        }
+        guard let wait else { return }
+        context.loop.timerHere(after: wait) { [weak context] in
+            guard let context, !context.isDraining else { return }
+            self.state.withLock { $0.wakesAt = nil }
+            self.lookAtDue(on: context)
+        }
+    }
+
+    private func lookAtDue(on context: LoopContext) {
+        let now = context.loop.time.monotonic()
+        while let entry = state.withLock({ $0.queue.take(now: now) }) {
+            context.spawn {
+                await self.look(at: entry, on: context)
+                self.state.withLock { $0.queue.finished() }
+                self.wake(on: context)
+            }
+        }
+        wake(on: context)
+    }
+
+    // MARK: Deciding
+
+    private func look(at entry: AheadQueue.Entry, on context: LoopContext) async {
+        guard let found = await AheadLook(entry, on: context) else { return }
+        let uses = found.resource.memory.hits
+        let standing = AheadRefresher.standing(
+            found.variant, isObserved: context.proxy.events.isWatched(found.resource),
+            uses: uses >= entry.uses ? uses - entry.uses : uses)
+        guard
+            let delay = AheadRefresher.delay(found.configuration.refreshAhead, standing, entry.jitter, on: context)
+        else { return }
+        func again(in delay: Duration) {
+            add(found.target, in: delay, vouched: entry.vouched, uses: entry.uses, entry.jitter, on: context)
+        }
+        if delay > .zero { return again(in: delay) }
+        guard !found.isHeld(on: context) else {
+            state.withLock { $0.counts.held += 1 }
+            return again(in: AheadRefresher.pause)
+        }
+        do {
+            let isReplaced = try await found.refresh(on: context)
+            state.withLock { state in
+                if isReplaced { state.counts.replaced += 1 } else { state.counts.validated += 1 }
+            }
+        } catch {
+            state.withLock { $0.counts.failed += 1 }
+            context.proxy.logger.debug(
+                "a resource could not be refreshed ahead",
+                metadata: ["url": "\(found.resource.key.url)", "error": "\(error)"])
+        }
+        // A load that has stored or confirmed something has noted it.
+        if state.withLock({ $0.queue.due(found.target.key) == nil }) { again(in: AheadRefresher.pause) }
+    }
+
+    private static func standing(
+        _ variant: Variant, isObserved: Bool = true, uses: UInt64 = .max
+    ) -> RefreshAhead.Standing {
+        let facts = variant.stored.facts
+        return RefreshAhead.Standing(
+            responseTime: facts.responseTime, freshUntil: facts.validatesAlways ? facts.responseTime : facts.freshUntil,
+            isObserved: isObserved, uses: uses)
+    }
+
+    /// How long until the origin is asked; zero for now, nil for not at all.
+    private static func delay(
+        _ ahead: RefreshAhead, _ standing: RefreshAhead.Standing, _ jitter: Double, on context: LoopContext
+    ) -> Duration? {
+        let now = context.now()
+        switch ahead.decide(standing, now: now, jitter: jitter, offset: ahead.isDaily ? LocalTime.offset(at: now) : 0) {
+        case .drop: return nil
+        case .refresh: return .zero
+        case .wait(let until): return max(until - now, .milliseconds(1))
+        }
+    }
+
+    // MARK: What nobody has loaded since the start
+
+    /// Has the stored responses of services with a schedule looked at.
+    func considerStored(on context: LoopContext) async {
+        guard let store = context.storing?.store else { return }
+        for service in context.configuration.router.table.all where service.hasSchedule {
+            var row: Int64?
+            var left = AheadQueue.limit
+            while left > 0 {
+                let slice = await store.list(
+                    after: row, limit: 500,
+                    where: EntityMatch(service: service.name, partition: "", stage: Storing.stage))
+                for entry in slice { consider(entry, of: service, on: context) }
+                left -= slice.count
+                guard slice.count == 500 else { break }
+                row = slice.last?.row
+            }
+        }
+    }
+
+    private func consider(_ entry: EntityListing, of service: RoutedService, on context: LoopContext) {
+        guard ContentMark.split(entry.key.url).1 == nil, let uri = try? TargetURI(entry.key.url) else { return }
+        let target = AheadTarget(uri, service)
+        let ahead = service.configuration(for: uri, method: .get).refreshAhead
+        guard target.key.url == entry.key.url, ahead.isScheduled else { return }
+        let standing = RefreshAhead.Standing(responseTime: entry.responseTime, freshUntil: entry.responseTime)
+        guard let delay = AheadRefresher.delay(ahead, standing, Double.random(in: 0...1), on: context) else { return }
+        consider(target, in: delay, on: context)
+    }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderHTTP
+import LarderRules
+import LarderTesting
+import Testing
+
+@testable import Larder
+@testable import LarderProxy
+
+@Suite("Refreshing ahead: the queue, and what may be asked for")
+struct AheadQueueTests {
+    static let second: Int64 = 1_000_000_000
+
+    static let service = Services(("api", "http://api.test/", nil)).table.named("api")
+
+    static func entry(_ number: Int, due: Int64) throws -> AheadQueue.Entry {
+        let service = try #require(Self.service)
+        return AheadQueue.Entry(
+            target: AheadTarget(try TargetURI("http://api.test/\(number)"), service), vouched: nil, uses: 0, jitter: 0,
+            due: due)
+    }
+
+    @Test func `the earliest comes first, and a new time replaces the old one`() throws {
+        var queue = AheadQueue()
+        for (number, due) in [(1, 30), (2, 10), (3, 20), (2, 40)] as [(Int, Int64)] {
+            queue.add(try Self.entry(number, due: due))
+        }
+        #expect(queue.count == 3)
+        #expect(queue.nextDue(now: 0) == 20)
+        #expect(queue.take(now: 19) == nil)
+        #expect(queue.take(now: 40)?.target.subject.uri.string == "http://api.test/3")
+        queue.remove(try Self.entry(1, due: 0).target.key)
+        #expect(queue.nextDue(now: 0) == 40)
+        #expect(queue.take(now: 40)?.target.subject.uri.string == "http://api.test/2")
+        #expect(queue.take(now: 1_000) == nil)
+        #expect(queue.count == 0)
+    }
+
+    @Test func `four at once, and ten in a second`() throws {
+        var queue = AheadQueue()
+        for number in 0..<20 { queue.add(try Self.entry(number, due: 0)) }
+        for _ in 0..<4 { #expect(queue.take(now: 0) != nil) }
+        #expect(queue.take(now: 0) == nil)
+        #expect(queue.nextDue(now: 0) == nil)
+        for _ in 0..<6 {
+            queue.finished()
+            #expect(queue.take(now: 1) != nil)
+        }
+        queue.finished()
+        #expect(queue.take(now: 2) == nil)
+        #expect(queue.nextDue(now: 2) == Self.second)
+        #expect(queue.take(now: Self.second) != nil)
+    }
+
+    @Test func `there is an end to it`() throws {
+        var queue = AheadQueue()
+        for number in 0..<AheadQueue.limit + 5 { queue.add(try Self.entry(number, due: Int64(number))) }
+        #expect(queue.count == AheadQueue.limit)
+    }
+
+    static let own: ConfiguredFields = {
+        var fields = ConfiguredFields()
+        fields[.authorization] = "Bearer own"
+        fields["X-Api-Key"] = nil
+        return fields
+    }()
+
+    @Test(
+        arguments: [
+            ([:], ConfiguredFields(), true), (["Accept": "a/b", "User-Agent": "x"], ConfiguredFields(), true),
+            (["Authorization": "x"], ConfiguredFields(), false), (["Cookie": "a=b"], ConfiguredFields(), false),
+            (["X-Api-Key": "x"], ConfiguredFields(), false), (["Private-Token": "x"], ConfiguredFields(), false),
+            (["Authorization": "x", "X-Api-Key": "x"], own, true),
+            (["Authorization": "x", "Cookie": "a=b"], own, false),
+        ] as [(Fields, ConfiguredFields, Bool)]) func `no client's credentials are part of what is repeated`(
+            sent: Fields, configured: ConfiguredFields, isEligible: Bool
+        )
+    {
+        let decision = AheadEligibility.decide(
+            .variant("a", request: sent), isOfUser: false, isKeyedByContent: false, sent: sent, policy: CachePolicy(),
+            configured: configured)
+        #expect(
+            decision
+                == (isEligible
+                    ? .eligible(["Accept": "*/*", "User-Agent": "larder/\(LarderVersion.current)"])
+                    : .ineligible(.credentials)))
+    }
+
+    @Test func `of what is only stored, the record decides`() {
+        func decision(_ request: Fields, _ policy: CachePolicy, _ own: ConfiguredFields = .init()) -> Bool {
+            let decision = AheadEligibility.decide(
+                .variant("a", request: request), isOfUser: false, isKeyedByContent: false, sent: nil, policy: policy,
+                configured: own)
+            if case .eligible = decision { return true }
+            return false
+        }
+        var single = CachePolicy()
+        single.role = .private
+        #expect(decision([:], CachePolicy()))
+        #expect(!decision([:], single))
+        #expect(!decision(["Authorization": "x"], CachePolicy()))
+        #expect(!decision(["Cookie": "a=b"], CachePolicy()))
+    }
+
+    @Test func `users, contents, parts and other people's Vary are left alone`() {
+        func decision(_ variant: Variant, isOfUser: Bool = false, isKeyed: Bool = false) -> AheadEligibility {
+            AheadEligibility.decide(
+                variant, isOfUser: isOfUser, isKeyedByContent: isKeyed, sent: [:], policy: CachePolicy(),
+                configured: ConfiguredFields())
+        }
+        #expect(decision(.variant(), isOfUser: true) == .ineligible(.ofOneUser))
+        #expect(decision(.variant(), isKeyed: true) == .ineligible(.keyedByContent))
+        #expect(decision(.variant(fields: ["Vary": "*"])) == .ineligible(.notRepeatable))
+        #expect(
+            decision(.variant(fields: ["Vary": "Cookie"], request: ["Cookie": "a=b"])) == .ineligible(.credentials))
+        let german: Fields = [
+            "User-Agent": "larder/\(LarderVersion.current)", "Accept": "text/html", "Accept-Language": "de",
+        ]
+        let varied = Variant.variant(
+            fields: ["Vary": "Accept, Accept-Language, Cookie"],
+            request: ["Accept-Language": "de", "Accept": "text/html"])
+        guard case .eligible(let fields) = decision(varied) else {
+            Issue.record("it is eligible")
+            return
+        }
+        for name: FieldName in [.accept, .acceptLanguage, .userAgent, .cookie] {
+            #expect(fields[name] == german[name])
+        }
+    }
+}
