@@ -20,12 +20,12 @@ final class EntityDatabase {
     }
 
     let connection: Connection
-    private(set) var effects = Effects()
+    var effects = Effects()
     /// Keys that lost a row in the transaction in progress.
     private var shrunkKeys: Set<UInt64> = []
     /// The last row that was ever written by this object; rows are numbered upward.
     private(set) var lastEntityID: Int64
-    private var lastContentID: Int64
+    var lastContentID: Int64
     /// The position of eviction.
     var hands: EvictionHands
     /// The keys of rows that were recently evicted from probation.
@@ -33,8 +33,8 @@ final class EntityDatabase {
     let hashing = ContentDigest.Hashing()
 
     private let begin, commit, rollback: Statement
-    private let insertEntity, findEntity, entitiesOfKey, entityByID, deleteEntity, updateEntity: Statement
-    private let insertContent, findContent, contentByID, setUsers, deleteContent, anyOfKey: Statement
+    private let insertEntity, findEntity, entitiesOfKey, entityByID, deleteEntity, updateEntity, anyOfKey: Statement
+    let insertContent, findContent, contentByID, setUsers, deleteContent: Statement
     let insertLabel, deleteLabels, labelledInRange: Statement
     let entitiesInRange, evictionCandidates, pageCount, freePageCount, addMark, removeMark, setState: Statement
 
@@ -270,116 +270,6 @@ final class EntityDatabase {
         return FoundEntity(
             id: findEntity.integer(0), content: findEntity.optionalInteger(1), key: findEntity.bytes(2),
             variant: findEntity.bytes(3), storedAt: findEntity.integer(4))
-    }
-
-    // MARK: Content
-
-    /// Whether a row refers to the file of this digest.
-    func hasContentFile(_ digest: ContentDigest) throws(SQLiteFailure) -> Bool {
-        guard let found = try findContent(digest) else { return false }
-        return found.isSame && found.isFile
-    }
-
-    /// Removes damaged content. Entities that share it are removed when they are read.
-    func discardContent(_ digest: ContentDigest) throws(SQLiteFailure) {
-        guard let found = try findContent(digest), found.isSame else { return }
-        try deleteContentRow(id: found.id, length: found.length, file: found.isFile ? digest : nil)
-    }
-
-    struct FoundContent {
-        var id: Int64 = 0
-        var digest: ContentDigest?
-        var length: Int64
-        var users: Int64
-        var isFile: Bool
-        /// Whether it has the whole requested digest, not only its first octets.
-        var isSame = true
-    }
-
-    private func findContent(_ digest: ContentDigest) throws(SQLiteFailure) -> FoundContent? {
-        findContent.bind(1, hash: digest.prefix)
-        defer { findContent.reset() }
-        guard try findContent.step() else { return nil }
-        let found = findContent.withBytes(1) { ContentDigest($0) }
-        return FoundContent(
-            id: findContent.integer(0), digest: found, length: findContent.integer(2), users: findContent.integer(3),
-            isFile: findContent.integer(4) != 0, isSame: found == digest)
-    }
-
-    func contentOf(id: Int64) throws(SQLiteFailure) -> FoundContent? {
-        contentByID.bind(1, id)
-        defer { contentByID.reset() }
-        guard try contentByID.step() else { return nil }
-        return FoundContent(
-            id: id, digest: contentByID.withBytes(3) { ContentDigest($0) }, length: contentByID.integer(1),
-            users: contentByID.integer(0), isFile: contentByID.integer(2) != 0)
-    }
-
-    /// Stores content once, however many entities have it. Nil if it cannot be stored beside other content whose digest
-    /// begins alike, which only happens by intent.
-    private func storeContent(
-        _ content: ContentReference, blocks: BlockDigests?
-    ) throws(SQLiteFailure) -> (id: Int64?, digest: ContentDigest)? {
-        let digest: ContentDigest
-        switch content.location {
-        case .empty: return (nil, ContentReference.empty.digest)
-        case .inline(let chunk): digest = hashing.digest(of: chunk.bytes)
-        case .file: digest = content.digest
-        }
-        insertContent.bind(1, lastContentID + 1)
-        insertContent.bind(2, hash: digest.prefix)
-        insertContent.bind(3, content.length)
-        digest.withBytes { insertContent.bind(4, $0) }
-        insertContent.bindNull(5)
-        insertContent.bindNull(6)
-        if let blocks { insertContent.bind(5, blocks.bytes) }
-        if case .inline(let chunk) = content.location { insertContent.bindInPlace(6, chunk.bytes) }
-        defer { insertContent.bindNull(6) }
-        do {
-            try withExtendedLifetime(content) { () throws(SQLiteFailure) in try insertContent.run() }
-        } catch  where error.kind == .constraint {
-            throw .corrupt("a row of content is where none can be")
-        }
-        if connection.changes > 0 {
-            lastContentID += 1
-            if blocks != nil { effects.fileBytes = effects.fileBytes.adding(saturating: content.length) }
-            return (lastContentID, digest)
-        }
-        guard let found = try findContent(digest) else { throw .corrupt("an index has a row that its table has not") }
-        guard found.isSame else { return nil }
-        guard found.length == content.length, StoredNumber.users.contains(found.users) else {
-            // Damage. Entities with it are removed when they are read; the new content is stored as usual.
-            try deleteContentRow(id: found.id, length: found.length, file: found.isFile ? digest : nil)
-            return try storeContent(content, blocks: blocks)
-        }
-        try set(users: found.users + 1, of: found.id)
-        if blocks != nil, !found.isFile { effects.freedFiles.insert(digest) }
-        return (found.id, digest)
-    }
-
-    private func releaseContent(id: Int64) throws(SQLiteFailure) {
-        guard let found = try contentOf(id: id) else { return }
-        if found.users > 1, StoredNumber.users.contains(found.users) {
-            try set(users: found.users - 1, of: id)
-        } else {
-            try deleteContentRow(id: id, length: found.length, file: found.isFile ? found.digest : nil)
-        }
-    }
-
-    private func set(users: Int64, of id: Int64) throws(SQLiteFailure) {
-        setUsers.bind(1, id)
-        setUsers.bind(2, users)
-        try setUsers.run()
-    }
-
-    func deleteContentRow(id: Int64, length: Int64, file: ContentDigest?) throws(SQLiteFailure) {
-        deleteContent.bind(1, id)
-        try deleteContent.run()
-        guard let file else { return }
-        effects.freedFiles.insert(file)
-        // An impossible length was never counted.
-        guard StoredNumber.lengths.contains(length) else { return }
-        effects.fileBytes = effects.fileBytes.subtracting(saturating: length)
     }
 
     // MARK: Room
