@@ -38,6 +38,7 @@ package struct AdminPages: OwnPages {
             .merging(AdminPages.requestPages(walkers)) { page, _ in page }
             .merging(AdminPages.historyPages(history)) { page, _ in page }
             .merging(AdminPages.contentPages(walkers)) { page, _ in page }
+            .merging(AdminPages.versionPages) { page, _ in page }
             .merging(AdminPages.reloadPages) { page, _ in page }
             .merging(AdminPages.archivePages) { page, _ in page }
             .merging(AdminPages.pinPages) { page, _ in page }

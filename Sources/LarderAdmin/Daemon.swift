@@ -99,7 +99,7 @@ package final class Daemon: Sendable {
     private func forgetServices(using names: [String]) async {
         let wiping = names.filter { lastingVariables.wipes([$0]) }
         for service in proxy.configuration.router.table.services where service.uses(wiping) {
-            await proxy.forget(service)
+            await proxy.forget(service, because: .wiped)
             proxy.logger.notice(
                 "everything stored for a service was forgotten, as a variable changed",
                 metadata: ["service": "\(service.name)", "variables": "\(wiping.joined(separator: " "))"])
@@ -297,11 +297,13 @@ extension ServiceSettings {
         let offline = offline ?? .off
         let transformedContent = settings.limits.transformedContent.bytes
         let abandon = settings.timeouts.abandon
+        let history = history
         let privacy = Configuration.Privacy(rawValue: privacy.rawValue) ?? .shared
         let own = ConfigurationEntry(description: "service \(name)") {
             $0.transformedSizeLimit = transformedContent
             addStandardTransformers(to: &$0)
             offline.apply(to: &$0)
+            $0.history = history
             $0.privacy = privacy
             $0.onAbandon = .cancel(after: abandon)
         }

@@ -24,7 +24,8 @@ package struct Program: AsyncParsableCommand {
             CommandGroup(
                 name: "Asking a running daemon",
                 subcommands: [
-                    StatusCommand.self, Top.self, Explain.self, List.self, Show.self, Get.self, Watch.self, Doctor.self,
+                    StatusCommand.self, Top.self, Explain.self, List.self, Show.self, Get.self, HistoryCommand.self,
+                    DiffCommand.self, Watch.self, Doctor.self,
                 ]),
             CommandGroup(
                 name: "Changing what it stores",

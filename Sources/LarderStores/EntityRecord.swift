@@ -16,6 +16,8 @@ package struct EntityRecord: Sendable {
     package var content: ContentReference
     /// The labels by which the entity is found. Set when it is written, not when it is read.
     package var labels: [EntityLabel] = []
+    /// What becomes of it and of those that it supersedes. Set when it is written, not when it is read.
+    package var history = EntityHistory()
 
     package init(
         variant: [UInt8], head: [UInt8], requestTime: Timestamp, responseTime: Timestamp, storedAt: Timestamp,
@@ -29,6 +31,42 @@ package struct EntityRecord: Sendable {
         self.expires = expires
         self.content = content
     }
+}
+
+/// Whether entities are kept as versions once newer ones of the same key and variant supersede them.
+package struct EntityHistory: Sendable, Equatable {
+    /// How many versions are kept beside the entity.
+    package var limit: Int
+    /// Whether the entity itself becomes one.
+    package var isVersion: Bool
+
+    package init(limit: Int = 0, isVersion: Bool = true) {
+        self.limit = limit
+        self.isVersion = isVersion
+    }
+
+    /// Whether the entity is kept when it is superseded.
+    var isKept: Bool { limit > 0 && isVersion }
+}
+
+/// An entity that is stored, or was until it was superseded.
+package struct EntityVersion: Sendable {
+    /// Names it for good. Grows with the time of writing.
+    package var number: Int64
+    package var record: EntityRecord
+    /// When this content was first stored, without other content in between.
+    package var since: Timestamp
+    package var isCurrent: Bool
+}
+
+/// Why an entity is removed.
+package enum RemovalReason: Sendable {
+    /// Nothing of it may be left: its versions go as well.
+    case wiped
+    /// There is something newer, or about to be: it stays as a version where its service has them kept.
+    case superseded
+    /// It may not be kept, or cannot be used. Its versions stay.
+    case unusable
 }
 
 /// The content of an entity, and its place.

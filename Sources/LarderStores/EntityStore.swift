@@ -25,9 +25,10 @@ package protocol EntityStore: Sendable {
     /// - Parameters:
     ///   - expectedLength: the length of the content in octets, if known; content of any other length is not stored.
     ///   - labels: the labels by which it is found.
+    ///   - history: whether it and those that it supersedes are kept as versions.
     func beginWrite(
         _ key: EntityKey, variant: [UInt8], head: [UInt8], requestTime: Timestamp, responseTime: Timestamp,
-        storedAt: Timestamp, expires: Timestamp?, expectedLength: Int64?, labels: [EntityLabel]
+        storedAt: Timestamp, expires: Timestamp?, expectedLength: Int64?, labels: [EntityLabel], history: EntityHistory
     ) -> Writer
 
     /// Replaces the head and times of an entity, as a validation does (RFC 9111 §4.3.4), if it is still the one that
@@ -41,18 +42,23 @@ package protocol EntityStore: Sendable {
     /// Records that `key` was used, so that eviction skips it once.
     func touch(_ key: EntityKey)
 
-    /// Removes all variants.
-    func remove(_ key: EntityKey)
+    /// The entities under a key and those that they superseded, the latest first, as far as they are committed.
+    ///
+    /// - Parameter number: the one whose content can be opened.
+    func versions(_ key: EntityKey, openable number: Int64?) async -> [EntityVersion]
 
-    func remove(_ key: EntityKey, variant: [UInt8])
+    /// Removes all variants.
+    func remove(_ key: EntityKey, because reason: RemovalReason)
+
+    func remove(_ key: EntityKey, variant: [UInt8], because reason: RemovalReason)
 
     /// Removes entities that match and were stored before the call. Returns their number.
     @discardableResult
-    func removeAll(where match: EntityMatch) async -> Int
+    func removeAll(where match: EntityMatch, because reason: RemovalReason) async -> Int
 
     /// Begins to remove entities that match and were stored before the call; from now on readers see none of them. With
     /// a label the cost does not depend on the size of the store.
-    func beginRemoval(_ match: EntityMatch)
+    func beginRemoval(_ match: EntityMatch, because reason: RemovalReason)
 
     /// Whether anything may have the label. False is certain; true may be a false positive.
     func mayContain(_ label: EntityLabel) -> Bool
@@ -73,6 +79,26 @@ package protocol EntityStore: Sendable {
 }
 
 extension EntityStore {
+    /// Removes all variants, and their versions.
+    package func remove(_ key: EntityKey) { remove(key, because: .wiped) }
+
+    package func remove(_ key: EntityKey, variant: [UInt8]) { remove(key, variant: variant, because: .wiped) }
+
+    /// Removes entities that match and were stored before the call, and their versions. Returns their number.
+    @discardableResult
+    package func removeAll(where match: EntityMatch) async -> Int { await removeAll(where: match, because: .wiped) }
+
+    /// Begins to store an entity without versions.
+    package func beginWrite(
+        _ key: EntityKey, variant: [UInt8], head: [UInt8], requestTime: Timestamp, responseTime: Timestamp,
+        storedAt: Timestamp, expires: Timestamp?, expectedLength: Int64?, labels: [EntityLabel]
+    ) -> Writer {
+        beginWrite(
+            key, variant: variant, head: head, requestTime: requestTime, responseTime: responseTime,
+            storedAt: storedAt, expires: expires, expectedLength: expectedLength, labels: labels,
+            history: EntityHistory())
+    }
+
     /// Begins to store an entity without labels.
     package func beginWrite(
         _ key: EntityKey, variant: [UInt8], head: [UInt8], requestTime: Timestamp, responseTime: Timestamp,

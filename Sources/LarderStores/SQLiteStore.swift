@@ -144,14 +144,34 @@ package final class SQLiteStore: EntityStore {
         let limit = core.settings.variantLimit
         let found = await core.reading { (reader) throws(SQLiteFailure) in try reader.read(key, limit: limit) }
         guard let found else { return [] }
+        let rows = sound(found, of: key)
+        if !found.rows.isEmpty { core.index.touch(key.hash) }
+        return rows
+    }
+
+    /// The rows that were found, without damaged ones, which are removed.
+    private func sound(_ found: EntityReader.Found, of key: EntityKey) -> [EntityReader.Found.Row] {
         for (id, reason) in found.damaged {
             core.emit(.damagedEntity(url: key.url, reason: reason))
             core.queue.post(.discardEntity(id: id))
         }
         for digest in found.damagedContent { core.queue.post(.discardContent(digest)) }
         for id in found.surplus { core.queue.post(.discardEntity(id: id)) }
-        if !found.rows.isEmpty { core.index.touch(key.hash) }
         return found.rows.filter { !core.trust.isDiscarded($0.record.content) }
+    }
+
+    package func versions(_ key: EntityKey, openable number: Int64?) async -> [EntityVersion] {
+        guard mayContain(key) else { return [] }
+        await flush()
+        let wiped = core.queue.wipedVersions(of: key) ?? 0
+        let found = await core.reading { (reader) throws(SQLiteFailure) in
+            try reader.versions(of: key, withContentOf: number ?? 0)
+        }
+        guard let found else { return [] }
+        return sound(found, of: key).filter { $0.id > wiped }.map { row in
+            EntityVersion(
+                number: row.id, record: row.record, since: row.since ?? row.record.storedAt, isCurrent: row.isCurrent)
+        }
     }
 
     /// The rows of a key that removals by label hide.
@@ -219,12 +239,13 @@ package final class SQLiteStore: EntityStore {
 
     package func beginWrite(
         _ key: EntityKey, variant: [UInt8], head: [UInt8], requestTime: Timestamp, responseTime: Timestamp,
-        storedAt: Timestamp, expires: Timestamp?, expectedLength: Int64?, labels: [EntityLabel]
+        storedAt: Timestamp, expires: Timestamp?, expectedLength: Int64?, labels: [EntityLabel], history: EntityHistory
     ) -> EntityWriter {
         var record = EntityRecord(
             variant: variant, head: head, requestTime: requestTime, responseTime: responseTime, storedAt: storedAt,
             expires: expires, content: .empty)
         record.labels = labels
+        record.history = history
         return EntityWriter(core: core, key: key, record: record, expectedLength: expectedLength)
     }
 
@@ -240,25 +261,25 @@ package final class SQLiteStore: EntityStore {
 
     package func touch(_ key: EntityKey) { core.index.touch(key.hash) }
 
-    package func remove(_ key: EntityKey) {
-        _ = core.queue.accept(Operation(key: key, change: .remove(variant: nil)))
+    package func remove(_ key: EntityKey, because reason: RemovalReason) {
+        _ = core.queue.accept(Operation(key: key, change: .remove(variant: nil, because: reason)))
     }
 
-    package func remove(_ key: EntityKey, variant: [UInt8]) {
-        _ = core.queue.accept(Operation(key: key, change: .remove(variant: variant)))
+    package func remove(_ key: EntityKey, variant: [UInt8], because reason: RemovalReason) {
+        _ = core.queue.accept(Operation(key: key, change: .remove(variant: variant, because: reason)))
     }
 
     @discardableResult
-    package func removeAll(where match: EntityMatch) async -> Int {
+    package func removeAll(where match: EntityMatch, because reason: RemovalReason) async -> Int {
         await withUnsafeContinuation { continuation in
-            let removal = Removal(match: match, removed: 0, continuation: continuation)
+            let removal = Removal(match: match, reason: reason, removed: 0, continuation: continuation)
             if !core.queue.post(.removeAll(removal)) { continuation.resume(returning: 0) }
         }
     }
 
-    package func beginRemoval(_ match: EntityMatch) {
+    package func beginRemoval(_ match: EntityMatch, because reason: RemovalReason) {
         if let label = match.label, !mayContain(label) { return }
-        core.queue.post(.removeAll(Removal(match: match, removed: 0, continuation: nil)))
+        core.queue.post(.removeAll(Removal(match: match, reason: reason, removed: 0, continuation: nil)))
     }
 
     package func mayContain(_ label: EntityLabel) -> Bool {
@@ -267,7 +288,7 @@ package final class SQLiteStore: EntityStore {
 
     package func wipe() async {
         _ = await withUnsafeContinuation { continuation in
-            let removal = Removal(match: EntityMatch(), removed: 0, continuation: continuation)
+            let removal = Removal(match: EntityMatch(), reason: .wiped, removed: 0, continuation: continuation)
             if !core.queue.post(.wipe(removal)) { continuation.resume(returning: 0) }
         }
     }

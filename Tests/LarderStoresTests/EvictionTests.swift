@@ -188,7 +188,8 @@ struct EvictionTests {
             try connection.execute(
                 """
                 WITH RECURSIVE numbers (n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM numbers WHERE n < 100000)
-                INSERT INTO entity SELECT n, n * 7919 << 30, 0, NULL, 0, 0, 0, NULL, 0, zeroblob(60), x'', zeroblob(400)
+                INSERT INTO entity SELECT n, n * 7919 << 30, 0, NULL, 0, 0, 0, NULL, 0, zeroblob(60), x'', zeroblob(400),
+                    0, NULL
                 FROM numbers
                 """)
         }

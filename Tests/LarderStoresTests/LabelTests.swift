@@ -33,7 +33,7 @@ struct LabelTests {
         put(store, key("c"), [])
         put(store, key("d"), [Self.red])
         if isCommitted { await store.flush() }
-        store.beginRemoval(EntityMatch(label: Self.red))
+        store.beginRemoval(EntityMatch(label: Self.red), because: .wiped)
         #expect(await !isThere(store, key("a")))
         #expect(await isThere(store, key("b")))
         #expect(await isThere(store, key("c")))
@@ -77,7 +77,7 @@ struct LabelTests {
         let store = try openStore(directory)
         for number in 0..<2100 { put(store, key("\(number)"), number % 7 == 0 ? [Self.blue] : [Self.red, Self.blue]) }
         await store.flush()
-        store.beginRemoval(EntityMatch(label: Self.red))
+        store.beginRemoval(EntityMatch(label: Self.red), because: .wiped)
         for number in [1, 2099, 700] { #expect(await isThere(store, key("\(number)")) == (number % 7 == 0)) }
         // Done when this one is.
         await store.removeAll(where: EntityMatch(label: Self.red))

@@ -13,8 +13,12 @@ struct RowDamageTests {
     private static let columns: [(table: String, column: String)] =
         [
             "id", "keyHash", "variantHash", "content", "requestTime", "responseTime", "storedAt", "expires", "seal",
-            "key", "variant", "head",
+            "key", "variant", "head", "history", "since",
         ].map { ("entity", $0) }
+        + [
+            "id", "keyHash", "variantHash", "content", "responseTime", "storedAt", "expires", "seal", "key", "variant",
+            "head", "since",
+        ].map { ("version", $0) }
         + ["id", "digestHash", "users", "length", "digest", "blocks", "octets"].map { ("content", $0) }
         + ["hash", "entity"].map { ("label", $0) } + [("recentlyUsed", "keyHash")]
         + ["name", "value"].map { ("state", $0) }
@@ -32,12 +36,15 @@ struct RowDamageTests {
 
     private func fill(_ store: SQLiteStore, from first: Int = 0) async {
         for number in first..<first + Self.count {
-            let writer = store.beginWrite(
-                key("\(number)"), variant: [], head: [1, 2, 3], requestTime: Timestamp(seconds: 1),
-                responseTime: Timestamp(seconds: 2), storedAt: Timestamp(seconds: 3), expires: nil,
-                expectedLength: nil, labels: [.group("g")])
-            if number % 4 > 0 { writer.append(ContentChunk(expected(number))) }
-            writer.finish()
+            // The first one becomes a version.
+            for content in [[UInt8(number % 250)], number % 4 > 0 ? expected(number) : []] {
+                let writer = store.beginWrite(
+                    key("\(number)"), variant: [], head: [1, 2, 3], requestTime: Timestamp(seconds: 1),
+                    responseTime: Timestamp(seconds: 2), storedAt: Timestamp(seconds: 3), expires: nil,
+                    expectedLength: nil, labels: [.group("g")], history: EntityHistory(limit: 2))
+                writer.append(ContentChunk(content))
+                writer.finish()
+            }
         }
         await store.flush()
     }
@@ -45,6 +52,9 @@ struct RowDamageTests {
     private func check(_ store: SQLiteStore) async -> Int {
         var whole = 0
         for number in 0..<Self.count * 2 {
+            for version in await store.versions(key("\(number)"), openable: Int64(number)) {
+                _ = await store.octets(of: version.record.content)
+            }
             for record in await store.read(key("\(number)")) {
                 #expect(record.head == [1, 2, 3])
                 guard let octets = await store.octets(of: record.content) else { continue }

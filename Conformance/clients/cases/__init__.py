@@ -26,6 +26,7 @@ MODULES = [
     "guides",
     "schema",
     "commands",
+    "history",
     "tracing",
     "pins",
     "archives",

@@ -104,6 +104,7 @@ def helpless(context):
     done = context.run([context.program, "stauts"], check=False)
     expect(done.returncode > 0, "an unknown command succeeds")
     for command in ("serve", "check", "status", "explain", "list", "show", "watch", "doctor", "load", "cancel",
-                    "invalidate", "wipe", "override", "warm", "run", "env", "trust", "untrust", "preset"):
+                    "invalidate", "wipe", "override", "warm", "run", "env", "trust", "untrust", "preset",
+                    "history", "diff"):
         help_text = context.run([context.program, command, "--help"]).stdout.decode()
         expect_in("USAGE", help_text, f"larder {command} --help")

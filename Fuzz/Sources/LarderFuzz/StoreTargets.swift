@@ -53,7 +53,7 @@ private final class RowBench {
         try writer.execute("PRAGMA synchronous = OFF; PRAGMA ignore_check_constraints = 1;")
         reader = try EntityReader(path: path, generation: 1, mappedBytes: 0)
         entity = try writer.prepare(
-            "INSERT INTO entity VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")
+            "INSERT INTO entity VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0, NULL)")
         content = try writer.prepare("INSERT INTO content VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
         clear = try writer.prepare("DELETE FROM entity")
         clearContent = try writer.prepare("DELETE FROM content")

@@ -146,6 +146,8 @@ public struct Configuration: Sendable {
     package var transformedMethods: Set<Method> = []
     /// The longest content of a request, in octets, that the daemon makes part of the key.
     package var keyedContentLimit = 1 << 20
+    /// How many superseded entities the daemon's store keeps of each variant.
+    package var history = 0
     /// Whether the daemon reloads watched resources in error when their origin recovers (B-28).
     package var reloadsOnRecovery = false
     /// The codings that the daemon gives stored content in, beside the one it came in, the preferred one first.

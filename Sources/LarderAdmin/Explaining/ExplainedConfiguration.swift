@@ -41,6 +41,7 @@ enum ExplainedConfiguration {
             ("ignoreResponse", words(configuration.ignoredResponse)),
             ("everyone", configuration.ignoredResponse.isForEveryone ? "true" : "false"),
             ("cache", configuration.caching == .none ? "none" : "default"),
+            ("history", String(configuration.history)),
             ("offline", configuration.isOffline ? "on" : configuration.isOfflineWhenUnreachable ? "auto" : "off"),
             ("reloadOnRecovery", configuration.reloadsOnRecovery ? "true" : "false"),
             ("refreshAhead", configuration.refreshAhead.text),

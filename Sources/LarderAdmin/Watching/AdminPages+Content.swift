@@ -18,13 +18,18 @@ extension AdminPages {
     static func contentPages(_ walkers: WorkerPool) -> [String: Page] {
         [
             "/-/content": .reading { request, proxy in
-                let parameters = try AdminParameters(request, known: ["url", "header"], repeatable: ["header"])
+                let parameters = try AdminParameters(
+                    request, known: ["url", "header", "version"], repeatable: ["header"])
                 let subject = try proxy.subject(of: parameters.required("url"))
                 let fields = try parameters.fields("header")
                 guard request.isLoopback else { throw Problem.contentIsForThisMachine }
-                guard let variant = await AdminPages.variant(of: subject, fields, proxy) else {
-                    throw Problem.unknownResource(subject.url)
+                let variant: Variant?
+                if let number = parameters.text("version") {
+                    variant = try await version(number, of: subject, fields, proxy, for: request)
+                } else {
+                    variant = await AdminPages.variant(of: subject, fields, proxy)
                 }
+                guard let variant else { throw Problem.unknownResource(subject.url) }
                 let length = variant.content.length
                 guard let octets = await variant.content.octets(upTo: contentLimit) else {
                     throw Problem.unknownResource(subject.url)

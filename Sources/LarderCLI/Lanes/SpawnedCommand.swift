@@ -10,10 +10,12 @@ enum SpawnedCommand {
     /// - Parameters:
     ///   - variables: set in its environment in addition to, or instead of, this one's.
     ///   - isSilent: whether its output is discarded; errors are shown.
+    ///   - output: where else its output goes.
     ///   - defaults: signals that get their default actions.
     /// - Returns: the process, or the error's number.
     static func start(
-        _ command: [String], _ variables: [ProxyVariables.Value] = [], isSilent: Bool = false, defaults: [Int32] = []
+        _ command: [String], _ variables: [ProxyVariables.Value] = [], isSilent: Bool = false, output: Int32? = nil,
+        defaults: [Int32] = []
     ) -> Result<pid_t, Failure> {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
@@ -27,6 +29,7 @@ enum SpawnedCommand {
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
         if isSilent { posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0) }
+        if let output { posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO) }
         var environment = ProcessInfo.processInfo.environment
         for variable in variables { environment[variable.name] = variable.value }
         let arguments = pointers(command)

@@ -220,8 +220,7 @@ extension Load {
             landed()
             if sink.writer == nil, landing.isWorthWriting, let storing = context.storing {
                 let writer = storing.begin(
-                    landing.stored, of: resource, service: service, length: variant.content.length,
-                    policy: policy)
+                    landing.stored, of: resource, service: service, length: variant.content.length, configuration)
                 for chunk in landing.content { writer.append(chunk) }
                 writer.finish()
             }

@@ -102,7 +102,7 @@ extension Load {
     func beginWriting(_ stored: StoredResponse, length: Int64?) -> EntityWriter? {
         guard configuration.storesReceived else { return nil }
         return context.storing?.begin(
-            stored, of: resource, service: service, length: length, policy: policy)
+            stored, of: resource, service: service, length: length, configuration)
     }
 
     /// Moves content from the upstream to the sink.

@@ -4,7 +4,7 @@ package import Larder
 import LarderHTTP
 import LarderIO
 import LarderRules
-import LarderStores
+package import LarderStores
 import LarderUpstream
 import Logging
 
@@ -85,12 +85,13 @@ extension Proxy {
     /// a background thread.
     func forget(_ patterns: [GlobPattern], of service: RoutedService) async {
         let predicates = patterns.map { $0.predicate(relativeTo: service.base) }
-        await forget(service) { url in predicates.contains { $0(url) } }
+        await forget(service, because: .superseded) { url in predicates.contains { $0(url) } }
     }
 
     /// The same for the URLs that `isMatch` accepts.
     package func forget(
-        _ service: RoutedService, where isMatch: @escaping @Sendable (ResourceURL) -> Bool = { _ in true }
+        _ service: RoutedService, because reason: RemovalReason,
+        where isMatch: @escaping @Sendable (ResourceURL) -> Bool = { _ in true }
     ) async {
         // Memory first: loads under way are not stored after it. Then the store; and memory again, for responses read
         // from the store meanwhile.
@@ -98,7 +99,8 @@ extension Proxy {
         guard let storing else { return }
         _ = await storing.store.removeAll(
             where: EntityMatch(
-                service: service.name, stage: Storing.stage, predicate: { isMatch(ResourceURL($0.url)) }))
+                service: service.name, stage: Storing.stage, predicate: { isMatch(ResourceURL($0.url)) }),
+            because: reason)
         await forgetInMemory(service, isMatch)
     }
 

@@ -63,7 +63,13 @@ extension Proxy {
             count = max(
                 count,
                 await storing.peek(key.url, partition: .shared, service: service.name, configuration).count)
-            storing.removeAll(of: key.url, partition: .shared, service: service)
+            if count == 0, configuration.history > 0 {
+                // What was superseded is all there is.
+                let versions = await storing.versions(
+                    of: key.url, partition: .shared, service: service.name, configuration)
+                count = min(versions.count, 1)
+            }
+            storing.removeAll(of: key.url, partition: .shared, service: service, because: .wiped)
         }
         if !keepsStored { ownCaches(of: subject.uri, service)?.empty() }
         // Repeated, for responses read from the store in between.

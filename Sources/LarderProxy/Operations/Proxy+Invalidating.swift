@@ -22,7 +22,7 @@ extension Proxy {
             if let resource = registry.resource(for: key) { wipe(resource) }
         }
         if let storing {
-            storing.removeAll(of: key.url, partition: .shared, service: service)
+            storing.removeAll(of: key.url, partition: .shared, service: service, because: .superseded)
             if let resource = registry.resource(for: key) { wipe(resource) }
         }
         let scopes: [Invalidations.Scope] =

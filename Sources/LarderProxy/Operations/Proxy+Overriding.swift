@@ -47,7 +47,7 @@ extension Proxy {
         }
         guard overrides.place(variant, in: resource, of: registry) else { throw .tooManyOverrides }
         // A load that ended just before has written its response; those that end later are superseded.
-        storing?.removeAll(of: resource, service: service)
+        storing?.removeAll(of: resource, service: service, because: .superseded)
         emptyOwnCaches(of: resource, service)
         return (variant, partition)
     }

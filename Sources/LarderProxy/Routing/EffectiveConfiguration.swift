@@ -14,6 +14,8 @@ package final class EffectiveConfiguration: Sendable {
     package let caches: Bool
     /// Whether origin responses are written to the store.
     let storesReceived: Bool
+    /// How many superseded responses the store keeps of each variant.
+    package let history: Int
     /// The decorators of requests; nil without any.
     package let decorators: Decorators?
     /// The longest content that can be part of a key.
@@ -50,6 +52,7 @@ package final class EffectiveConfiguration: Sendable {
         let configuration = frozen.configuration
         offline = configuration.isOffline ? .on : configuration.isOfflineWhenUnreachable ? .auto : .off
         caches = frozen.configuration.caching != .none
+        history = configuration.history
         decorators = frozen.configuration.attachment as? Decorators
         keyedContentLimit = configuration.keyedContentLimit
         storesReceived = configuration.pipeline[.rawData].isCached != false
@@ -116,6 +119,7 @@ extension ConfigureBlock {
         if let everyone { configuration.ignoredResponse.isForEveryone = everyone }
         if let staleWhileRevalidate { configuration.staleWhileRevalidate = staleWhileRevalidate }
         if let staleIfError { configuration.staleIfError = staleIfError }
+        if let history { configuration.history = history }
         if let offline { offline.apply(to: &configuration) }
         if !decorate.isEmpty {
             var decorators = configuration.attachment as? Decorators ?? Decorators()

@@ -29,6 +29,8 @@ package struct ServiceSettings: Sendable {
     package var parent: ParentProxy?
     /// Whether the origin is asked; nil means the global setting.
     package var offline: OfflineMode?
+    /// How many superseded responses are kept of each variant.
+    package var history = 0
     /// Parse responses before the transformers of any block.
     package var standardTransformers: [StandardName] = []
     /// In the order of the file; the first that matches a request is applied.
@@ -100,6 +102,8 @@ package struct ConfigureBlock: Sendable {
     /// Whether the origin's responses are the same for all clients.
     package var everyone: Bool?
     package var cache: BlockCaching?
+    /// How many superseded responses are kept of each variant.
+    package var history: Int?
     package var offline: OfflineMode?
     /// Whether the content of POST and QUERY is part of the key.
     package var keyedByContent: Bool?

@@ -79,6 +79,13 @@ extension SettingsCatalogue {
             "offline", \.offline, .offlineMode, initially: "as `offline` above",
             "Whether the origin is asked; `true` and `false` mean `on` and `off`."),
         Setting(
+            "history", \.history, .integer(0...100),
+            """
+            How many superseded responses are kept on disk of each resource, for `larder history` and `larder diff`: those \
+            with status 200 whose content was another one. Clients never get them. They are the first to go when the disk \
+            fills up, and a wipe removes them too.
+            """),
+        Setting(
             "standardTransformers", \.standardTransformers, .list(of: .choice, count: 0...3), initially: "none",
             "Transformers that parse responses of their types, in this order; see [transformers](transformers.md)."),
         Setting(
@@ -202,6 +209,9 @@ extension SettingsCatalogue {
             Setting(
                 "cache", \.cache, .choice, initially: "`default`",
                 "`none` stores nothing of these resources; `default` takes an earlier `none` back."),
+            Setting(
+                "history", \.history, .integer(0...100), initially: "as the service",
+                "How many superseded responses are kept on disk of each of these resources."),
             Setting(
                 "offline", \.offline, .offlineMode, initially: "as the service",
                 "Whether the origin is asked for these resources; `true` and `false` mean `on` and `off`."),

@@ -10,6 +10,7 @@ enum SettingsWarnings {
         checkTraces(settings, &reader)
         for service in settings.services {
             checkRegistry(service, settings, &reader)
+            checkHistory(of: service, settings, &reader)
             for (index, block) in service.configure.enumerated() {
                 let setting = "services.\(service.name).configure[\(index)]"
                 checkMatch(block, of: service, at: setting, &reader)
@@ -58,6 +59,20 @@ enum SettingsWarnings {
                 suggestion: "\(collector.scheme.text)://\(collector.host):4318",
                 advice: "collectors listen for HTTP on another port", &reader)
         }
+    }
+
+    // MARK: Services
+
+    private static func checkHistory(
+        of service: ServiceSettings, _ settings: Settings, _ reader: inout SettingsReader
+    ) {
+        guard case .none = settings.cache.path else { return }
+        let block = service.configure.firstIndex { $0.history ?? 0 > 0 }
+        guard service.history > 0 || block != nil else { return }
+        warn(
+            "services.\(service.name)." + (service.history > 0 ? "" : "configure[\(block ?? 0)].") + "history",
+            found: "a history without a cache on disk", expected: "a directory in `cache.path`",
+            advice: "nothing is kept", &reader)
     }
 
     /// A registry's preset shares what it stores whatever token asked for it, as for public images all tokens are

@@ -83,15 +83,18 @@ package final class Storing: Sendable {
 
     /// Begins to store a response; its content follows.
     func begin(
-        _ stored: StoredResponse, of resource: Resource, service: RoutedService, length: Int64?, policy: CachePolicy
+        _ stored: StoredResponse, of resource: Resource, service: RoutedService, length: Int64?,
+        _ configuration: EffectiveConfiguration
     ) -> EntityWriter {
         let key = key(of: resource, service)
+        let isVersion = stored.status == 200 && !stored.isPartial
         return store.beginWrite(
             key, variant: StoredResponseCoding.variantKey(stored.variance),
-            head: StoredResponseCoding.encode(stored, normalises: policy.normalisedVary),
+            head: StoredResponseCoding.encode(stored, normalises: configuration.policy.normalisedVary),
             requestTime: stored.requestTime,
             responseTime: stored.responseTime, storedAt: stored.responseTime, expires: stored.facts.freshUntil,
-            expectedLength: length, labels: labels(of: stored, key, resource))
+            expectedLength: length, labels: labels(of: stored, key, resource),
+            history: EntityHistory(limit: configuration.history, isVersion: isVersion))
     }
 
     /// The labels by which a stored response is found besides its key: its URL where that is in partitions or content
@@ -124,31 +127,41 @@ package final class Storing: Sendable {
 
     // MARK: Removing
 
-    func remove(_ variant: Variant, of resource: Resource, service: RoutedService) {
-        remove(variant.stored.variance, of: resource, service: service)
+    func remove(
+        _ variant: Variant, of resource: Resource, service: RoutedService, because reason: RemovalReason = .unusable
+    ) {
+        remove(variant.stored.variance, of: resource, service: service, because: reason)
     }
 
-    func remove(_ variance: Variance, of resource: Resource, service: RoutedService) {
+    func remove(
+        _ variance: Variance, of resource: Resource, service: RoutedService, because reason: RemovalReason = .unusable
+    ) {
         for stage in Storing.stages {
             store.remove(
-                key(of: resource, service, stage: stage), variant: StoredResponseCoding.variantKey(variance))
+                key(of: resource, service, stage: stage), variant: StoredResponseCoding.variantKey(variance),
+                because: reason)
         }
     }
 
-    package func removeAll(of resource: Resource, service: RoutedService) {
-        for stage in Storing.stages { store.remove(key(of: resource, service, stage: stage)) }
+    package func removeAll(of resource: Resource, service: RoutedService, because reason: RemovalReason) {
+        for stage in Storing.stages { store.remove(key(of: resource, service, stage: stage), because: reason) }
     }
 
     /// Removes the responses stored for `url` in the given partition, whether or not they are in memory.
-    package func removeAll(of url: String, partition: Larder.Partition, service: RoutedService) {
+    package func removeAll(
+        of url: String, partition: Larder.Partition, service: RoutedService, because reason: RemovalReason
+    ) {
         for stage in Storing.stages {
-            store.remove(EntityKey(service: service.name, partition: partition.name, stage: stage, url: url))
+            store.remove(
+                EntityKey(service: service.name, partition: partition.name, stage: stage, url: url), because: reason)
         }
     }
 
-    /// Removes the responses stored for `url` in all partitions.
-    func removePartitions(of url: String, service: String) {
-        for match in Storing.withRenditions(Storing.partitions(of: url, service: service)) { store.beginRemoval(match) }
+    /// Removes the responses stored for `url` in all partitions, as something newer is there.
+    func removePartitions(of url: String, service: String) { supersede(Storing.partitions(of: url, service: service)) }
+
+    private func supersede(_ match: EntityMatch) {
+        for match in Storing.withRenditions(match) { store.beginRemoval(match, because: .superseded) }
     }
 
     /// Removes the responses stored for other spellings of `uri`, in all partitions.
@@ -156,12 +169,12 @@ package final class Storing: Sendable {
         let match = EntityMatch(
             service: service, stage: Storing.stage, urlPrefix: uri.origin + "/",
             label: .spelling(of: uri.string, service: service, stage: Storing.stage))
-        for match in Storing.withRenditions(match) { store.beginRemoval(match) }
+        supersede(match)
     }
 
     /// Removes the members of a group, at one origin or at all.
     func removeAll(inGroup group: String, origin: String?) {
-        for match in Storing.withRenditions(Storing.match(group: group, origin: origin)) { store.beginRemoval(match) }
+        supersede(Storing.match(group: group, origin: origin))
     }
 
     /// The stored members of a group.
@@ -180,7 +193,7 @@ package final class Storing: Sendable {
     func removeReplaced(_ replaced: [Variant], by variant: Variant, of resource: Resource, service: RoutedService) {
         let current = StoredResponseCoding.variantKey(variant.stored.variance)
         for other in replaced where StoredResponseCoding.variantKey(other.stored.variance) != current {
-            remove(other, of: resource, service: service)
+            remove(other, of: resource, service: service, because: .superseded)
         }
     }
 }

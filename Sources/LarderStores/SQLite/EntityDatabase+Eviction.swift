@@ -4,7 +4,7 @@ import LarderHTTP
 
 /// Making room: which entities are evicted, and how their pages are reused.
 ///
-/// `EvictionHands` choose the rows to examine. A row whose key was used since is skipped, once; all others are evicted,
+/// Superseded entities go first. `EvictionHands` choose the other rows to examine. A row whose key was used since is skipped, once; all others are evicted,
 /// so that a crowd of rows that are never read again displaces only itself. An expired entity is not skipped, as it
 /// cannot be used without its origin.
 extension EntityDatabase {
@@ -27,6 +27,8 @@ extension EntityDatabase {
         atMost limit: Int, of entries: Int, until deadline: Int64, index: KeyIndex, sparing pins: PinnedKeys?,
         now: Timestamp
     ) throws(SQLiteFailure) -> EvictionSlice {
+        let versions = try evictVersions(atMost: limit)
+        if versions > 0 { return EvictionSlice(examined: versions, evicted: versions) }
         var range = hands.next(entries: entries, newest: lastEntityID, atMost: limit)
         var candidates = try candidates(in: range)
         if candidates.isEmpty {
@@ -94,7 +96,9 @@ extension EntityDatabase {
         }
     }
 
-    /// Removes up to `limit` rows of a removal. Returns whether there may be more, and how many were removed.
+    /// Removes up to `limit` rows of a removal. Returns whether there may be more, and how many entities were removed.
+    ///
+    /// Versions come last: until then entities may still become some.
     func continueRemoval(
         _ removal: Removal, lastID: Int64, limit: Int
     ) throws(SQLiteFailure) -> (mayBeMore: Bool, removed: Int) {
@@ -104,10 +108,18 @@ extension EntityDatabase {
         for row in examined {
             // A row without a valid key matches no pattern, and is of no use.
             if let key = EntityKey(bytes: row.key), !removal.match.accepts(key) { continue }
-            try removeRow(id: row.id, keyHash: row.keyHash, content: row.content)
-            removed += 1
+            if removal.isAmongVersions {
+                try removeVersion(row)
+            } else {
+                try retire(row, because: removal.reason)
+                removed += 1
+            }
         }
-        return (examined.count == limit, removed)
+        if examined.count == limit { return (true, removed) }
+        guard removal.reason == .wiped, mayHaveVersions, !removal.isAmongVersions else { return (false, removed) }
+        removal.isAmongVersions = true
+        removal.nextID = 0
+        return (true, removed)
     }
 
     /// Returns up to `pages` free pages to the file system. Outside of transactions.

@@ -19,27 +19,29 @@ extension EntityDatabase {
     func rows(of removal: Removal, through lastID: Int64, limit: Int) throws(SQLiteFailure) -> [RemovalRow] {
         var rows: [RemovalRow] = []
         func collect(_ statement: borrowing Statement) throws(SQLiteFailure) {
-            defer { statement.reset() }
-            while try statement.step() {
-                rows.append(
-                    RemovalRow(
-                        id: statement.integer(0), keyHash: statement.hash(1), content: statement.optionalInteger(2),
-                        key: statement.bytes(3)))
-            }
+            statement.bind(1, removal.nextID)
+            statement.bind(2, lastID)
+            statement.bind(3, Int64(limit))
+            if let label = removal.match.label { statement.bind(4, hash: label.hash) }
+            try self.collect(statement, into: &rows)
         }
-        guard let label = removal.match.label else {
-            entitiesInRange.bind(1, removal.nextID)
-            entitiesInRange.bind(2, lastID)
-            entitiesInRange.bind(3, Int64(limit))
-            try collect(entitiesInRange)
-            return rows
+        switch (removal.match.label != nil, removal.isAmongVersions) {
+        case (false, false): try collect(entitiesInRange)
+        case (true, false): try collect(labelledInRange)
+        case (false, true): try collect(versions.inRange)
+        case (true, true): try collect(versions.labelledInRange)
         }
-        labelledInRange.bind(1, removal.nextID)
-        labelledInRange.bind(2, lastID)
-        labelledInRange.bind(3, Int64(limit))
-        labelledInRange.bind(4, hash: label.hash)
-        try collect(labelledInRange)
         return rows
+    }
+
+    func collect(_ statement: borrowing Statement, into rows: inout [RemovalRow]) throws(SQLiteFailure) {
+        defer { statement.reset() }
+        while try statement.step() {
+            rows.append(
+                RemovalRow(
+                    id: statement.integer(0), keyHash: statement.hash(1), content: statement.optionalInteger(2),
+                    key: statement.bytes(3), history: statement.integer(4)))
+        }
     }
 
     struct RemovalRow {
@@ -47,6 +49,8 @@ extension EntityDatabase {
         var keyHash: UInt64
         var content: Int64?
         var key: [UInt8]
+        /// `EntityHistory.column`.
+        var history: Int64
     }
 }
 

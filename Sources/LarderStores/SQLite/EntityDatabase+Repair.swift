@@ -13,7 +13,11 @@ extension EntityDatabase {
     /// - Parameter limit: the most octets that a file can have.
     func impossibleRows(longerThan limit: Int64) throws(SQLiteFailure) -> ImpossibleRows {
         let last = StoredNumber.rows.upperBound
-        let entities = try numbers("SELECT id FROM entity WHERE id < 1 OR id > \(last)")
+        let entities = try numbers(
+            """
+            SELECT id FROM entity WHERE id < 1 OR id > \(last)
+            UNION SELECT id FROM version WHERE id < 1 OR id > \(last)
+            """)
         let contents = try numbers(
             """
             SELECT id FROM content WHERE id < 1 OR id > \(last)

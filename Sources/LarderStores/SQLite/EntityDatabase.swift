@@ -31,6 +31,9 @@ final class EntityDatabase {
     /// The keys of rows that were recently evicted from probation.
     var ghosts = GhostTable()
     let hashing = ContentDigest.Hashing()
+    let versions: VersionStatements
+    /// Whether there may be superseded entities; without any, nothing is done about them.
+    var mayHaveVersions: Bool
 
     private let begin, commit, rollback: Statement
     private let insertEntity, findEntity, entitiesOfKey, entityByID, deleteEntity, updateEntity, anyOfKey: Statement
@@ -42,7 +45,13 @@ final class EntityDatabase {
         self.connection = connection
         // A number outside the range is damaged; `removeImpossibleRows` deals with it.
         let last = StoredNumber.rows.upperBound
-        lastEntityID = try connection.integer("SELECT max(id) FROM entity WHERE id BETWEEN 1 AND \(last)")
+        lastEntityID = try connection.integer(
+            """
+            SELECT max(id) FROM (SELECT max(id) AS id FROM entity WHERE id BETWEEN 1 AND \(last)
+                UNION ALL SELECT max(id) FROM version WHERE id BETWEEN 1 AND \(last))
+            """)
+        mayHaveVersions = try connection.integer("SELECT EXISTS (SELECT 1 FROM version)") != 0
+        versions = try VersionStatements(connection)
         lastContentID = try connection.integer("SELECT max(id) FROM content WHERE id BETWEEN 1 AND \(last)")
         let border = try connection.integer("SELECT value FROM state WHERE name = 'probationID'")
         let hand = try connection.integer("SELECT value FROM state WHERE name = 'evictionID'")
@@ -55,15 +64,15 @@ final class EntityDatabase {
         insertEntity = try connection.prepare(
             """
             INSERT INTO entity (id, keyHash, variantHash, content, requestTime, responseTime, storedAt, expires, seal,
-                key, variant, head)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+                key, variant, head, history)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
             ON CONFLICT (keyHash, variantHash) DO NOTHING
             """)
         findEntity = try connection.prepare(
             """
-            SELECT id, content, key, variant, storedAt FROM entity WHERE keyHash = ?1 AND variantHash = ?2
+            SELECT id, content, key, variant, storedAt, history FROM entity WHERE keyHash = ?1 AND variantHash = ?2
             """)
-        entitiesOfKey = try connection.prepare("SELECT id, content, key FROM entity WHERE keyHash = ?1")
+        entitiesOfKey = try connection.prepare("SELECT id, content, key, history FROM entity WHERE keyHash = ?1")
         entityByID = try connection.prepare("SELECT keyHash, content FROM entity WHERE id = ?1")
         deleteEntity = try connection.prepare("DELETE FROM entity WHERE id = ?1")
         updateEntity = try connection.prepare(
@@ -82,14 +91,17 @@ final class EntityDatabase {
             "SELECT users, length, blocks IS NOT NULL, digest FROM content WHERE id = ?1")
         setUsers = try connection.prepare("UPDATE content SET users = ?2 WHERE id = ?1")
         deleteContent = try connection.prepare("DELETE FROM content WHERE id = ?1")
-        anyOfKey = try connection.prepare("SELECT 1 FROM entity WHERE keyHash = ?1 LIMIT 1")
+        anyOfKey = try connection.prepare(
+            """
+            SELECT 1 FROM entity WHERE keyHash = ?1 UNION ALL SELECT 1 FROM version WHERE keyHash = ?1 LIMIT 1
+            """)
         entitiesInRange = try connection.prepare(
-            "SELECT id, keyHash, content, key FROM entity WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3")
+            "SELECT id, keyHash, content, key, history FROM entity WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3")
         insertLabel = try connection.prepare("INSERT OR IGNORE INTO label (hash, entity) VALUES (?1, ?2)")
         deleteLabels = try connection.prepare("DELETE FROM label WHERE entity = ?1")
         labelledInRange = try connection.prepare(
             """
-            SELECT entity.id, keyHash, content, key FROM label CROSS JOIN entity ON entity.id = label.entity
+            SELECT entity.id, keyHash, content, key, history FROM label CROSS JOIN entity ON entity.id = label.entity
             WHERE label.hash = ?4 AND label.entity > ?1 AND label.entity <= ?2 ORDER BY label.entity LIMIT ?3
             """)
         evictionCandidates = try connection.prepare(
@@ -136,7 +148,7 @@ final class EntityDatabase {
 
     // MARK: Entities
 
-    /// Stores an entity, replacing the one of the same key and variant.
+    /// Stores an entity in the place of the one of the same key and variant, which may become a version.
     ///
     /// - Parameter blocks: set if its content is a file.
     func insert(_ record: EntityRecord, for key: EntityKey, blocks: BlockDigests?) throws(SQLiteFailure) {
@@ -158,15 +170,26 @@ final class EntityDatabase {
         insertEntity.bind(10, key.bytes)
         insertEntity.bind(11, record.variant)
         insertEntity.bind(12, record.head)
+        insertEntity.bind(13, record.history.column)
         try insertEntity.run()
         if connection.changes == 0 {
             // Looking first would cost more: most entities are new.
-            try removeEntity(keyHash: key.hash, variantHash: variantHash)
+            if let row = try find(keyHash: key.hash, variantHash: variantHash) {
+                let isKept = record.history.limit > 0 && row.history >= 0 && row.key == key.bytes
+                try isKept
+                    ? makeVersion(of: row.id, keyHash: key.hash)
+                    : removeRow(id: row.id, keyHash: key.hash, content: row.content)
+            }
             try insertEntity.run()
             guard connection.changes > 0 else { throw .corrupt("an index has a row that its table has not") }
         }
         try add(record.labels, to: lastEntityID)
         effects.entries += 1
+        if mayHaveVersions {
+            try settleVersions(
+                before: lastEntityID, keyHash: key.hash, variantHash: variantHash, content: content,
+                limit: record.history.limit)
+        }
     }
 
     func updateHead(_ update: HeadUpdate, of key: EntityKey) throws(SQLiteFailure) {
@@ -198,28 +221,37 @@ final class EntityDatabase {
     }
 
     /// Removes one variant of a key, or all.
-    func remove(_ key: EntityKey, variant: [UInt8]?) throws(SQLiteFailure) {
+    func remove(_ key: EntityKey, variant: [UInt8]?, because reason: RemovalReason) throws(SQLiteFailure) {
+        if reason == .wiped { try removeVersions(of: key, variantHash: variant.map(hash(ofVariant:))) }
         if let variant {
             let variantHash = hash(ofVariant: variant)
             guard let row = try find(keyHash: key.hash, variantHash: variantHash) else { return }
             guard row.key == key.bytes, row.variant == variant else { return }
-            try removeRow(id: row.id, keyHash: key.hash, content: row.content)
+            try retire(
+                RemovalRow(
+                    id: row.id, keyHash: key.hash, content: row.content, key: row.key, history: row.history),
+                because: reason)
         } else {
-            var rows: [(id: Int64, content: Int64?)] = []
+            var rows: [RemovalRow] = []
             entitiesOfKey.bind(1, hash: key.hash)
             do {
                 defer { entitiesOfKey.reset() }
                 while try entitiesOfKey.step() {
-                    guard entitiesOfKey.bytes(2) == key.bytes else { continue }
-                    rows.append((entitiesOfKey.integer(0), entitiesOfKey.optionalInteger(1)))
+                    let found = entitiesOfKey.bytes(2)
+                    guard found == key.bytes else { continue }
+                    rows.append(
+                        RemovalRow(
+                            id: entitiesOfKey.integer(0), keyHash: key.hash, content: entitiesOfKey.optionalInteger(1),
+                            key: found, history: entitiesOfKey.integer(3)))
                 }
             }
-            for row in rows { try removeRow(id: row.id, keyHash: key.hash, content: row.content) }
+            for row in rows { try retire(row, because: reason) }
         }
     }
 
-    /// Removes a row that a reader found damaged; it may be gone.
+    /// Removes a row that a reader found damaged, or too much; it may be gone.
     func discardEntity(id: Int64) throws(SQLiteFailure) {
+        if try discardVersion(id: id) { return }
         entityByID.bind(1, id)
         let row: (keyHash: UInt64, content: Int64?)
         do {
@@ -231,23 +263,26 @@ final class EntityDatabase {
     }
 
     func removeRow(id: Int64, keyHash: UInt64, content: Int64?) throws(SQLiteFailure) {
+        try deleteEntity(id: id, keyHash: keyHash)
+        try removeLabels(of: id)
+        if let content { try releaseContent(id: content) }
+    }
+
+    /// Deletes the row alone.
+    func deleteEntity(id: Int64, keyHash: UInt64) throws(SQLiteFailure) {
         deleteEntity.bind(1, id)
         try deleteEntity.run()
         effects.entries -= connection.changes
-        try removeLabels(of: id)
-        shrunkKeys.insert(keyHash)
-        if let content { try releaseContent(id: content) }
+        noteLoss(of: keyHash)
     }
+
+    /// Records that a key has one row less.
+    func noteLoss(of keyHash: UInt64) { shrunkKeys.insert(keyHash) }
 
     private func hasKey(_ hash: UInt64) throws(SQLiteFailure) -> Bool {
         anyOfKey.bind(1, hash: hash)
         defer { anyOfKey.reset() }
         return try anyOfKey.step()
-    }
-
-    private func removeEntity(keyHash: UInt64, variantHash: UInt64) throws(SQLiteFailure) {
-        guard let row = try find(keyHash: keyHash, variantHash: variantHash) else { return }
-        try removeRow(id: row.id, keyHash: keyHash, content: row.content)
     }
 
     private func hash(ofVariant variant: [UInt8]) -> UInt64 {
@@ -260,6 +295,7 @@ final class EntityDatabase {
         var key: [UInt8]
         var variant: [UInt8]
         var storedAt: Int64
+        var history: Int64
     }
 
     private func find(keyHash: UInt64, variantHash: UInt64) throws(SQLiteFailure) -> FoundEntity? {
@@ -269,7 +305,7 @@ final class EntityDatabase {
         guard try findEntity.step() else { return nil }
         return FoundEntity(
             id: findEntity.integer(0), content: findEntity.optionalInteger(1), key: findEntity.bytes(2),
-            variant: findEntity.bytes(3), storedAt: findEntity.integer(4))
+            variant: findEntity.bytes(3), storedAt: findEntity.integer(4), history: findEntity.integer(5))
     }
 
     // MARK: Room

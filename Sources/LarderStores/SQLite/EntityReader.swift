@@ -8,6 +8,9 @@ final class EntityReader {
         struct Row {
             var id: Int64
             var record: EntityRecord
+            /// Of versions only: when the content was first stored, and whether it was not superseded yet.
+            var since: Timestamp?
+            var isCurrent = true
         }
 
         var rows: [Row] = []
@@ -23,12 +26,13 @@ final class EntityReader {
     private static let longestRun = 4 << 20
     /// Octets; those of a file of half a terabyte.
     private static let longestBlocks = 64 << 20
+    private static let mostVersions = 4096
 
     /// The number of this database; a new one has another number.
     let generation: Int
     let connection: Connection
     private let hashing = ContentDigest.Hashing()
-    private let entities, content, listing, labelled, labelledOfKey: Statement
+    private let entities, versions, content, listing, labelled, labelledOfKey: Statement
 
     init(path: String, generation: Int, mappedBytes: Int64) throws(SQLiteFailure) {
         self.generation = generation
@@ -40,18 +44,24 @@ final class EntityReader {
             PRAGMA cache_size = -4096;
             PRAGMA query_only = 1;
             """)
-        entities = try connection.prepare(
+        func columns(of table: String, octetsIf condition: String = "TRUE", _ rest: String = "") -> String {
             """
-            SELECT entity.id, CASE WHEN length(key) <= \(Self.longestRun) THEN key END,
+            SELECT \(table).id, CASE WHEN length(key) <= \(Self.longestRun) THEN key END,
                 CASE WHEN length(variant) <= \(Self.longestRun) THEN variant END,
                 CASE WHEN length(head) <= \(Self.longestRun) THEN head END,
-                requestTime, responseTime, storedAt, expires, seal, entity.content, digest, length,
-                CASE WHEN length(octets) <= \(Self.longestRun) THEN octets END
-            FROM entity LEFT JOIN content ON content.id = entity.content WHERE keyHash = ?1
-            """)
+                requestTime, responseTime, storedAt, expires, seal, \(table).content, digest, length,
+                CASE WHEN length(octets) <= \(Self.longestRun) AND \(condition) THEN octets END\(rest)
+            FROM \(table) LEFT JOIN content ON content.id = \(table).content WHERE keyHash = ?1
+            """
+        }
+        entities = try connection.prepare(columns(of: "entity"))
+        versions = try connection.prepare(
+            columns(of: "entity", octetsIf: "entity.id = ?2", ", coalesce(since, storedAt), TRUE") + " UNION ALL "
+                + columns(of: "version", octetsIf: "version.id = ?2", ", since, FALSE")
+                + " ORDER BY 1 DESC LIMIT \(Self.mostVersions)")
         content = try connection.prepare(
             """
-            SELECT digest, length, CASE WHEN length(blocks) <= \(Self.longestBlocks) THEN blocks END
+            SELECT digest, length, CASE WHEN length(blocks) <= \(Self.longestBlocks) THEN blocks END, octets IS NOT NULL
             FROM content WHERE digestHash = ?1
             """)
         listing = try connection.prepare(
@@ -80,10 +90,7 @@ final class EntityReader {
         // With many more rows than the limit, more than one read is needed to remove them.
         let most = limit * 4
         while found.rows.count < most, try entities.step() {
-            let isMeant = entities.withBytes(1) { stored in
-                key.bytes.withUnsafeBytes { stored.elementsEqual($0) }
-            }
-            if isMeant { readRow(of: key, into: &found) }
+            if isMeant(entities, key) { readRow(entities, of: key, into: &found) }
         }
         if found.rows.count > 1 {
             found.rows.sort { ($0.record.storedAt, $0.id) > ($1.record.storedAt, $1.id) }
@@ -95,7 +102,30 @@ final class EntityReader {
         return found
     }
 
-    private func readRow(of key: EntityKey, into found: inout Found) {
+    /// The entities of a key and those that they superseded, the latest first, without their content but for that of
+    /// one row.
+    func versions(of key: EntityKey, withContentOf row: Int64) throws(SQLiteFailure) -> Found {
+        var found = Found()
+        versions.bind(1, hash: key.hash)
+        versions.bind(2, row)
+        defer { versions.reset() }
+        while try versions.step() {
+            let count = found.rows.count
+            if isMeant(versions, key) { readRow(versions, of: key, into: &found) }
+            guard found.rows.count > count else { continue }
+            // Nothing guards this number: it is a time before the row was written, or of no use.
+            let since = min(max(versions.integer(13), 0), found.rows[count].record.storedAt.nanoseconds)
+            found.rows[count].since = Timestamp(nanoseconds: since)
+            found.rows[count].isCurrent = versions.integer(14) != 0
+        }
+        return found
+    }
+
+    private func isMeant(_ row: borrowing Statement, _ key: EntityKey) -> Bool {
+        row.withBytes(1) { stored in key.bytes.withUnsafeBytes { stored.elementsEqual($0) } }
+    }
+
+    private func readRow(_ entities: borrowing Statement, of key: EntityKey, into found: inout Found) {
         let id = entities.integer(0)
         var digest = ContentReference.empty.digest
         var length: Int64 = 0
@@ -136,11 +166,12 @@ final class EntityReader {
         found.rows.append(Found.Row(id: id, record: record))
     }
 
-    /// The digests of content in a file: nil if there is no such content, `.some(nil)` if the row is damaged.
+    /// The digests of content in a file: nil if no such content is in one, `.some(nil)` if the row is damaged.
     func blocks(of digest: ContentDigest, length: Int64) throws(SQLiteFailure) -> BlockDigests?? {
         content.bind(1, hash: digest.prefix)
         defer { content.reset() }
-        guard try content.step(), content.withBytes(0, { ContentDigest($0) }) == digest else { return .none }
+        guard try content.step(), content.withBytes(0, { ContentDigest($0) }) == digest, content.integer(3) == 0
+        else { return .none }
         guard content.integer(1) == length else { return .some(nil) }
         return .some(BlockDigests(content.bytes(2), length: length))
     }
@@ -206,9 +237,13 @@ final class EntityReader {
         while try statement.step(), body(statement.hash(0)) {}
     }
 
-    /// Calls `body` with the hash of every key, in no order, until it returns false.
+    /// Calls `body` with the hash of every key, in no order, until it returns false; versions are under keys, too.
     func forEachKeyHash(_ body: (UInt64) -> Bool) throws(SQLiteFailure) {
-        let statement = try connection.prepare("SELECT keyHash FROM entity INDEXED BY entityByKey")
+        let statement = try connection.prepare(
+            """
+            SELECT keyHash FROM entity INDEXED BY entityByKey
+            UNION ALL SELECT DISTINCT keyHash FROM version INDEXED BY versionByKey
+            """)
         while try statement.step(), body(statement.hash(0)) {}
     }
 

@@ -59,6 +59,28 @@ struct Migration {
         Migration(
             name: "keys can be pinned",
             sql: "CREATE TABLE pin (keyHash INTEGER PRIMARY KEY, key BLOB NOT NULL);"),
+        Migration(
+            name: "superseded entities are kept where a service says so",
+            sql: """
+                ALTER TABLE entity ADD COLUMN history INTEGER NOT NULL DEFAULT 0;
+                ALTER TABLE entity ADD COLUMN since INTEGER;
+                CREATE TABLE version (
+                    id INTEGER PRIMARY KEY,
+                    keyHash INTEGER NOT NULL,
+                    variantHash INTEGER NOT NULL,
+                    content INTEGER,
+                    requestTime INTEGER NOT NULL,
+                    responseTime INTEGER NOT NULL,
+                    storedAt INTEGER NOT NULL,
+                    expires INTEGER,
+                    seal INTEGER NOT NULL,
+                    key BLOB NOT NULL,
+                    variant BLOB NOT NULL,
+                    head BLOB NOT NULL,
+                    since INTEGER NOT NULL
+                );
+                CREATE INDEX versionByKey ON version (keyHash, variantHash);
+                """),
     ]
 }
 
@@ -67,7 +89,10 @@ struct Migration {
 /// - `entity`: a stored entity. Rows are only ever appended, so `id` is the order of writing and names a version;
 ///   a newer entity of the same key and variant is a new row. `keyHash` and `variantHash` find it, `key` and
 ///   `variant` say whether it is the one that was meant. Times are nanoseconds since the epoch. `content` is null
-///   if there is none. `seal` guards everything in the row and the digest of the content against damage.
+///   if there is none. `seal` guards everything in the row and the digest of the content against damage, except
+///   `history`, how many versions are kept beside it (-1 where it becomes none itself), and `since`, when equal content
+///   was first stored, if that was earlier.
+/// - `version`: an entity that was superseded, with the number, the labels and the seal that it had.
 /// - `content`: the shared content of entities with equal content; `users` counts them. Either `octets`, or, for a file
 ///   named by its digest, `blocks`: the digests of its parts of 256 KiB. `digest` is `BlockDigests.address`; earlier
 ///   versions used the SHA-256 of all octets for files, too, which makes no difference to readers.

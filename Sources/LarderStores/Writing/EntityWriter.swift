@@ -133,13 +133,14 @@ package final class EntityWriter: EntityWriting {
     }
 
     /// Declares that no more content follows, with fewer octets than expected: `head` says so.
-    package func finishCut(head: [UInt8]) -> Bool { commit(head: head, expires: nil, length: nil) }
+    package func finishCut(head: [UInt8]) -> Bool { commit(head: head, expires: nil, length: nil, isCut: true) }
 
     /// - Parameter length: the required length, if it is known.
     private func commit(
-        head: [UInt8]?, expires: Timestamp??, length: Int64?, sharing content: [ContentChunk] = []
+        head: [UInt8]?, expires: Timestamp??, length: Int64?, isCut: Bool = false, sharing content: [ContentChunk] = []
     ) -> Bool {
         var record = record
+        if isCut { record.history.isVersion = false }
         if let head { record.head = head }
         if let expires { record.expires = expires }
         switch end(length: length, sharing: content) {
@@ -174,7 +175,8 @@ package final class EntityWriter: EntityWriting {
     private func drop(_ record: EntityRecord, because reason: EntityWriterState.AbandonReason) -> Bool {
         guard reason != .aborted, reason != .wrongLength else { return false }
         core.emit(.writeDropped(url: key.url, reason: "\(reason)"))
-        _ = core.queue.accept(Operation(key: key, change: .remove(variant: record.variant)))
+        _ = core.queue.accept(
+            Operation(key: key, change: .remove(variant: record.variant, because: .superseded)))
         return false
     }
 

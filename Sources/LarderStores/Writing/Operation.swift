@@ -10,7 +10,7 @@ final class Operation: @unchecked Sendable {
         case write(EntityRecord, blocks: BlockDigests?)
         case updateHead(HeadUpdate)
         /// Nil: all variants.
-        case remove(variant: [UInt8]?)
+        case remove(variant: [UInt8]?, because: RemovalReason)
     }
 
     /// → `queued` → `committing` → gone; a large write begins as `spooling`; each can become `dropped`.
@@ -46,7 +46,23 @@ final class Operation: @unchecked Sendable {
         switch change {
         case .write(let record, _): record.variant
         case .updateHead(let update): update.variant
-        case .remove(let variant): variant
+        case .remove(let variant, _): variant
+        }
+    }
+
+    /// Whether it is a write to be committed in any case, as what supersedes it for `reason` makes it a version.
+    func staysAsVersion(because reason: RemovalReason) -> Bool {
+        // Others could be committed after what supersedes them.
+        guard progress == .queued, reason == .superseded, case .write(let record, _) = change else { return false }
+        return record.history.isKept
+    }
+
+    /// Why it removes earlier entities.
+    var reason: RemovalReason {
+        switch change {
+        case .write(let record, _): record.history.limit > 0 ? .superseded : .wiped
+        case .updateHead: .unusable
+        case .remove(_, let reason): reason
         }
     }
 
@@ -89,9 +105,11 @@ struct HeadUpdate: Sendable {
 
 /// The removal of many entities, which takes several transactions. Until it is done, readers see none of the entities
 /// that existed before it.
-// @unchecked: mutable state is accessed only with the lock of the `WriteQueue` held, or, `nextID`, by the writer.
+// @unchecked: mutable state is accessed only with the lock of the `WriteQueue` held, or, `nextID` and
+// `isAmongVersions`, by the writer.
 final class Removal: @unchecked Sendable {
     let match: EntityMatch
+    let reason: RemovalReason
     /// Whether the writer has it: operations accepted now may be beyond it.
     var isTaken = false
     /// The last row that was written before; unknown until it begins.
@@ -99,11 +117,14 @@ final class Removal: @unchecked Sendable {
     var removed: Int
     /// Where the next slice begins.
     var nextID: Int64 = 0
+    /// Whether that is among the versions.
+    var isAmongVersions = false
     /// The caller that waits for the end; nil if it cannot be done now.
     var continuation: UnsafeContinuation<Int, Never>?
 
-    init(match: EntityMatch, removed: Int, continuation: UnsafeContinuation<Int, Never>?) {
+    init(match: EntityMatch, reason: RemovalReason, removed: Int, continuation: UnsafeContinuation<Int, Never>?) {
         self.match = match
+        self.reason = reason
         self.removed = removed
         self.continuation = continuation
     }

@@ -165,10 +165,10 @@ final class StoreWriter {
                 let isBack = database.ghosts.take(key.hash, among: core.currentCounts.entries)
                 if isBack { core.index.restoreMark(key.hash) }
             } else {
-                try database.remove(key, variant: record.variant)
+                try database.remove(key, variant: record.variant, because: .unusable)
             }
         case .updateHead(let update): try database.updateHead(update, of: key)
-        case .remove(let variant): try database.remove(key, variant: variant)
+        case .remove(let variant, let reason): try database.remove(key, variant: variant, because: reason)
         }
     }
 
@@ -216,7 +216,7 @@ final class StoreWriter {
         guard let database else { return }
         for removal in removals {
             guard let lastID = removal.lastID else { continue }
-            let before = removal.nextID
+            let before = (removal.nextID, removal.isAmongVersions)
             var result = (mayBeMore: false, removed: 0)
             do {
                 let effects = try database.transaction { () throws(SQLiteFailure) in
@@ -225,7 +225,7 @@ final class StoreWriter {
                 settle(effects)
                 writeBackLog()
             } catch {
-                removal.nextID = before
+                (removal.nextID, removal.isAmongVersions) = before
                 throw error
             }
             core.queue.count(result.removed, for: removal)

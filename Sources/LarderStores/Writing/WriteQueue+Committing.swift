@@ -150,6 +150,7 @@ extension WriteQueue {
     func begin(_ removal: Removal, lastID: Int64) {
         monitor.withLock { _ in removal.lastID = lastID }
         removal.nextID = 0
+        removal.isAmongVersions = false
     }
 
     /// Counts rows a removal deleted.

@@ -171,10 +171,10 @@ final class WriteQueue: Sendable {
                 let hasTwin =
                     removal.continuation == nil
                     && state.removals.contains {
-                        !$0.isTaken && $0.match.isSame(as: removal.match)
+                        !$0.isTaken && $0.reason == removal.reason && $0.match.isSame(as: removal.match)
                     }
                 guard !hasTwin else {
-                    hideOperations(of: removal, in: &state)
+                    hideOperations(of: removal, isQueued: true, in: &state)
                     return true
                 }
                 hideAll(for: removal, in: &state)
@@ -197,12 +197,14 @@ final class WriteQueue: Sendable {
         if isFirst || state.isHurried || state.bytes >= groupBytes { monitor.notify() }
     }
 
-    /// Drops operations that a write or removal makes pointless. Operations being committed stay.
+    /// Drops operations that a write or removal makes pointless. Operations being committed stay, and writes that become
+    /// versions.
     private func overtake(by operation: Operation, in state: inout State) {
         let variant = operation.variant
         for other in state.pending[operation.key.hash] where other.progress != .committing && other.key == operation.key
         {
-            if variant == nil || other.variant == variant { drop(other, in: &state) }
+            guard variant == nil || other.variant == variant else { continue }
+            if !other.staysAsVersion(because: operation.reason) { drop(other, in: &state) }
         }
     }
 
@@ -226,14 +228,16 @@ final class WriteQueue: Sendable {
     }
 
     private func hideAll(for removal: Removal, in state: inout State) {
-        hideOperations(of: removal, in: &state)
+        hideOperations(of: removal, isQueued: false, in: &state)
         state.removals.append(removal)
     }
 
-    private func hideOperations(of removal: Removal, in state: inout State) {
+    /// - Parameter isQueued: whether the removal is in front of the operations that are accepted now.
+    private func hideOperations(of removal: Removal, isQueued: Bool, in state: inout State) {
         for operation in state.pending.all where removal.match.accepts(operation.key) {
             if let label = removal.match.label, !operation.writes(label) { continue }
-            if operation.progress == .committing {
+            let isVersion = !isQueued && operation.staysAsVersion(because: removal.reason)
+            if operation.progress == .committing || isVersion {
                 operation.isHidden = true
             } else {
                 if operation.isWrite { removal.removed += 1 }
@@ -264,7 +268,8 @@ final class WriteQueue: Sendable {
             let isOvertaken = operation.isHidden
             drop(operation, in: &state)
             guard !isOvertaken else { return }
-            let removal = Operation(key: operation.key, change: .remove(variant: record.variant))
+            let removal = Operation(
+                key: operation.key, change: .remove(variant: record.variant, because: .superseded))
             state.pending.append(removal)
             enqueue(.operation(removal), bytes: 0, in: &state)
         }
@@ -296,6 +301,13 @@ final class WriteQueue: Sendable {
                 }
             }
             return overlay.isEmpty ? .database : .merge(overlay)
+        }
+    }
+
+    /// Up to which rows the versions of a key are being removed; nil for none.
+    func wipedVersions(of key: EntityKey) -> Int64? {
+        monitor.withLock { state in
+            state.removals.filter { $0.reason == .wiped && $0.match.accepts(key) }.map { $0.lastID ?? .max }.max()
         }
     }
 

@@ -165,6 +165,7 @@ struct SettingsCatalogueTests {
             parent: none
             tls: { caFile: /etc/a.pem, certificate: /etc/c.pem, key: /etc/k.pem, serverName: api.inner }
             offline: true
+            history: 5
             standardTransformers: [json]
             routes:
               - from: "/u/{id}"
@@ -190,6 +191,7 @@ struct SettingsCatalogueTests {
                 staleWhileRevalidate: 1 min
                 staleIfError: 1 day
                 cache: none
+                history: 2
                 offline: false
                 keyedByContent: true
                 keyedContentLimit: 64 KiB

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderProxy
+import LarderRules
+
+/// `/-/versions`: the stored responses for a URL and those that they superseded, where a service has a `history`.
+extension AdminPages {
+    static var versionPages: [String: Page] {
+        [
+            "/-/versions": .reading { request, proxy in
+                let parameters = try AdminParameters(request, known: ["url", "header"], repeatable: ["header"])
+                let subject = try proxy.subject(of: parameters.required("url"))
+                let configuration = try configurationWithHistory(of: subject, proxy)
+                let versions = await versions(
+                    of: subject, try parameters.fields("header"), configuration, proxy, for: request)
+                let now = proxy.now
+                let showsFields = !configuration.mayTransform || mayChange(request, proxy)
+                return OwnResponse(json: [
+                    "url": .string(subject.url), "service": .string(subject.service.name),
+                    "history": .integer(configuration.history),
+                    "versions": .array(versions.map { json(of: $0, at: now, showsFields: showsFields) }),
+                ])
+            }
+        ]
+    }
+
+    /// The response with that number. What the origin sent is for those who may make changes where clients get something
+    /// else.
+    static func version(
+        _ number: String, of subject: ResourceSubject, _ fields: Fields, _ proxy: Proxy, for request: OwnRequest
+    ) async throws(Problem) -> Variant? {
+        guard let number = Int64(number), number > 0 else {
+            throw .badParameter(
+                "‘version’ is ‘\(number.prefix(60))’; a number was expected.", advice: "/-/versions has the numbers.")
+        }
+        let configuration = try configurationWithHistory(of: subject, proxy)
+        guard !configuration.mayTransform || mayChange(request, proxy) else { throw .versionIsNotTransformed }
+        return await versions(of: subject, fields, configuration, proxy, for: request, readable: number)
+            .first { $0.number == number }?.variant
+    }
+
+    private static func mayChange(_ request: OwnRequest, _ proxy: Proxy) -> Bool {
+        AdminGuard(token: proxy.configuration.settings.admin.token).mayChange(request)
+    }
+
+    /// In the partition of those who have the fields; only the variants that these select, if there are any.
+    private static func versions(
+        of subject: ResourceSubject, _ fields: Fields, _ configuration: EffectiveConfiguration, _ proxy: Proxy,
+        for request: OwnRequest, readable number: Int64? = nil
+    ) async -> [ResponseVersion] {
+        let partition = subject.service.partition(
+            of: fields, for: subject.uri, from: Reach(isLoopback: request.isLoopback))
+        let versions =
+            await proxy.storing?.versions(
+                of: subject.key(in: partition).url, partition: partition, service: subject.service.name, configuration,
+                readable: number) ?? []
+        let selected = versions.filter { $0.variant.stored.variance.matches(fields) }
+        return fields.isEmpty || selected.isEmpty ? versions : selected
+    }
+
+    private static func configurationWithHistory(
+        of subject: ResourceSubject, _ proxy: Proxy
+    ) throws(Problem) -> EffectiveConfiguration {
+        let configuration = subject.service.configuration(for: subject.uri, method: subject.method)
+        guard configuration.history > 0, configuration.caches, proxy.storing != nil else {
+            throw .noHistory(
+                of: subject, isStored: configuration.caches && proxy.storing != nil,
+                isService: subject.service.base != nil)
+        }
+        return configuration
+    }
+
+    private static func json(of version: ResponseVersion, at now: Timestamp, showsFields: Bool) -> JSONValue {
+        let stored = version.variant.stored
+        var object: JSONObject = [
+            "version": .integer(version.number), "isCurrent": .bool(version.isCurrent),
+            "firstSeen": .time(version.since), "lastSeen": .time(version.lastSeen),
+            "age": .integer(max(.zero, now - version.lastSeen).wholeSeconds),
+            "status": .integer(stored.status.rawValue), "bytes": .integer(version.variant.content.length),
+            "digest": .string(version.digest),
+        ]
+        for (name, field) in [("type", FieldName.contentType), ("eTag", .eTag), ("lastModified", .lastModified)] {
+            if let value = stored.fields[field] { object[name] = .string(value) }
+        }
+        object["selectedBy"] = .strings(VariantReport(variant: version.variant, now: now).selectors)
+        if showsFields { object["fields"] = ShownFields.lines(json: stored.fields) }
+        return .object(object)
+    }
+}
+
+extension Problem {
+    fileprivate static func noHistory(of subject: ResourceSubject, isStored: Bool, isService: Bool) -> Problem {
+        let name = subject.service.name
+        let advice =
+            !isStored
+            ? "Nothing of it is stored on disk: see `cache.path`, and `cache: none` in its blocks."
+            : isService
+                ? "Add `history: 5` below `services.\(name):` in the configuration, and reload it."
+                : "Add a service to the configuration: "
+                    + "`services: { NAME: { baseURL: \(subject.uri.origin), history: 5 } }`, and reload it."
+        return Problem(
+            status: 409, title: "No history", proxyError: .proxyConfigurationError,
+            detail: "The configuration keeps no earlier content of \(subject.url.prefix(500)).", advice: advice)
+    }
+
+    fileprivate static let versionIsNotTransformed = Problem(
+        status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
+        detail: "Clients get this resource transformed; what the origin sent is for those who may make changes.",
+        advice: "Use the `larder` command, which speaks over the Unix socket, or send "
+            + "`Authorization: Bearer <admin.token>`.")
+}

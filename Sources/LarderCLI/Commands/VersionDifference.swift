@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Larder
+import LarderHTTP
+
+/// A version with its content.
+struct ComparedVersion {
+    let report: JSONValue
+    let content: [UInt8]
+
+    init(_ report: JSONValue, content: [UInt8]) {
+        self.report = report
+        self.content = content
+    }
+
+    var firstSeen: String { report["firstSeen"]?.string ?? "?" }
+    var digest: String { report["digest"]?.string ?? "?" }
+
+    /// Its content if it is JSON.
+    fileprivate var json: JSONValue? {
+        guard let type = report["type"]?.string.flatMap({ MediaType($0) })?.essence,
+            type.hasSuffix("/json") || type.hasSuffix("+json")
+        else { return nil }
+        return try? JSONValue(parsing: content)
+    }
+
+    /// Its content if it is text that came whole.
+    fileprivate var text: String? {
+        guard content.count < ComparedVersion.limit, !content.contains(0) else { return nil }
+        return String(validating: content, as: UTF8.self)
+    }
+
+    /// The daemon sends no more.
+    private static let limit = 4 << 20
+
+    fileprivate var fields: [String] { (report["fields"]?.array?.compactMap(\.string) ?? []).sorted() }
+}
+
+/// The difference between two versions of a resource, as `diff -u` writes it.
+struct VersionDifference {
+    private let old, new: ComparedVersion
+    private let url: String
+    private let raw, fields: Bool
+
+    init(_ old: ComparedVersion, _ new: ComparedVersion, url: String, raw: Bool, fields: Bool) {
+        (self.old, self.new, self.url, self.raw, self.fields) = (old, new, url, raw, fields)
+    }
+
+    /// Nil when they are equal.
+    func text(_ style: TextStyle) throws -> [UInt8]? {
+        let heads = fields ? [old, new].map { $0.fields + [""] } : [[], []]
+        guard old.digest != new.digest || heads[0] != heads[1] else { return nil }
+        if !raw, let a = old.json, let b = new.json {
+            return try compare(heads[0] + JSONLines.of(a), heads[1] + JSONLines.of(b), style)
+        }
+        if let a = old.text, let b = new.text { return try compare(heads[0] + [a], heads[1] + [b], style) }
+        let lines =
+            heads[0] == heads[1] ? "" : String(decoding: try compare(heads[0], heads[1], style) ?? [], as: UTF8.self)
+        return Array((lines + octets).utf8)
+    }
+
+    private var octets: String {
+        [("-", old), ("+", new)].map { sign, version in
+            let bytes = version.report["bytes"]?.int.map(Quantity.bytes) ?? "?"
+            return "\(sign) \(bytes), content \(version.digest.prefix(12)), first seen \(version.firstSeen)\n"
+        }.joined()
+    }
+
+    /// Has `diff` compare two texts.
+    private func compare(_ old: [String], _ new: [String], _ style: TextStyle) throws -> [UInt8]? {
+        let files = try [old, new].map { lines in
+            let text = lines.joined(separator: "\n")
+            return try ScratchFile(Array((style.isColoured ? VersionDifference.printable(text) : text).utf8))
+        }
+        let output = try ScratchFile([])
+        let labels = [self.old, self.new].flatMap { ["-L", "\(Outline.printable(url)) \($0.firstSeen)"] }
+        let colour = style.isColoured ? ["--color=always"] : []
+        let command = ["diff", "-u"] + colour + labels + files.map(\.path)
+        let status = try withExtendedLifetime(files) {
+            switch SpawnedCommand.start(command, output: output.descriptor) {
+            case .success(let child): return SpawnedCommand.wait(for: child)
+            case .failure(let failure):
+                throw CommandFailure("cannot run `diff`: \(String(cString: strerror(failure.code)))")
+            }
+        }
+        guard status <= 1 else { throw CommandFailure("`diff` failed") }
+        return status == 0 ? nil : try output.octets()
+    }
+
+    /// Without codes that would control the terminal.
+    private static func printable(_ text: String) -> String {
+        text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+            line.split(separator: "\t", omittingEmptySubsequences: false).map { Outline.printable(String($0)) }
+                .joined(separator: "\t")
+        }.joined(separator: "\n")
+    }
+}
+
+/// JSON with a member or an element to a line, members in the order of their names.
+enum JSONLines {
+    static func of(_ value: JSONValue) -> [String] { lines(value, margin: "") + [""] }
+
+    private static func lines(_ value: JSONValue, margin: String) -> [String] {
+        let inner = margin + "  "
+        switch value {
+        case .object(let object) where !object.isEmpty:
+            let members = object.names.sorted().map { name in
+                let label = "\(inner)\(JSONValue.string(name).description): "
+                var rest = lines(object[name] ?? .null, margin: inner)
+                rest[0] = label + rest[0].dropFirst(inner.utf8.count)
+                return rest
+            }
+            return [margin + "{"] + separated(members) + [margin + "}"]
+        case .array(let elements) where !elements.isEmpty:
+            return [margin + "["] + separated(elements.map { lines($0, margin: inner) }) + [margin + "]"]
+        default: return [margin + value.description]
+        }
+    }
+
+    private static func separated(_ parts: [[String]]) -> [String] {
+        parts.enumerated().flatMap { index, lines in
+            index + 1 < parts.count ? lines.dropLast() + [(lines.last ?? "") + ","] : lines
+        }
+    }
+}
+
+/// A temporary file without a name, which programs that are started may read and write.
+private final class ScratchFile {
+    let descriptor: Int32
+
+    init(_ octets: [UInt8]) throws {
+        let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        var template = Array((folder + "/larder-XXXXXX").utf8CString)
+        descriptor = template.withUnsafeMutableBufferPointer { $0.baseAddress.map { mkstemp($0) } ?? -1 }
+        guard descriptor >= 0 else { throw ScratchFile.failure }
+        unlink(template)
+        var rest = octets[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw ScratchFile.failure }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    deinit { close(descriptor) }
+
+    var path: String { "/dev/fd/\(descriptor)" }
+
+    /// What is in it.
+    func octets() throws -> [UInt8] {
+        var octets: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 1 << 16)
+        while true {
+            let count = pread(descriptor, &piece, piece.count, octets.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw ScratchFile.failure }
+            if count == 0 { return octets }
+            octets += piece[..<count]
+        }
+    }
+
+    private static var failure: CommandFailure {
+        CommandFailure("cannot use a temporary file: \(String(cString: strerror(errno)))")
+    }
+}
