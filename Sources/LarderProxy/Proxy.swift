@@ -333,7 +333,8 @@ package final class Proxy: Sendable {
         on address: SocketAddress, isAdminOnly: Bool = false, overTLS: Bool = false
     ) async throws -> SocketAddress {
         let contexts = state.withLock { $0.contexts }
-        let sockets = try ListeningSocket.tcp(address, count: contexts.count)
+        let sockets = try ListeningSocket.tcp(
+            address, count: contexts.count, isIPv6Only: configuration.settings.listensOnIPv4(port: address.port))
         for (context, socket) in zip(contexts, sockets) {
             try await context.perform { try $0.listen(on: socket, isAdminOnly: isAdminOnly, overTLS: overTLS) }
         }

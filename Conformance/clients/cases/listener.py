@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Larder's own TLS listener agrees to, as checkers of TLS look at it, and certificates renewed under load."""
+"""Where Larder listens, what its TLS listener agrees to as checkers of TLS look at it, and certificates renewed."""
 
 import socket
 import ssl
@@ -195,3 +195,16 @@ def proven(context):
     done = context.run([
         *curl, "--proxy-cert", context.directory / "anna.pem", "--proxy-key", context.directory / "anna.key", url])
     expect_equal(done.stdout, b"a thing\n", "the content")
+
+
+@case("listen", "all addresses of IPv4 and of IPv6 side by side, in either order; [::] alone is both")
+def addresses(context):
+    for number, listen in enumerate((
+            ["0.0.0.0", "[::]"], ["[::]", "0.0.0.0"], ["127.0.0.1", "[::]"], ["[::]"])):
+        quoted = ", ".join(f'"{address}:{{port}}"' for address in listen)
+        daemon = context.daemon(sets={"listen": f"[{quoted}]"}, name=f"listening-{number}")
+        for address in ("127.0.0.1", "::1"):
+            with socket.create_connection((address, daemon.port), timeout=20) as stream:
+                stream.sendall(
+                    f"GET /-/ready HTTP/1.1\r\nHost: localhost:{daemon.port}\r\nConnection: close\r\n\r\n".encode())
+                expect_in(b"200 OK", stream.recv(4096), f"the answer at {address} of a daemon at {listen}")

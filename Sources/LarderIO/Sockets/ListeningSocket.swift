@@ -31,10 +31,10 @@ package final class ListeningSocket: Sendable {
 
     /// Listens at `address` with one socket for each of `count` loops, among which the kernel spreads connections.
     ///
-    /// `[::]` takes IPv4 too. Port 0 lets the system choose, the same for all. Throws `.addressInUse` if anybody
-    /// listens there, other processes of the same user included.
+    /// `[::]` takes IPv4 too unless `isIPv6Only`. Port 0 lets the system choose, the same for all. Throws
+    /// `.addressInUse` if anybody listens there, other processes of the same user included.
     package static func tcp(
-        _ address: SocketAddress, count: Int = 1, backlog: Int32 = 4096
+        _ address: SocketAddress, count: Int = 1, isIPv6Only: Bool = false, backlog: Int32 = 4096
     ) throws(IOError) -> [ListeningSocket] {
         // Holds: addresses of `listen` are IP addresses, and there is a loop at least.
         precondition(count > 0 && !address.isUnix, "an IP address and at least one socket")
@@ -47,7 +47,9 @@ package final class ListeningSocket: Sendable {
             set(descriptor, SOL_SOCKET, SO_REUSEADDR, 1)
             setNoDelay(descriptor)
             if address.isLoopback { set(descriptor, SOL_SOCKET, SO_SNDBUF, loopbackSendBuffer) }
-            if address.isIPv6 { set(descriptor, SocketKind.ipv6, IPV6_V6ONLY, address.isUnspecified ? 0 : 1) }
+            if address.isIPv6 {
+                set(descriptor, SocketKind.ipv6, IPV6_V6ONLY, address.isUnspecified && !isIPv6Only ? 0 : 1)
+            }
             // The first is bound as the only one, so that a second process is refused; after that the address is
             // opened to our own other sockets.
             if index > 0 { set(descriptor, SOL_SOCKET, SO_REUSEPORT, 1) }

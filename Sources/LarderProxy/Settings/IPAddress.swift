@@ -40,6 +40,9 @@ package struct IPAddress: Hashable, Sendable {
         isV6 ? octets.dropLast().allSatisfy { $0 == 0 } && octets.last == 1 : octets[0] == 127
     }
 
+    /// Whether it stands for every address of its family, as `0.0.0.0` does.
+    package var isUnspecified: Bool { octets.allSatisfy { $0 == 0 } }
+
     private static let mappedPrefix = [UInt8](repeating: 0, count: 10) + [0xFF, 0xFF]
 }
 

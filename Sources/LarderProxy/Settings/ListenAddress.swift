@@ -29,6 +29,15 @@ package struct ListenAddress: Hashable, Sendable {
     }
 }
 
+extension Settings {
+    /// Whether an IPv4 address has a listener of its own at `port`, to which `[::]` leaves IPv4 there.
+    func listensOnIPv4(port: UInt16) -> Bool {
+        // The system's choices differ from one another.
+        port != 0
+            && [listen, tls.listen, admin.listen].joined().contains { $0.port == port && !$0.address.isV6 }
+    }
+}
+
 extension ListenAddress: CustomStringConvertible {
     package var description: String { address.isV6 ? "[\(address)]:\(port)" : "\(address):\(port)" }
 }

@@ -52,7 +52,8 @@ package enum SettingsCatalogue {
         Setting(
             "listen", \.listen, .listenAddresses(count: 1...64), needsRestart: true,
             """
-            The addresses and ports on which clients are accepted. `localhost` stands for both loopback addresses; \
+            The addresses and ports on which clients are accepted. `localhost` stands for both loopback addresses, \
+            `[::]` for all addresses of this machine, or for those of IPv6 beside an IPv4 address with the same port; \
             port 0 lets the system choose.
             """),
         Setting(

@@ -6,6 +6,7 @@ import LarderHTTP
 /// Valid settings that cannot work, as far as the configuration alone shows.
 enum SettingsWarnings {
     static func check(_ settings: Settings, _ reader: inout SettingsReader) {
+        checkListeners(settings, &reader)
         checkAccess(settings, &reader)
         checkTraces(settings, &reader)
         for service in settings.services {
@@ -22,6 +23,26 @@ enum SettingsWarnings {
     }
 
     // MARK: Clients
+
+    /// Every address of a family includes the others, so that nobody can listen on one of them besides.
+    private static func checkListeners(_ settings: Settings, _ reader: inout SettingsReader) {
+        let lists = [
+            ("listen", settings.listen), ("tls.listen", settings.tls.listen), ("admin.listen", settings.admin.listen),
+        ]
+        let all = lists.flatMap(\.1)
+        for (setting, list) in lists {
+            for one in list where one.port != 0 && !one.address.isUnspecified {
+                let wide = all.first {
+                    $0.port == one.port && $0.address.isUnspecified && $0.address.isV6 == one.address.isV6
+                }
+                guard let wide else { continue }
+                warn(
+                    setting,
+                    found: "\(SettingsProblem.quoted("\(one)")), which is among \(SettingsProblem.quoted("\(wide)"))",
+                    expected: "one of the two", advice: "the daemon does not start with both; remove one", &reader)
+            }
+        }
+    }
 
     private static func checkAccess(_ settings: Settings, _ reader: inout SettingsReader) {
         if let open = settings.listen.first(where: { !$0.address.isLoopback }), settings.access.allow.isEmpty {

@@ -87,6 +87,19 @@ struct SettingsWarningsTests {
     }
 
     @Test(arguments: [
+        ("listen: [\"0.0.0.0:3128\", \"127.0.0.1:3128\"]", "`127.0.0.1:3128`, which is among `0.0.0.0:3128`"),
+        ("listen: [\"localhost:3128\", \"[::]:3128\"]", "`[::1]:3128`, which is among `[::]:3128`"),
+        ("listen: [\"0.0.0.0:3128\", \"[::]:3128\"]", nil), ("listen: [\"127.0.0.1:3128\", \"[::]:3128\"]", nil),
+        ("listen: [\"0.0.0.0:3128\", \"127.0.0.1:3129\"]", nil),
+    ])
+    func `addresses that include one another cannot be listened on at once`(listen: String, text: String?) throws {
+        let fixture = try ConfigurationFixture("\(listen)\naccess: { allow: [192.0.2.0/24] }\n")
+        let warnings = try fixture.loader.load().warnings
+        #expect(warnings.map(\.setting) == (text == nil ? [] : ["listen"]))
+        if let text { #expect(warnings.first?.description.contains(text) == true, "\(warnings)") }
+    }
+
+    @Test(arguments: [
         ("{ otlp: \"http://tracer.test:4317\" }", "trace.otlp", "did you mean `http://tracer.test:4318`?"),
         ("{ sample: 0.5 }", "trace.sample", "nothing is exported"),
         ("{ headers: { X-Team: us } }", "trace.headers", "nothing is exported"),

@@ -93,6 +93,14 @@ struct ListenerTests {
         #expect(result.allSatisfy { $0 > 0 }, "the kernel spreads connections: \(result)")
     }
 
+    @Test func `all addresses of IPv6 are those of IPv4 too, unless somebody else has these`() throws {
+        let ipv4 = try ListeningSocket.tcp(SocketAddress(ipv4: 0, port: 0))[0]
+        let all = SocketAddress(ipv6: 0, 0, port: ipv4.address.port)
+        #expect { try ListeningSocket.tcp(all) } throws: { ($0 as? IOError)?.code == .addressInUse }
+        let ipv6 = try ListeningSocket.tcp(all, count: 2, isIPv6Only: true)
+        #expect(ipv6.map(\.address) == [all, all])
+    }
+
     @Test func `a Unix listener serves its owner and removes its file`() async throws {
         let path = try Self.freshPath()
         defer { Self.removeDirectory(of: path) }
