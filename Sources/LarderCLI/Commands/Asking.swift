@@ -6,12 +6,15 @@ import LarderHTTP
 /// `larder status`
 struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "Say how the daemon is doing: hits, misses, sizes.")
+        commandName: "status", abstract: "Say how the daemon is doing: hits, misses, sizes, and what is wrong.")
+
+    @Flag(help: "Print everything the daemon says of itself.")
+    var all = false
 
     @OptionGroup var client: ClientOptions
 
     func run() throws {
-        try client.perform(.get, "/-/status", text: StatusText.text)
+        try client.perform(.get, "/-/status", text: all ? StatusText.whole : StatusText.text)
     }
 }
 

@@ -77,11 +77,11 @@ struct TopPicture {
 
         init(_ status: JSONValue, at time: ContinuousClock.Instant) {
             self.time = time
-            var counts = ["": TopPicture.requests(status["requests"])]
+            var counts = ["": ServiceTable.requests(status["requests"])]
             for service in status["services"]?.array ?? [] {
-                counts[service["name"]?.string ?? "?"] = TopPicture.requests(service["requests"])
+                counts[service["name"]?.string ?? "?"] = ServiceTable.requests(service["requests"])
             }
-            counts["-"] = TopPicture.requests(status["otherHosts"]?["requests"])
+            counts[ServiceTable.othersName] = ServiceTable.requests(status["otherHosts"]?["requests"])
             self.counts = counts
             saved = status["bytes"]?["saved"]?.int ?? 0
         }
@@ -112,62 +112,24 @@ struct TopPicture {
             style.bold("Larder \(Outline.printable(status["version"]?.string ?? "?"))") + "  \(word), up \(uptime)"
         ]
         let latency = status["latencyMilliseconds"]
-        func median(_ name: String) -> String {
-            Quantity.latency((latency?[name]?["p50"]?.double ?? 0) / 1_000)
-        }
-        lines += folded([
-            "\(rate(of: "")) requests/s", "hit ratio \(Quantity.percent(status["hitRatio"]?.double ?? 0))",
-            "hits \(median("hits"))", "loads \(median("loads"))", "saved \(Quantity.bytes(moment.saved))",
-        ])
+        lines += Columns.folded(
+            [
+                "\(rate(of: "")) requests/s", "hit ratio \(Quantity.percent(status["hitRatio"]?.double ?? 0))",
+                "hits \(Quantity.median(latency?["hits"]))", "loads \(Quantity.median(latency?["loads"]))",
+                "saved \(Quantity.bytes(moment.saved))",
+            ], separator: "   ", width: width)
         let memory = Quantity.bytes(status["memory"]?["bytes"]?.int ?? 0)
         let disk = Quantity.bytes(status["disk"]?["bytes"]?.int ?? 0)
-        lines += folded([
-            "memory \(memory)", "disk \(disk)", "resources \(Quantity.count(status["resources"]?.int ?? 0))",
-            "connections \(status["connections"]?["open"]?.int ?? 0)",
-        ])
-        if let reload = status["configuration"]?["latest"], reload["accepted"]?.bool == false {
-            lines.append(style.bad("the changed configuration was refused; `larder reload` says why"))
-        }
-        return lines
-    }
-
-    /// The facts side by side, in as many lines as the width demands.
-    private func folded(_ facts: [String]) -> [String] {
-        facts.reduce(into: []) { lines, fact in
-            if let last = lines.last, last.count + 3 + fact.count <= width {
-                lines[lines.count - 1] = last + "   " + fact
-            } else {
-                lines.append(fact)
-            }
-        }
+        lines += Columns.folded(
+            [
+                "memory \(memory)", "disk \(disk)", "resources \(Quantity.count(status["resources"]?.int ?? 0))",
+                "connections \(status["connections"]?["open"]?.int ?? 0)",
+            ], separator: "   ", width: width)
+        return lines + StatusText.troubles(status).map(style.bad)
     }
 
     private var services: [String] {
-        var table = Columns(
-            sides: [.left, .right, .right, .right, .right, .right, .right],
-            heading: ["service", "req/s", "requests", "hit ratio", "saved", "hits", "loads"])
-        var all = (status["services"]?.array ?? []).map { ($0["name"]?.string ?? "?", $0) }
-        if let others = status["otherHosts"], TopPicture.requests(others["requests"]) > 0 { all.append(("-", others)) }
-        all.sort { (moment.counts[$1.0] ?? 0, $0.0) < (moment.counts[$0.0] ?? 0, $1.0) }
-        let room = max(3, height / 3)
-        for (name, service) in all.prefix(room) {
-            let latency = service["latencyMilliseconds"]
-            func median(_ name: String) -> String {
-                Quantity.latency((latency?[name]?["p50"]?.double ?? 0) / 1_000)
-            }
-            let isOffline = service["offline"]?.bool == true
-            let shown = name == "-" ? "(other hosts)" : Outline.printable(name)
-            table.rows.append([
-                shown + (isOffline ? " offline" : ""), rate(of: name), Quantity.count(moment.counts[name] ?? 0),
-                Quantity.percent(service["hitRatio"]?.double ?? 0),
-                Quantity.bytes(service["bytes"]?["saved"]?.int ?? 0),
-                median("hits"), median("loads"),
-            ])
-        }
-        if table.rows.isEmpty { return [style.dim("no services")] }
-        var lines = table.text(style).split(separator: "\n").map(String.init)
-        if all.count > room { lines.append(style.dim("and \(all.count - room) more")) }
-        return lines
+        ServiceTable(status).lines(limit: max(3, height / 3), style, rate: rate)
     }
 
     /// Requests per second, since the previous view.
@@ -180,11 +142,5 @@ struct TopPicture {
         guard seconds > 0, count > 0 else { return "0" }
         let rate = Double(count) / seconds
         return rate < 10 ? "\((rate * 10).rounded() / 10)" : Quantity.count(Int(rate.rounded()))
-    }
-
-    /// All requests but those to Larder itself.
-    static func requests(_ counts: JSONValue?) -> Int {
-        guard let counts = counts?.object else { return 0 }
-        return counts.names.filter { $0 != "own" }.reduce(0) { $0 + (counts[$1]?.int ?? 0) }
     }
 }

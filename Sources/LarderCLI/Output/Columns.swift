@@ -27,6 +27,17 @@ struct Columns {
         }
         return text
     }
+
+    /// Facts side by side, in as many lines as the width demands.
+    static func folded(_ facts: [String], separator: String, width: Int) -> [String] {
+        facts.reduce(into: []) { lines, fact in
+            if let last = lines.last, last.count + separator.count + fact.count <= width {
+                lines[lines.count - 1] = last + separator + fact
+            } else {
+                lines.append(fact)
+            }
+        }
+    }
 }
 
 /// Quantities as people read them.

@@ -13,7 +13,8 @@ enum OfflineText {
         for service in report["services"]?.array ?? [] {
             let name = service["name"]?.string ?? "?"
             lines.rows.append([
-                name == "-" ? "(no service)" : Outline.printable(name), service["mode"]?.string ?? "?",
+                name == ServiceTable.othersName ? ServiceTable.others : Outline.printable(name),
+                service["mode"]?.string ?? "?",
                 service["offline"]?.bool == true ? "not asking" : "asking",
             ])
         }

@@ -10,31 +10,77 @@ struct OutputTests {
     @Test func `the status fits on a screen`() throws {
         let status = try JSONValue(
             parsing: """
-                {"version": "0.1.0", "uptimeSeconds": 11520.4, "requests": {"error": 7, "hit": 1234567, "own": 3, "stale": 0},
+                {"version": "0.1.0", "state": "serving", "uptimeSeconds": 11520.4, "addresses": ["127.0.0.1:3128"],
+                 "requests": {"error": 7, "hit": 1234567, "own": 3, "stale": 0},
                  "hitRatio": 0.9999, "memory": {"bytes": 126353408, "limit": 268435456},
-                 "disk": {"bytes": 0, "limit": 10737418240}, "resources": 4321, "bytes": {"sent": 1536},
+                 "disk": {"bytes": 0, "limit": 10737418240}, "resources": 4321, "bytes": {"sent": 1536, "saved": 1024},
+                 "latencyMilliseconds": {"hits": {"p50": 0.04}, "loads": {"p50": 31}},
+                 "services": [
+                  {"name": "quiet", "requests": {"hit": 0}},
+                  {"name": "api", "offline": true, "requests": {"hit": 1234560, "error": 7}, "hitRatio": 0.9,
+                   "bytes": {"saved": 1024}, "latencyMilliseconds": {"hits": {"p50": 0.04}, "loads": {"p50": 31}}}],
+                 "otherHosts": {"requests": {"hit": 7}},
+                 "upstreams": [
+                  {"origin": "http://well.test:80", "requests": 3, "failures": 0, "state": "closed", "lastError": null},
+                  {"origin": "http://api.test:80", "requests": 9, "failures": 7, "state": "open", "lastError": "refused"}],
                  "loops": [{"turns": 1}], "ready": true}
                 """)
         #expect(
             StatusText.text(status, .plain) == """
-                Larder 0.1.0, up 3 h 12 min
+                Larder 0.1.0  serving, up 3 h 12 min, at 127.0.0.1:3128
 
                 hit ratio  100 %
+                requests   1 234 574
+                           hit 1 234 567, error 7
+                saved      1 KiB of 1.5 KiB sent to clients
+                took       hits 40 µs, loads 31 ms (median)
                 memory     120.5 MiB of 256 MiB (47.1 %)
                 disk       0 B of 10 GiB (0 %)
                 resources  4 321 in memory
 
-                requests
-                hit       1 234 567
-                stale             0
-                error             7
-                own               3
+                service         requests  errors  hit ratio  saved   hits  loads
+                api offline    1 234 567       7       90 %  1 KiB  40 µs  31 ms
+                (other hosts)          7       0        0 %    0 B      -      -
+                quiet                  0       0        0 %    0 B      -      -
 
-                bytes
-                  sent  1.5 KiB
-                ready  yes
+                origin              requests  failures  last error
+                http://api.test:80         9         7  left alone, as it fails: refused
+
+                all there is: larder status --all
 
                 """)
+        let whole = StatusText.whole(status, .plain)
+        #expect(whole.contains("ready "))
+        #expect(!whole.contains("turns"))
+    }
+
+    @Test(arguments: [
+        (#"{"configuration": {"latest": {"accepted": false}}}"#, "the changed configuration was refused"),
+        (#"{"configuration": {"latest": {"accepted": true, "takesRestart": ["listen"]}}}"#, "with a restart: listen"),
+        (#"{"store": {"state": "reading only: no room"}}"#, "the cache on disk is reading only: no room"),
+        (#"{"offline": {"mode": "auto", "networkLost": true}}"#, "no origin can be reached"),
+        (#"{"offline": {"mode": "on", "networkLost": false}}"#, "offline mode is on"),
+        (#"{"connections": {"refused": 3}}"#, "connections refused: 3"),
+    ])
+    func `the status says what is wrong`(status: String, text: String) throws {
+        let status = try JSONValue(parsing: status)
+        #expect(StatusText.troubles(status).count == 1)
+        #expect(StatusText.text(status, .plain).contains(text))
+        #expect(StatusText.troubles(["store": ["state": "working"], "offline": ["mode": "off"]]).isEmpty)
+    }
+
+    @Test func `the status has quotas, savings and tunnels where there are some`() throws {
+        let status = try JSONValue(
+            parsing: """
+                {"quotas": [{"service": "github", "credential": "ab", "remaining": 4999, "limit": 5000, "resetSeconds": 60}],
+                 "savings": [{"service": "openai", "model": "gpt", "answers": 1, "inputTokens": 12000, "outputTokens": 3}],
+                 "interception": {"tunnels": [{"host": "a.test:443", "requests": 2, "bytes": 1024, "why": "not listed"}]}}
+                """)
+        let text = StatusText.text(status, .plain)
+        for line in [
+            "github    ab          4 999 of 5 000  1 min", "openai    gpt          1        12 000              3",
+            "a.test:443             2  1 KiB  not listed",
+        ] { #expect(text.contains(line + "\n"), "\(text)") }
     }
 
     @Test func `whether origins are asked is a line for each service`() throws {
@@ -48,9 +94,9 @@ struct OutputTests {
             OfflineText.text(report, .plain) == """
                 mode on, chosen until the daemon ends
 
-                service       mode
-                api           on    not asking
-                (no service)  off   asking
+                service        mode
+                api            on    not asking
+                (other hosts)  off   asking
 
                 """)
     }
