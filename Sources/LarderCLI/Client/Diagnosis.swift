@@ -43,7 +43,7 @@ struct Diagnosis {
         try check(
             "service", before["decision"]?.string != "refuse" || before["reason"]?.string == "offline",
             name == "-" ? "none claims it: RFC 9111 alone decides" : name, before)
-        try check("configuration", before["reason"]?.string != "bypass", "it lets responses be kept", before)
+        try check("configuration", before["reason"]?.string != "bypass", "it lets responses be stored", before)
         let isHeld = ["wait", "refuse"].contains(before["decision"]?.string)
         try check("permission", !isHeld, "the origin may be asked", before)
 

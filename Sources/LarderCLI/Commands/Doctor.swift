@@ -10,7 +10,7 @@ struct Doctor: ParsableCommand {
         abstract: "Find the first thing that keeps a URL from the cache, and its cure.",
         discussion: """
             Looks at the daemon, its store, the service and the configuration that apply, the origin as the daemon \
-            reaches it, and whether its response may be kept and used again. The origin is asked once, and what it \
+            reaches it, and whether its response may be stored and reused. The origin is asked once, and what it \
             says is stored. Exit status 1 when something is wrong.
             """)
 

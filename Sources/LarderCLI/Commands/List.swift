@@ -18,7 +18,7 @@ struct List: ParsableCommand {
     }
 
     enum State: String, ExpressibleByArgument, CaseIterable {
-        case fresh, stale, error, loading, failed, overridden, invalidated
+        case fresh, stale, partial, error, loading, failed, overridden, invalidated
     }
 
     @Argument(help: "Which resources (default: all).")

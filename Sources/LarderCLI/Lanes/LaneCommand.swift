@@ -29,7 +29,7 @@ struct Run: ParsableCommand {
     @Flag(help: "Answer with what is stored, whatever its age, else 504.")
     var offline = false
 
-    @Option(help: ArgumentHelp("Keep each request with its answer under this name.", valueName: "name"))
+    @Option(help: ArgumentHelp("Record each request with its response under this name.", valueName: "name"))
     var record: String?
 
     @Option(

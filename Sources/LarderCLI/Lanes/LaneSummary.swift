@@ -39,7 +39,7 @@ struct LaneSummary {
         for line in (json["uncacheable"]?.array ?? []).prefix(3) {
             let count = line["requests"]?.int ?? 0
             lines.append(
-                "not kept: \(plural(count, "response")), \(Outline.printable(line["reason"]?.string ?? "?")) "
+                "not stored: \(plural(count, "response")), \(Outline.printable(line["reason"]?.string ?? "?")) "
                     + "(as from \(Outline.printable(line["example"]?.string ?? "?")))")
         }
         for line in tunnels.prefix(3) {

@@ -128,7 +128,7 @@ async function showHighlights() {
   ranking("slowest", slowest.map(line => ({ url: line.url, method: line.method, figure: latency(line.longestSeconds),
     why: `${count(line.requests)} ${line.requests === 1 ? "load" : "loads"}, ${latency(line.meanSeconds)} on average` })), "Nothing was loaded yet.");
   ranking("not-kept", notKept.map(line => ({ url: line.url, method: line.method, figure: count(line.requests),
-    why: line.reason })), "All that was asked for is kept.");
+    why: line.reason })), "All that was asked for is stored.");
 }
 
 // MARK: Resources
