@@ -48,12 +48,13 @@ struct LabelTests {
     }
 
     @Test func `a label that nothing has costs nothing`() async throws {
-        let store = try openStore(TemporaryDirectory())
+        let (one, other) = (TemporaryDirectory(), TemporaryDirectory())
+        let store = try openStore(one)
         put(store, key("a"), [Self.red])
         #expect(store.mayContain(Self.red))
         await store.flush()
         let log = EventLog()
-        let second = try openStore(TemporaryDirectory(), log: log)
+        let second = try openStore(other, log: log)
         await log.first { $0.isKeysLoaded }
         #expect(!second.mayContain(Self.red))
         await store.close()
@@ -61,7 +62,8 @@ struct LabelTests {
     }
 
     @Test func `only what matches besides is meant`() async throws {
-        let store = try openStore(TemporaryDirectory())
+        let directory = TemporaryDirectory()
+        let store = try openStore(directory)
         put(store, key("a"), [Self.red])
         put(
             store, EntityKey(service: "api", partition: "", stage: "rawData", url: "http://other.example/a"), [Self.red]
@@ -126,7 +128,8 @@ struct LabelTests {
     }
 
     @Test func `a new head may bring other labels`() async throws {
-        let store = try openStore(TemporaryDirectory())
+        let directory = TemporaryDirectory()
+        let store = try openStore(directory)
         put(store, key("a"), [Self.red])
         await store.flush()
         store.updateHead(

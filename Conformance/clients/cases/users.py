@@ -25,7 +25,7 @@ class Users:
         done = subprocess.run(
             [str(argument) for argument in arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, timeout=30, user=user, group=user, extra_groups=[], cwd="/", check=False,
-            env=self.context.environment(HOME="/nonexistent"))
+            env=self.context.environment(HOME="/nonexistent", TMPDIR="/tmp"))
         return done.returncode, done.stdout.decode()
 
     def larder(self, user, command, *arguments):

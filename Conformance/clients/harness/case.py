@@ -108,9 +108,10 @@ class Context:
         return path
 
     def environment(self, **extra):
-        """The surroundings of a client: nothing of the user's own settings and proxies."""
+        """The surroundings of a client: nothing of the user's own settings and proxies, and no file left behind."""
         base = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
-        return {**base, "HOME": str(self.directory), **{name: str(value) for name, value in extra.items()}}
+        own = {"HOME": str(self.directory), "TMPDIR": str(self.directory)}
+        return {**base, **own, **{name: str(value) for name, value in extra.items()}}
 
     def python(self, package):
         """A Python that has `package`, and what it needs in its environment; see scripts/setup --test."""

@@ -17,7 +17,7 @@ class OpenPage:
         self.browser = subprocess.Popen(
             [browser, "--headless=new", "--disable-gpu", "--disable-dev-shm-usage",
              f"--user-data-dir={directory}/debugged", "--remote-debugging-port=0", *options, "about:blank"],
-            stderr=subprocess.PIPE, text=True)
+            stderr=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(directory)})
         said = next((line for line in self.browser.stderr if "DevTools listening on" in line), None)
         if said is None:
             raise RuntimeError("the browser has no debugging port")
