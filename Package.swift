@@ -212,6 +212,14 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
+// A smaller program, when `scripts/package` builds one: modules that no request of a client goes through are optimized
+// for size. Nobody could depend on a package with such flags, so they are not there otherwise.
+if Context.environment["LARDER_SMALL"] != nil {
+    for target in package.targets where ["LarderAdmin", "LarderCLI", "LarderDashboard"].contains(target.name) {
+        target.swiftSettings?.append(.unsafeFlags(["-Osize"]))
+    }
+}
+
 // The programs of Examples and of the documentation, when `Conformance/clients/cases/examples.py` has them built: beside
 // the rest and on what is compiled already, but seeing no more than users do. A line for each target: its kind, its
 // name, its folder, and what it depends on.
