@@ -20,25 +20,6 @@ final class DaemonHost: ServiceHost {
     /// Services are created before the daemon that serves them; until then the operations do nothing.
     func attach(_ daemon: Daemon) { served.withLock { $0.daemon = daemon } }
 
-    func wipe(_ resource: Resource, _ scope: Resource.WipeScope) -> Rest? {
-        guard let (proxy, routed) = place(of: resource.service), let uri = resource.url.target else { return nil }
-        let url = resource.url
-        proxy.wipeInMemory(routed) { $0.url == url }
-        guard scope == .memoryAndCaches else { return nil }
-        let subject = proxy.subject(of: uri, in: routed)
-        let others = ManyResources(proxy: proxy, selection: .partitions(subject), walkers: walker())
-        return {
-            do {
-                _ = try await others.wipe(keepsStored: false)
-            } catch {
-                proxy.logger.warning(
-                    "too many walks through memory; some users' responses stay",
-                    metadata: ["service": "\(routed.name)"])
-            }
-            _ = await proxy.wipe(subject, keepsStored: false)
-        }
-    }
-
     func wipe(
         _ service: Service, _ scope: Resource.WipeScope, where isMatch: @escaping @Sendable (Resource) -> Bool
     ) -> Rest? {

@@ -197,16 +197,7 @@ public final class Resource: Sendable {
     }
 
     /// Forgets data and error and cancels all requests, adopted ones too.
-    ///
-    /// In a daemon that serves the service, the state of this URL for clients is wiped as well, for all of them: in
-    /// memory at once, on disk, for `memoryAndCaches`, soon after (`Service.finishCacheWork` waits for it).
     public func wipe(_ scope: WipeScope = .memory) {
-        forget(scope)
-        service.tellHost { $0.wipe(self, scope) }
-    }
-
-    /// Wipes what this process has of it as a program's resource.
-    func forget(_ scope: WipeScope) {
         let removed = scope == .memoryAndCaches ? cacheEntries() : []
         var cancelled: [Request] = []
         var waiters: [@Sendable () -> Void] = []

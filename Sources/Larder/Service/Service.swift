@@ -155,7 +155,7 @@ public final class Service: Sendable {
         _ scope: Resource.WipeScope = .memory,
         where isMatch: @escaping @Sendable (Resource) -> Bool = { _ in true }
     ) {
-        for resource in table.all where isMatch(resource) { resource.forget(scope) }
+        for resource in table.all where isMatch(resource) { resource.wipe(scope) }
         tellHost { $0.wipe(self, scope, where: isMatch) }
     }
 

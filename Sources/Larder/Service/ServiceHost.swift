@@ -5,13 +5,11 @@ import LarderIO
 /// The host of a service, which serves its resources to others and has more of their state than the service: the
 /// daemon.
 ///
-/// Wipes, and operations on all resources of a service, are passed to its host too. Each call performs the part in memory at once;
+/// Operations on all resources of a service are passed to its host too. Each call performs the part in memory at once;
 /// the returned operation does the rest, and can be awaited (`Service.finishCacheWork`).
 package protocol ServiceHost: Sendable {
     typealias Rest = @Sendable () async -> Void
 
-    /// One resource, for all its users.
-    func wipe(_ resource: Resource, _ scope: Resource.WipeScope) -> Rest?
     func wipe(
         _ service: Service, _ scope: Resource.WipeScope, where isMatch: @escaping @Sendable (Resource) -> Bool
     ) -> Rest?

@@ -8,11 +8,6 @@ import Logging
 
 /// Operations of a program on all resources of its own service.
 extension Proxy {
-    /// A URL of a service, as an operation on it names it.
-    package func subject(of uri: TargetURI, in service: RoutedService) -> ResourceSubject {
-        ResourceSubject(service: service, way: .forward, uri: uri, spelling: [])
-    }
-
     /// Empties the memory of those for which `isMatch` is true; loads under way are not stored in them.
     package func wipeInMemory(_ service: RoutedService, where isMatch: (Resource) -> Bool) {
         registry.forEach { resource in

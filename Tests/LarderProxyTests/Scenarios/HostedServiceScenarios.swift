@@ -64,26 +64,6 @@ struct HostedServiceScenarios {
         }
     }
 
-    @Test(arguments: [Resource.WipeScope.memory, .memoryAndCaches])
-    func `RS-29 wiping a resource reaches what clients get of it, and of no other`(
-        scope: Resource.WipeScope
-    )
-        async throws
-    {
-        try await run { scene, program in
-            for path in ["/a", "/ab"] { _ = try await scene.get(path) }
-            let service = try program.service
-            service.resource("/a").wipe(scope)
-            await service.finishCacheWork()
-            let before = scene.origin.seen.count
-            for path in ["/a", "/ab"] { _ = try await scene.get(path) }
-            #expect(scene.origin.seen.count - before == (scope == .memory ? 0 : 1))
-            try await scene.restart()
-            for path in ["/a", "/ab"] { _ = try await scene.get(path) }
-            #expect(scene.origin.seen.count - before == (scope == .memory ? 0 : 1))
-        }
-    }
-
     @Test func `RS-28 what is loaded while it is wiped is not kept`() async throws {
         try await run(answering: false) { scene, program in
             let client = try await scene.client()
