@@ -34,7 +34,8 @@ package final class Daemon: Sendable {
                     store: $0, via: ProxyConfiguration.via, maxObject: Int64(settings.cache.maxObject.bytes))
             },
             pages: AdminPages(history: history), logger: logger, time: time, interception: interception,
-            recordings: RecordingTable(keeper: store.map { RecordingFiles(directory: $0.directory) }))
+            recordings: RecordingTable(keeper: store.map { RecordingFiles(directory: $0.directory) }),
+            registry: lasting.registry)
         lasting.transport.attach(proxy)
         state = Lock(lasting)
         lasting.host.attach(self)
@@ -110,6 +111,8 @@ package final class Daemon: Sendable {
     private struct Lasting: Sendable {
         let transport = ProxyTransport()
         let host = DaemonHost()
+        /// The Resources of all services.
+        let registry: Registry
         let variables = VariableStore()
         /// The clock of services.
         var clock: any ModelClock = SystemModelClock()
@@ -155,6 +158,7 @@ package final class Daemon: Sendable {
         }
 
         init(_ settings: Settings) throws {
+            registry = Registry(limit: settings.cache.memory.bytes)
             trust = Trust(settings.upstream)
             tls = try TLSClientContext(
                 trustsSystem: trust.systemTrust, authorityFiles: [trust.caFile].compactMap(\.self))
@@ -219,6 +223,7 @@ package final class Daemon: Sendable {
                 number: nextNumber
             )
             made.service.attach(host)
+            made.service.move(to: ResourceHome(registry, number: nextNumber, invalidations: invalidations))
             nextNumber += 1
             services[name] = made
             return made
@@ -250,7 +255,7 @@ package final class Daemon: Sendable {
             let (model, number) = lasting.service(
                 service.name, base: isUnclaimed ? nil : service.baseURL.target.string)
             model.replaceConfiguration(
-                with: service.entries(variables, settings, for: model, lasting.host))
+                with: service.entries(variables, settings, for: model))
             let named = isUnclaimed ? nil : service
             return RoutedService(
                 model, number: number, settings: service,
@@ -292,7 +297,7 @@ extension ServiceSettings {
     /// The service's own settings, those of the program that declares it, then its blocks: later ones override earlier
     /// ones.
     fileprivate func entries(
-        _ variables: VariableValues, _ settings: Settings, for model: Service, _ host: DaemonHost
+        _ variables: VariableValues, _ settings: Settings, for model: Service
     ) -> [ConfigurationEntry] {
         let offline = offline ?? .off
         let transformedContent = settings.limits.transformedContent.bytes
@@ -307,20 +312,16 @@ extension ServiceSettings {
             $0.privacy = privacy
             $0.onAbandon = .cancel(after: abandon)
         }
-        return [own] + declared(model, host)
+        return [own] + declared(model)
             + configure.map {
                 ConfigurationEntry($0, relativeTo: baseURL.target, variables: variables)
             }
     }
 
-    /// The program's configuration of its own service. It configures a temporary service, so that the configuration in
-    /// force changes in one step. Later calls of the program reach the daemon.
-    private func declared(_ model: Service, _ host: DaemonHost) -> [ConfigurationEntry] {
+    /// The program's configuration of its own service.
+    private func declared(_ model: Service) -> [ConfigurationEntry] {
         guard let declare else { return [] }
-        let draft = Service(besides: model)
-        declare(draft)
-        draft.attach(host)
-        return draft.configurationSet.entries.map {
+        return model.entries(declaredBy: declare).map {
             $0.namingTransformedMethods(besides: Service.transformedMethods)
         }
     }

@@ -57,6 +57,30 @@ final class DaemonHost: ServiceHost {
         return { await daemon.configureAgain(name) }
     }
 
+    // MARK: One resource
+
+    private var proxy: Proxy? { served.withLock { $0.daemon }?.proxy }
+
+    func load(
+        _ resource: Resource, validating basis: AnyEntity?, began: @escaping @Sendable (Flight, Int) -> Void
+    ) async -> HostedOutcome? {
+        await proxy?.load(resource, validating: basis, began: began)
+    }
+
+    func content(of resource: Resource) async -> AnyEntity? { await proxy?.content(of: resource) }
+
+    func override(_ resource: Resource, with entity: AnyEntity) -> Bool {
+        proxy?.override(resource, with: entity) ?? false
+    }
+
+    func invalidate(_ resource: Resource) {
+        guard let proxy else { return }
+        proxy.invalidate(resource)
+        resource.service.whileHosted { await proxy.invalidateStored(resource) }
+    }
+
+    func wipe(_ resource: Resource, _ scope: Resource.WipeScope) { proxy?.wipe(resource, scope) }
+
     private func place(of service: Service) -> (proxy: Proxy, service: RoutedService)? {
         guard let proxy = served.withLock({ $0.daemon })?.proxy,
             let routed = proxy.configuration.router.table.named(service.name)

@@ -19,7 +19,8 @@ public protocol DaemonService: Sendable {
     /// Clients get the output of the last stage: octets, text, `JSONValue`, or a type of your own that is
     /// `WireEncodable`. There is no standard transformer unless you add it, as in `$0.pipeline.add(.json)`.
     ///
-    /// Keep `service` to act on all of its resources later: `wipeResources`, `invalidateResources`,
+    /// Keep `service`: its resources are those that the daemon's clients are served from, so loads, observers and changes
+    /// of either count for both. To act on all of them later: `wipeResources`, `invalidateResources`,
     /// `invalidateConfiguration` and `reloadAfterRecovery` affect the resources that the daemon serves. When this is
     /// called again, earlier values of `service` stay valid for the same service.
     func configure(_ service: Service)

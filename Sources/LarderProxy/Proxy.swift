@@ -86,12 +86,12 @@ package final class Proxy: Sendable {
     package init(
         configuration: ProxyConfiguration, storing: Storing?, pages: any OwnPages, logger: Logger,
         time: any TimeSource = SystemTime(), interception: Interception = Interception(),
-        recordings: RecordingTable = RecordingTable()
+        recordings: RecordingTable = RecordingTable(), registry: Registry? = nil
     ) throws(IOError) {
         let settings = configuration.settings
         self.interception = interception
         self.recordings = recordings
-        registry = Registry(limit: settings.cache.memory.bytes)
+        self.registry = registry ?? Registry(limit: settings.cache.memory.bytes)
         self.storing = storing
         self.pages = pages
         self.logger = logger
@@ -104,7 +104,7 @@ package final class Proxy: Sendable {
             event.log(to: logger)
             recovery.heard(event)
         }
-        events = EventHub(feed: registry.feed, time: time)
+        events = EventHub(feed: self.registry.feed, time: time)
         let count = settings.threads ?? Self.processorCount
         var loops: [EventLoop] = []
         transforming = TransformingRoom(threads: max(2, count), limit: settings.limits.transforming.bytes)
@@ -396,8 +396,10 @@ package final class Proxy: Sendable {
     var pieceSize: Int { max(16 << 10, min(256 << 10, registry.limit / 4 / max(1, openConnections))) }
 
     /// Empties a Resource's memory.
-    package func wipe(_ resource: Resource) {
-        resource.memory.wipe(storeIsEmpty: false)
+    ///
+    /// - Parameter isInvalidation: whether programs that look at it keep their data, as out of date.
+    package func wipe(_ resource: Resource, isInvalidation: Bool = false) {
+        resource.memory.wipe(storeIsEmpty: false, isInvalidation: isInvalidation)
         registry.charge(resource, content: 0)
     }
 }

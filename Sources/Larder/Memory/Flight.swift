@@ -39,6 +39,7 @@ package final class Flight: Sendable {
 
     private let state: Lock<State>
     private let told = Atomic<Bool>(false)
+    let programs = AtomicLazyReference<ProgramLoad>()
     /// The request as it goes upstream, and whose `Vary` fields decide who may share the answer.
     package let request: RequestHead
     package let startedAt: Timestamp
@@ -293,8 +294,7 @@ package final class Flight: Sendable {
         wakeAll { $0.spool = nil }
     }
 
-    /// Waits until every reader has what only the spool holds, then does without: from there on slow readers hold
-    /// the producer back.
+    /// Waits until every reader has what only the spool holds; from there on slow readers hold the producer back.
     package func retireSpool() async {
         state.withLock { $0.isSpoolEnding = true }
         await room()

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderIO
+import LarderRules
 
 /// Content that an operator substitutes for the origin's (model: 3.6, T-17).
 extension ResourceMemory {
     /// Makes `variant` the only one. Loads under way serve their readers, but their results are not stored (B-04).
-    package func override(with variant: Variant) {
+    ///
+    /// - Parameter entity: the data for programs; by default the octets for clients.
+    package func override(with variant: Variant, entity: AnyEntity? = nil) {
         state.withLock { state in
             catchUp(&state)
             state.epoch += 1
@@ -17,6 +20,7 @@ extension ResourceMemory {
             state.snapshot = Snapshot(variants: [variant], isStoreRead: true)
             tell(.newData(.localOverride), &state)
             for _ in 0..<superseded { tell(.requestCancelled, &state) }
+            if let follower = state.follower { follower.overridden(with: entity ?? variant.entity) }
         }
     }
 
@@ -34,4 +38,16 @@ extension ResourceMemory {
 
 extension ResourceMemory.Snapshot {
     var isOverridden: Bool { variants.contains(where: \.isOverride) }
+}
+
+extension Variant {
+    /// The response for clients as an entity, as far as it is in memory.
+    fileprivate var entity: AnyEntity {
+        var octets: [UInt8] = []
+        if case .memory(let chunks, _) = content {
+            for chunk in chunks { chunk.withBytes { octets.append(contentsOf: $0) } }
+        }
+        return AnyEntity(
+            content: octets as any Sendable, fields: stored.fields, status: served.status, timestamp: storedAt)
+    }
 }

@@ -39,6 +39,9 @@ extension ResourceMemory {
         for flight in left { flight.reconsider() }
     }
 
+    /// Has loads that nobody waits for any more be abandoned.
+    func reconsiderLoads() { for flight in flights { flight.reconsider() } }
+
     /// Whether the last load came to no answer, or to one that says so.
     package var hasFailed: Bool {
         state.withLock { state in

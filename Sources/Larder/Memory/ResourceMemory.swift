@@ -62,6 +62,8 @@ package final class ResourceMemory: Sendable {
         var sequence: UInt64 = 0
         /// Those who watch this Resource, which is interest in its loads.
         var observers = 0
+        /// Set once a program looks at the Resource.
+        var follower: Follower?
     }
 
     /// The invalidation scopes that include the Resource, besides its own.
@@ -81,6 +83,7 @@ package final class ResourceMemory: Sendable {
 
     let state: Lock<State>
     private let visited = Atomic<Bool>(false)
+    let followed = Atomic<Bool>(false)
     private let answered = Atomic<UInt64>(0)
     private let reach: Reach?
     private let invalidations: Invalidations?
@@ -105,6 +108,9 @@ package final class ResourceMemory: Sendable {
 
     // MARK: Invalidation from afar
 
+    /// Takes notice of invalidations from afar.
+    func catchUp() { state.withLock { catchUp(&$0) } }
+
     /// Drops variants invalidated by scopes since the last check; usually that is one comparison.
     func catchUp(_ state: inout State) {
         guard let invalidations, invalidations.latest != state.checked else { return }
@@ -117,13 +123,14 @@ package final class ResourceMemory: Sendable {
         // Before the check: invalidations meanwhile are found the next time.
         state.checked = reach.invalidations.latest
         if let scope = reach.scope, reach.invalidations.isInvalid(scope, since: since) {
-            empty(&state, storeIsEmpty: false)
+            empty(&state, storeIsEmpty: false, isInvalidation: true)
         } else if state.snapshot.hasGroups {
             let kept = state.snapshot.variants.filter { !isInvalid($0.stored, since: since) }
             guard kept.count < state.snapshot.variants.count else { return }
             // The variants still in the store were not affected.
             state.snapshot = Snapshot(variants: kept, failure: state.snapshot.failure)
             tell(.newData(.wipe), &state)
+            state.follower?.invalidated()
         }
     }
 
@@ -136,7 +143,7 @@ package final class ResourceMemory: Sendable {
         return reach.invalidations.isInvalid(groups: stored.facts.groups, at: reach.origin, since: mark)
     }
 
-    private func empty(_ state: inout State, storeIsEmpty: Bool) {
+    private func empty(_ state: inout State, storeIsEmpty: Bool, isInvalidation: Bool) {
         let wasBlank = state.snapshot.variants.isEmpty && state.snapshot.failure == nil && state.unstored == nil
         state.snapshot = Snapshot(isStoreRead: storeIsEmpty)
         state.epoch += 1
@@ -147,6 +154,7 @@ package final class ResourceMemory: Sendable {
         // For a wipe of some partitions only, the others have nothing to report.
         if !wasBlank || cancelled > 0 { tell(.newData(.wipe), &state) }
         for _ in 0..<cancelled { tell(.requestCancelled, &state) }
+        if isInvalidation { state.follower?.invalidated(endingLoads: true) } else { state.follower?.wiped() }
     }
 
     /// How many variants a Resource keeps; the oldest goes first, so that a `Vary` on something wild stays cheap.
@@ -180,33 +188,6 @@ package final class ResourceMemory: Sendable {
         if hits > 0 { answered.add(hits, ordering: .relaxed) }
     }
 
-    // MARK: Configuration
-
-    /// The configuration of this Resource, computed by `make` once for each `version`.
-    package func configuration<Value: AnyObject & Sendable>(version: UInt64, make: () -> Value) -> Value {
-        if let known = state.withLock({ $0.configuration }), known.version == version, let value = known.value as? Value
-        {
-            return value
-        }
-        let value = make()
-        state.withLock { $0.configuration = (version, value) }
-        return value
-    }
-
-    /// Has the variants see `policy` from now on: the configuration has changed.
-    package func judge(by policy: CachePolicy) {
-        for old in snapshot.variants {
-            let new = old.under(policy)
-            state.withLock { state in
-                var variants = state.snapshot.variants
-                guard let index = variants.firstIndex(where: { $0 === old }) else { return }
-                variants[index] = new
-                state.snapshot = Snapshot(
-                    variants: variants, failure: state.snapshot.failure, isStoreRead: state.snapshot.isStoreRead)
-            }
-        }
-    }
-
     // MARK: Variants
 
     package enum Landing: Sendable {
@@ -234,7 +215,10 @@ package final class ResourceMemory: Sendable {
     ) -> Landing {
         state.withLock { state in
             catchUp(&state)
-            if let mark, isInvalid(variant.stored, since: mark) { return .superseded }
+            if let mark, isInvalid(variant.stored, since: mark) {
+                state.follower?.invalidated()
+                return .superseded
+            }
             if let epoch, epoch != state.epoch { return .superseded }
             if let flight { endProgress(of: [flight], &state) }
             state.flights.removeAll { $0 === flight }
@@ -254,6 +238,7 @@ package final class ResourceMemory: Sendable {
             state.snapshot = Snapshot(variants: [variant] + kept, isStoreRead: state.snapshot.isStoreRead)
             state.unstored = nil
             tell(variant.stored.status.isError ? .error : .newData(.network), &state)
+            state.follower?.landed(flight)
             return .landed(replaced: replaced)
         }
     }
@@ -299,11 +284,13 @@ package final class ResourceMemory: Sendable {
 
     /// Back to nothing: variants and failure go, loads under way no longer land, and the store counts as read
     /// only when it was emptied too.
+    ///
+    /// - Parameter isInvalidation: whether programs keep the data they have, as out of date.
     @discardableResult
-    package func wipe(storeIsEmpty: Bool) -> [Variant] {
+    package func wipe(storeIsEmpty: Bool, isInvalidation: Bool = false) -> [Variant] {
         state.withLock { state in
             let gone = state.snapshot.variants
-            empty(&state, storeIsEmpty: storeIsEmpty)
+            empty(&state, storeIsEmpty: storeIsEmpty, isInvalidation: isInvalidation)
             return gone
         }
     }
@@ -359,6 +346,7 @@ package final class ResourceMemory: Sendable {
             let flight = make()
             state.flights.append(flight)
             tell(.requested, &state)
+            state.follower?.began(flight)
             return .started(flight)
         }
     }
@@ -371,6 +359,7 @@ package final class ResourceMemory: Sendable {
             endProgress(of: [flight], &state)
             state.flights.remove(at: index)
             let snapshot = state.snapshot
+            defer { state.follower?.ended(flight, end) }
             switch end {
             case .passed:
                 let isError = state.unstored?.status.isError == true

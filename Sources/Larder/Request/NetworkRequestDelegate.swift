@@ -21,6 +21,8 @@ struct Landing: Sendable {
     var isConfirmedByCache = false
     /// The origin, or the request, forbids storing any of it (RFC 9111 §5.2).
     var isUnstorable = false
+    /// A daemon's clients get it.
+    var isInMemory = false
 }
 
 /// A request that is sent by the service's transport and whose response goes through the pipeline.

@@ -37,7 +37,7 @@ final class LoadDelegate: RequestDelegate {
     private func askOrigin(_ completion: RequestCompletion) {
         guard !completion.willBeIgnored else { return }
         if let id { resource.perform { $0.machine.loadAnnounced(id) } }
-        let inner = resource.makeRequest(.get, isConditional: true, isTracked: false)
+        let inner = resource.makeLoad(isTracked: false)
         let isWanted = status.withLock { status in
             guard !status.isCancelled else { return false }
             status.inner = inner

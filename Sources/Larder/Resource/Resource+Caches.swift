@@ -14,11 +14,20 @@ extension Resource {
 
     /// Reads the caches, unless that was done since the resource was made or wiped. Without caches it is done at once.
     func checkCaches() {
+        if isRegistered { memory.catchUp() }
         guard status.read({ $0.machine.cacheCheck == .notStarted }) else { return }
         let run = cacheRun()
-        let check = status.withLock { $0.machine.cacheCheckStarted(hasCaches: !run.entries.isEmpty) }
+        let hasCaches = !run.entries.isEmpty || mayBeInMemory
+        let check = status.withLock { $0.machine.cacheCheckStarted(hasCaches: hasCaches) }
         guard let check else { return }
         Task { await self.readCaches(run, check) }
+    }
+
+    /// Whether a daemon may have content for its clients, in memory or in its store.
+    private var mayBeInMemory: Bool {
+        guard isRegistered else { return false }
+        let snapshot = memory.snapshot
+        return !snapshot.variants.isEmpty || !snapshot.isStoreRead
     }
 
     /// Calls `body` when no cache check is running; true if it had to wait for one.
@@ -60,7 +69,7 @@ extension Resource {
             finishCheck(check, entity, outcome.outputs)
             return
         }
-        finishCheck(check, nil, [])
+        finishCheck(check, await registeredHost?.content(of: self), [])
     }
 
     private func finishCheck(_ check: UInt64, _ entity: AnyEntity?, _ outputs: [PipelineRun.Output]) {

@@ -127,6 +127,7 @@ extension Resource {
 
     private func tellStopped(_ observers: [any ResourceObserver]) {
         guard !observers.isEmpty else { return }
+        if isRegistered, !hasInterest { memory.reconsiderLoads() }
         service.log(.observers, "\(url): \(observers.count) stopped observing")
         turns.post { for observer in observers { observer.stoppedObserving(self) } }
     }

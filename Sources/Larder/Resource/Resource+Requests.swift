@@ -72,7 +72,7 @@ extension Resource {
     /// changes, and observers are notified. Existing data is validated.
     @discardableResult
     public func load() -> Request {
-        load(using: makeRequest(.get, isConditional: true, isTracked: true).start())
+        load(using: makeLoad(isTracked: true).start())
     }
 
     /// Adopts the outcome of any request, as if it had been a load: for responses to other methods that are the new
@@ -98,6 +98,7 @@ extension Resource {
         let now = service.clock.now
         let delegate = LoadDelegate(self)
         let request = Request(delegate, turns: turns, clock: service.clock)
+        let joined = isRegistered ? Request(ClientLoadDelegate(self), turns: turns, clock: service.clock) : nil
         let existing = status.withLock { status -> Request?? in
             if let running = status.loadRequests.first(where: { !status.machine.isOutdated($0.id) }) {
                 return .some(running.request)
@@ -105,13 +106,14 @@ extension Resource {
             // Not judged before: a load that has ended since must not be made again.
             let freshness = Self.freshness(of: status.machine, by: configuration, at: now)
             if freshness.isUpToDate { return .some(nil) }
+            if let joined, status.hasClientLoad { return .some(joined) }
             let (id, _) = status.machine.loadStarted(isSilent: true)
             delegate.id = id
             track(request, as: id, &status)
             status.allRequests.append(request)
             return .none
         }
-        if let existing { return existing }
+        if let existing { return existing?.start() }
         settle(request)
         untrackWhenDone(request)
         return request.start()
@@ -175,6 +177,19 @@ extension Resource {
         }
     }
 
+    /// A load; it is not started. In a daemon it is one of the daemon's, whose clients get what it brings.
+    func makeLoad(isTracked: Bool) -> Request {
+        guard let host = registeredHost else {
+            return makeRequest(.get, isConditional: true, isTracked: isTracked)
+        }
+        let request = Request(HostedLoadDelegate(self, host), turns: turns, clock: service.clock)
+        if isTracked {
+            status.withLock { $0.allRequests.append(request) }
+            untrackWhenDone(request)
+        }
+        return request
+    }
+
     private func preFailed(_ cause: any Error, _ method: Method) -> Request {
         var error = RequestError(cause: cause, timestamp: service.clock.now)
         error.url = url
@@ -200,6 +215,10 @@ extension Resource {
     }
 
     private func finish(_ request: Request, _ info: ResponseInfo) {
+        // What is adopted replaces what a daemon's clients get.
+        if isRegistered, info.landing?.isInMemory != true, case .success = info.response {
+            registeredHost?.invalidate(self)
+        }
         perform { status in
             guard let index = status.loadRequests.firstIndex(where: { $0.request === request }) else { return .init() }
             let id = status.loadRequests.remove(at: index).id

@@ -41,6 +41,13 @@ public final class Resource: Sendable {
         /// How many notices may wait for observers that take their time.
         private static let outboxLimit = 4_096
 
+        /// Whether a load is under way that clients of a daemon began, and that makes up for the last invalidation.
+        var hasClientLoad: Bool {
+            machine.loads.contains { load in
+                !machine.isOutdated(load) && !loadRequests.contains { $0.id == load }
+            }
+        }
+
         /// Queues a notification. When the queue is too long, its older half is dropped: each contains the whole state,
         /// so observers end on the right one.
         mutating func append(_ notice: Notice) {
@@ -71,7 +78,7 @@ public final class Resource: Sendable {
         }
     }
 
-    /// The key by which the daemon finds the resource; empty for resources of the library.
+    /// The key by which a daemon finds the resource; empty where none serves it.
     package let key: ResourceKey
 
     package init(
@@ -163,7 +170,10 @@ public final class Resource: Sendable {
 
     /// Replaces the latest data with `entity`. It passes through no pipeline; the resource's cached entities are
     /// removed; running requests continue.
+    ///
+    /// In a daemon its clients get the content too, where it can be encoded; what loads under way bring is not kept.
     public func overrideLocalData(with entity: AnyEntity) {
+        if registeredHost?.override(self, with: entity) == true { return }
         perform { $0.machine.overridden(with: entity) }
     }
 
@@ -172,19 +182,22 @@ public final class Resource: Sendable {
     public func overrideLocalContent(with content: any Sendable) {
         let now = service.clock.now
         checkCaches()
-        perform { status in
+        @Sendable func made(_ status: Status) -> AnyEntity {
             var entity =
                 status.machine.latestData?.withContent(content)
                 ?? Entity(content: content, contentType: "application/binary", timestamp: now)
             entity.touch(at: now)
-            return status.machine.overridden(with: entity)
+            return entity
         }
+        if isRegistered { return overrideLocalData(with: status.read { made($0) }) }
+        perform { $0.machine.overridden(with: made($0)) }
     }
 
     /// Declares the data out of date: the next `loadIfNeeded` loads. Nothing else changes, and observers are not
     /// notified.
     public func invalidate() {
         status.withLock { $0.machine.invalidated() }
+        registeredHost?.invalidate(self)
         service.log(.staleness, "\(url): invalidated")
     }
 
@@ -211,6 +224,7 @@ public final class Resource: Sendable {
             for entry in removed { service.cacheWork.remove(entry, log: service.log) }
             return status.machine.wiped()
         }
+        registeredHost?.wipe(self, scope)
         for request in cancelled { request.cancel() }
         for waiter in waiters { waiter() }
         checkCaches()

@@ -20,6 +20,9 @@ public final class Service: Sendable {
     let transport: any UpstreamTransport
     let cacheWork: CacheWork
     let host = Lock<(any ServiceHost)?>(nil)
+    /// Where a daemon that serves the service has its resources.
+    let home = Lock<ResourceHome?>(nil)
+    let declaration = Lock(Declaration())
     private let table = ResourceTable()
     private let configurations: Lock<ConfigurationSet>
     private let version = Atomic<UInt64>(1)
@@ -57,19 +60,6 @@ public final class Service: Sendable {
             ? "the base URL of the service '\(name)', '\(baseURL ?? "")', is none; write it as https://api.example.com"
             : nil
         if let baseURLProblem { log.problem(baseURLProblem) }
-    }
-
-    /// Makes the service that a program configures and keeps, beside the one that a daemon serves: caches of the program
-    /// see the operations of both in one order.
-    package init(besides served: Service) {
-        name = served.name
-        baseURL = served.baseURL
-        transport = served.transport
-        clock = served.clock
-        log = served.log
-        cacheWork = served.cacheWork
-        configurations = Lock(ConfigurationSet(version: 1, entries: [], defaults: Configuration()))
-        baseURLProblem = nil
     }
 
     /// Reports problems of a resource's configuration, once.
@@ -120,6 +110,9 @@ public final class Service: Sendable {
     /// The resource at a URL.
     public func resource(for url: ResourceURL, in partition: Partition = .shared) -> Resource {
         guard url.isValid else { return invalid(url.string, partition) }
+        if let home = home.withLock({ $0 }), let target = url.target {
+            return home.resource(for: target, in: partition, of: self)
+        }
         return table.resource(for: ResourceTable.Key(partition: partition, url: url)) {
             Resource(service: self, url: url, partition: partition)
         }
@@ -129,7 +122,7 @@ public final class Service: Sendable {
         Resource(service: self, url: ResourceURL(text), partition: partition)
     }
 
-    /// How many resources may exist before unreferenced ones are released.
+    /// How many resources may exist before unreferenced ones are released. In a daemon that is for its memory to say.
     public var cachedResourceCountLimit: Int {
         get { table.limit }
         set { table.limit = newValue }
@@ -139,11 +132,14 @@ public final class Service: Sendable {
     public func flushUnusedResources() {
         nowhere.withLock { $0 = nil }
         table.flush()
+        guard let home = home.withLock({ $0 }) else { return }
+        for resource in home.resources(of: self) { resource.removeOrphans() }
+        home.registry.flushUnused { $0.service === self && $0.memory.isFollowed }
     }
 
-    /// The resources that exist.
-    package var resources: [Resource] { table.all }
-    package var resourceCount: Int { table.count }
+    /// The resources that exist; in a daemon those that a program asked for.
+    package var resources: [Resource] { home.withLock { $0 }?.resources(of: self) ?? table.all }
+    package var resourceCount: Int { resources.count }
 
     // MARK: Wiping
 
@@ -276,7 +272,11 @@ public final class Service: Sendable {
     /// Replaces all entries in one step.
     package func replaceConfiguration(with entries: [ConfigurationEntry]) { change { $0.replacing(entries) } }
 
-    package func add(_ entry: ConfigurationEntry) { change { $0.adding(entry) } }
+    package func add(_ entry: ConfigurationEntry) {
+        if declaration.withLock({ $0.take(entry) }) { return }
+        change { $0.adding(entry) }
+        tellHost { $0.configurationIsInvalid(of: self) }
+    }
 
     private func change(_ body: (ConfigurationSet) -> ConfigurationSet) {
         configurations.withLock {

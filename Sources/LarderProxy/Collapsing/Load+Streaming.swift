@@ -17,7 +17,9 @@ extension Load {
         flight.announce(.response(arrival.head, length: arrival.length, stored: nil))
         let sink = ContentSink(flight, context, writer: nil, keepsInMemory: false)
         await sink.give(early)
+        early.forEach { shown?.append($0) }
         try await stream(response, into: sink)
+        await show(arrival)
         finish(response.trailers)
     }
 
@@ -45,6 +47,7 @@ extension Load {
             expected: arrival.length.map(Int.init) ?? 0, spool: writer.map(Spool.init))
         let sink = ContentSink(flight, context, writer: writer, keepsInMemory: keepsInMemory)
         await sink.give(early)
+        early.forEach { shown?.append($0) }
         let streamed: Streamed
         do {
             streamed = try await stream(response, into: sink)
@@ -55,6 +58,7 @@ extension Load {
         guard isWhole(arrival.head, endingIn: streamed.tail) else {
             return dropCut(arrival.head, sink, trailers: response.trailers)
         }
+        await show(arrival)
         complete(stored, sink.writer, trailers: response.trailers, pace: streamed.recorder?.pace)
     }
 
@@ -63,7 +67,7 @@ extension Load {
     func takeAtOnce(
         _ response: UpstreamResponse, _ arrival: Arrival, _ treatment: Treatment
     ) throws -> Flight.Answer? {
-        guard try response.isAllHere() else { return nil }
+        guard shown == nil, try response.isAllHere() else { return nil }
         let content = response.contentHere
         let count = content.reduce(0) { $0 + $1.count }
         // Content is sent chunked if trailers follow it.
@@ -113,6 +117,7 @@ extension Load {
         var streamed = Streamed(isOfEvents: Load.isEventStream(response.head), after: sink.total)
         while let chunk = try await response.nextChunk() {
             context.counters.add(.received, chunk.count)
+            shown?.append(chunk)
             if watchesEnd { streamed.tail = Array((streamed.tail + chunk.bytes).suffix(Load.streamEndLength)) }
             // Before readers that are slow hold the load back.
             streamed.recorder?.note(

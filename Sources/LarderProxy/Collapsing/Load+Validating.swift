@@ -29,6 +29,10 @@ extension Load {
         guard let answer else { return nil }
         // A response for one client is not stored; that client gets it all the same.
         if !answer.stored.fields.contains(.setCookie) { cookies = response.head.fields[all: .setCookie] }
+        if shown != nil {
+            flight.forPrograms.confirmation = ProgramLoad.Confirmation(
+                response.head, of: variant.stored.fields, requestTime: times.request, responseTime: times.response)
+        }
         memory.retire(flight, as: .notModified)
         flight.conclude(.settled(answer))
         return answer

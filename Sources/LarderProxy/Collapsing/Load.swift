@@ -61,6 +61,8 @@ final class Load {
     private let abort = UpstreamAbort()
     /// The pipeline's result for the response, where decorators have seen it.
     var processed: ProcessedResponse?
+    /// The content, for a program that looks at the Resource.
+    var shown: ShownContent?
     /// Its index among the loads of its loop; nil before it begins and after its end.
     var place: Int?
 
@@ -127,6 +129,7 @@ final class Load {
     func begin() {
         mark = resource.memory.mark
         epoch = resource.memory.epoch
+        if resource.memory.isFollowed { shown = ShownContent(limit: context.memoryObjectLimit) }
         context.ticker.begin(self)
         if isBackground { flight.leave(flight.read()) }
         obey()
@@ -151,6 +154,7 @@ final class Load {
         if !abort.isAborted { remember(error) }
         let now = context.now()
         let failure = LoadFailure(at: now, retryAt: now, error: error)
+        if shown != nil { flight.forPrograms.outcome = .failure(failureForPrograms(error)) }
         resource.memory.retire(flight, as: abort.isAborted ? .cancelled : .failed(failure))
         flight.fail(error)
         end()
@@ -160,7 +164,7 @@ final class Load {
     /// waiting clients.
     private func obey() {
         let grace = isBackground ? nil : configuration.abandonDelay
-        let (loop, memory, abort) = (context.loop, resource.memory, Confined(abort))
+        let (loop, resource, abort) = (context.loop, resource, Confined(abort))
         flight.onWish { flight, wish in
             loop.execute { loop in
                 switch wish {
@@ -168,7 +172,8 @@ final class Load {
                 case .abandon:
                     guard let grace else { return }
                     loop.timer(after: grace) {
-                        if flight.interest == 0, !memory.isObserved { abort.value.abort() }
+                        guard flight.interest == 0, !resource.memory.isObserved, !resource.hasInterest else { return }
+                        abort.value.abort()
                     }
                 }
             }

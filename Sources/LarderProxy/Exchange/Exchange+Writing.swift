@@ -95,23 +95,24 @@ extension Proxy {
     ) async {
         // Memory first: loads under way are not stored after it. Then the store; and memory again, for responses read
         // from the store meanwhile.
-        await forgetInMemory(service, isMatch)
+        await forgetInMemory(service, reason == .superseded, isMatch)
         guard let storing else { return }
         _ = await storing.store.removeAll(
             where: EntityMatch(
                 service: service.name, stage: Storing.stage, predicate: { isMatch(ResourceURL($0.url)) }),
             because: reason)
-        await forgetInMemory(service, isMatch)
+        await forgetInMemory(service, reason == .superseded, isMatch)
     }
 
     private func forgetInMemory(
-        _ service: RoutedService, _ isMatch: @escaping @Sendable (ResourceURL) -> Bool
+        _ service: RoutedService, _ isInvalidation: Bool, _ isMatch: @escaping @Sendable (ResourceURL) -> Bool
     ) async {
         let number = service.number
         do {
             try await walkers.run { [self] in
                 registry.forEach { resource in
-                    if resource.key.serviceNumber == number, isMatch(resource.url) { wipe(resource) }
+                    guard resource.key.serviceNumber == number, isMatch(resource.url) else { return }
+                    wipe(resource, isInvalidation: isInvalidation)
                 }
             }
         } catch {

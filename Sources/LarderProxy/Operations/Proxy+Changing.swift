@@ -9,9 +9,13 @@ import LarderStores
 /// resources.
 extension Proxy {
     /// Marks a resource in memory out of date. Returns how many variants changed.
+    ///
+    /// - Parameter isNoted: whether programs that look at it know already.
     package func markStale(
-        _ resource: Resource, service: RoutedService, where isMeant: (StoredResponse) -> Bool = { _ in true }
+        _ resource: Resource, service: RoutedService, isNoted: Bool = false,
+        where isMeant: (StoredResponse) -> Bool = { _ in true }
     ) -> Int {
+        if !isNoted { resource.memory.noteInvalidation() }
         let policy = service.configuration(for: resource).policy
         var changed = 0
         for variant in resource.memory.snapshot.variants

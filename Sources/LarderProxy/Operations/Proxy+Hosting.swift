@@ -54,7 +54,7 @@ extension Proxy {
         var failed: [Resource] = []
         registry.forEach { resource in
             guard resource.key.serviceNumber == service.number, resource.partition == .shared,
-                resource.memory.isObserved, resource.memory.hasFailed
+                resource.memory.isObserved || resource.hasInterest, resource.memory.hasFailed
             else { return }
             failed.append(resource)
         }

@@ -16,14 +16,14 @@ extension Proxy {
         var key = ResourceKey()
         key.set(service: service.number, partition: .shared, url: uri, spelling: spelling)
         // A load that ends in between is superseded; responses read from the store in between are wiped afterwards.
-        if let resource = registry.resource(for: key) { wipe(resource) }
+        if let resource = registry.resource(for: key) { wipe(resource, isInvalidation: true) }
         if let own = ownCaches(of: uri, service) {
             own.empty()
-            if let resource = registry.resource(for: key) { wipe(resource) }
+            if let resource = registry.resource(for: key) { wipe(resource, isInvalidation: true) }
         }
         if let storing {
             storing.removeAll(of: key.url, partition: .shared, service: service, because: .superseded)
-            if let resource = registry.resource(for: key) { wipe(resource) }
+            if let resource = registry.resource(for: key) { wipe(resource, isInvalidation: true) }
         }
         let scopes: [Invalidations.Scope] =
             service.hasPartitions ? [.resource(service: service.number, url: uri.string)] : []

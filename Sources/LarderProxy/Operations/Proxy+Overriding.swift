@@ -54,7 +54,7 @@ extension Proxy {
 
     /// The variant has no validators for the origin and tags of its own for clients, which must revalidate each time:
     /// they could not notice its end otherwise (T-17).
-    private func variant(
+    func variant(
         of override: Override, for subject: ResourceSubject, _ configuration: EffectiveConfiguration
     ) -> Variant {
         let now = now
@@ -87,7 +87,9 @@ final class Overrides: Sendable {
 
     /// Overrides a resource. False when there are too many overrides, or all of them would exceed a quarter of the
     /// memory.
-    func place(_ variant: Variant, in resource: Resource, of registry: Registry) -> Bool {
+    ///
+    /// - Parameter entity: the data for programs; by default the octets for clients.
+    func place(_ variant: Variant, in resource: Resource, of registry: Registry, entity: AnyEntity? = nil) -> Bool {
         places.withLock { places in
             places = places.filter { key, _ in
                 key != resource.key && registry.resource(for: key)?.memory.isOverridden == true
@@ -95,7 +97,7 @@ final class Overrides: Sendable {
             let octets = places.values.reduce(variant.cost, +)
             guard places.count < limit, octets <= registry.limit / 4 else { return false }
             places[resource.key.compact] = variant.cost
-            resource.memory.override(with: variant)
+            resource.memory.override(with: variant, entity: entity)
             registry.charge(resource, content: resource.memory.cost)
             return true
         }

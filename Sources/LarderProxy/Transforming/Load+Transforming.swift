@@ -57,6 +57,7 @@ extension Load {
                 } else {
                     try await make(of: arrival.head, arrival.times, content)
                 }
+            if shown != nil { show(made.result.response, of: arrival) }
             publish(made, of: made.isPromoted ? asData : arrival, writer, trailers: response.trailers)
         } catch {
             writer?.abort()

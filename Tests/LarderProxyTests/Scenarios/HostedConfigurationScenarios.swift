@@ -16,6 +16,7 @@ struct HostedConfigurationScenarios {
     ) async throws {
         let given = Lock<Service?>(nil)
         try await Scenario.run(onDisk: onDisk) { settings, origin in
+            settings.admin.token = Secret("token")
             settings.timeouts.abandon = .seconds(10)
             settings.add("shop", at: origin.url("/")) {
                 $0.declare = { service in

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+import LarderIO
+import Synchronization
+
+/// The outcome of a load for a program that looks at its Resource. There is none where no program does.
+package final class ProgramLoad: Sendable {
+    /// A 304, and the validators it confirmed.
+    package struct Confirmation: Sendable {
+        let response: ResponseHead
+        let requestTime: Timestamp
+        let responseTime: Timestamp
+        let stored: Fields
+
+        package init(_ response: ResponseHead, of stored: Fields, requestTime: Timestamp, responseTime: Timestamp) {
+            self.response = response
+            self.stored = stored
+            self.requestTime = requestTime
+            self.responseTime = responseTime
+        }
+
+        /// The entity after it; nil when it was about another one.
+        package func freshened(_ entity: AnyEntity) -> AnyEntity? {
+            let isSame = [FieldName.eTag, .lastModified].allSatisfy { entity.fields[$0] == stored[$0] }
+            guard isSame, !entity.isLocalOverride else { return nil }
+            return entity.freshened(by: response, requestTime: requestTime, at: responseTime)
+        }
+    }
+
+    private struct State {
+        var isOwn = false
+        var isForClientAlone = false
+        var outcome: Response?
+        var confirmation: Confirmation?
+    }
+
+    private let state = Lock(State())
+
+    init() {}
+
+    /// Whether the program itself began the load, so that its own request has the outcome.
+    package var isOwn: Bool {
+        get { state.withLock { $0.isOwn } }
+        set { state.withLock { $0.isOwn = newValue } }
+    }
+
+    /// Whether the response is for the client that asked for it, and changes no state.
+    package var isForClientAlone: Bool {
+        get { state.withLock { $0.isForClientAlone } }
+        set { state.withLock { $0.isForClientAlone = newValue } }
+    }
+
+    /// The pipeline's result.
+    package var outcome: Response? {
+        get { state.withLock { $0.outcome } }
+        set { state.withLock { $0.outcome = newValue } }
+    }
+
+    package var confirmation: Confirmation? {
+        get { state.withLock { $0.confirmation } }
+        set { state.withLock { $0.confirmation = newValue } }
+    }
+}
+
+extension Flight {
+    /// The load as programs see it.
+    package var forPrograms: ProgramLoad { programs.load() ?? programs.storeIfNil(ProgramLoad()) }
+
+    /// Whether programs see it as a load of the Resource: not if one began it itself, as its request tells of it, nor if
+    /// it asks for parts or does not ask the origin at all.
+    var isSeenByPrograms: Bool {
+        !isRemaking && !request.fields.contains(.range) && !(programs.load()?.isOwn ?? false)
+    }
+}

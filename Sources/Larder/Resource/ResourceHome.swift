@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+
+/// The place of a service's Resources in a daemon: the table that its clients are served from.
+package struct ResourceHome: Sendable {
+    package let registry: Registry
+    /// The service's number in keys.
+    package let number: UInt32
+    private let invalidations: Invalidations
+
+    package init(_ registry: Registry, number: UInt32, invalidations: Invalidations) {
+        self.registry = registry
+        self.number = number
+        self.invalidations = invalidations
+    }
+
+    /// The Resource of a URL, whose state follows what clients bring about from now on.
+    func resource(for url: TargetURI, in partition: Partition, of service: Service) -> Resource {
+        var key = ResourceKey()
+        key.set(service: number, partition: partition, url: url)
+        let resource =
+            registry.resource(for: key)
+            ?? registry.resource(for: key) { key in
+                if partition != .shared { invalidations.notePartitions(of: number) }
+                let scope: Invalidations.Scope? =
+                    partition == .shared ? nil : .resource(service: number, url: url.string)
+                return Resource(
+                    service: service, url: ResourceURL(url.compact), partition: partition, key: key.compact,
+                    reach: ResourceMemory.Reach(invalidations, scope: scope, origin: url.origin))
+            }
+        resource.memory.follow(by: resource)
+        return resource
+    }
+
+    /// The Resources of a service that a program looks at.
+    func resources(of service: Service) -> [Resource] {
+        var found: [Resource] = []
+        registry.forEach { if $0.service === service, $0.memory.isFollowed { found.append($0) } }
+        return found
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderRules
+
+/// The content of a load, collected for a program that looks at its Resource.
+struct ShownContent {
+    private(set) var chunks: [ContentChunk]? = []
+    private var count = 0
+    private let limit: Int
+
+    init(limit: Int) { self.limit = limit }
+
+    mutating func append(_ chunk: ContentChunk) {
+        count += chunk.count
+        if count > limit { chunks = nil } else { chunks?.append(chunk) }
+    }
+
+    /// Nil when there is too much of it.
+    var joined: [UInt8]? {
+        guard let chunks else { return nil }
+        var octets: [UInt8] = []
+        octets.reserveCapacity(count)
+        for chunk in chunks { chunk.withBytes { octets.append(contentsOf: $0) } }
+        return octets
+    }
+}
+
+/// Loads of Resources that a program looks at: their outcome becomes the state that it sees.
+extension Load {
+    /// Shows a response that no transformer has changed for clients.
+    func show(_ arrival: Arrival) async {
+        guard let shown else { return }
+        guard isForAll(arrival) else { return flight.forPrograms.isForClientAlone = true }
+        let (head, times) = (arrival.head, arrival.times)
+        guard let octets = shown.joined else {
+            let error = UpstreamTooLarge(limit: context.memoryObjectLimit)
+            return flight.forPrograms.outcome = .failure(resource.failure(error, at: times.response))
+        }
+        let limit = context.memoryObjectLimit
+        let result =
+            if let processed {
+                processed.result
+            } else {
+                await resource.transform(
+                    configuration.frozen.configuration, on: context.proxy.transforming.threads,
+                    clock: LoopClock(context.loop)
+                ) {
+                    Entity(
+                        content: octets, fields: head.fields, status: head.status, timestamp: times.response,
+                        requestTime: times.request, responseTime: times.response
+                    ).decoded(limit: limit)
+                }
+            }
+        show(result.response, of: arrival)
+    }
+
+    /// Shows the pipeline's result for a response.
+    func show(_ response: Response, of arrival: Arrival) {
+        guard isForAll(arrival) else { return flight.forPrograms.isForClientAlone = true }
+        flight.forPrograms.outcome = response.mapError { resource.failure($0, at: $0.timestamp) }
+    }
+
+    func failureForPrograms(_ error: any Error) -> RequestError { resource.failure(error, at: context.now()) }
+
+    /// Whether the response says something about the state of the Resource: not one that was made for a single client
+    /// among others.
+    private func isForAll(_ arrival: Arrival) -> Bool {
+        if arrival.isKept || flight.forPrograms.isOwn || resource.partition.isOfUser { return true }
+        let request = clientHead.fields
+        guard !request.contains(.authorization), !request.contains(.cookie), !arrival.head.fields.contains(.setCookie)
+        else { return false }
+        let flags = CacheControl.Response(arrival.head.fields, targets: policy.targets).flags
+        return !flags.contains(.noStore) && !flags.contains(.isPrivate)
+    }
+}
+
+/// A response does not fit into memory, so programs cannot get it as an entity.
+private struct UpstreamTooLarge: Error, CustomStringConvertible {
+    let limit: Int
+    var description: String { "The response is larger than memory takes (\(limit) octets)." }
+}
