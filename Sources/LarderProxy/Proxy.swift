@@ -128,8 +128,6 @@ package final class Proxy: Sendable {
     package var monotonicNow: Int64 { time.monotonic() }
     package var loopStatistics: [LoopStatistics] { loops.map(\.statistics) }
     package var openConnections: Int { admission.count }
-    /// Connections in memory: after a moment the open ones.
-    package var existingConnections: Int { admission.existing.value }
     package var openTunnels: Int { tunnels.load(ordering: .relaxed) }
     package var phase: Phase { state.withLock { $0.phase } }
     /// The addresses on which clients are accepted.
@@ -394,12 +392,4 @@ package final class Proxy: Sendable {
     /// How much content is buffered for one client at a time: a quarter of the memory tier for all of them together,
     /// within sensible bounds.
     var pieceSize: Int { max(16 << 10, min(256 << 10, registry.limit / 4 / max(1, openConnections))) }
-
-    /// Empties a Resource's memory.
-    ///
-    /// - Parameter isInvalidation: whether programs that look at it keep their data, as out of date.
-    package func wipe(_ resource: Resource, isInvalidation: Bool = false) {
-        resource.memory.wipe(storeIsEmpty: false, isInvalidation: isInvalidation)
-        registry.charge(resource, content: 0)
-    }
 }

@@ -240,12 +240,12 @@ struct VersionTests {
             try database.execute(
                 """
                 DROP TABLE version; ALTER TABLE entity DROP COLUMN history; ALTER TABLE entity DROP COLUMN since;
-                PRAGMA user_version = 3;
+                PRAGMA user_version = 4;
                 """)
         }
         let log = EventLog()
         let store = try openStore(directory, log: log)
-        #expect(log.events.contains(.migrated([Migration.all[3].name])))
+        #expect(log.events.contains(.migrated([Migration.all[4].name])))
         put(store, key("a"), "new", at: 2)
         #expect(await lines(store, key("a")) == ["*new 2-2", "old 1-1"])
         await store.close()

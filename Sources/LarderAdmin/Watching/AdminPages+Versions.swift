@@ -85,7 +85,7 @@ extension AdminPages {
             if let value = stored.fields[field] { object[name] = .string(value) }
         }
         object["selectedBy"] = .strings(VariantReport(variant: version.variant, now: now).selectors)
-        if showsFields { object["fields"] = ShownFields.lines(json: stored.fields) }
+        if showsFields { object["fields"] = ShownFields.lines(json: stored.fields, areForOne: false) }
         return .object(object)
     }
 }

@@ -104,8 +104,7 @@ extension Proxy {
             } == true
         if isKept { return nil }
         if await isStored(receipt) { return nil }
-        let writer = storing.begin(
-            stored, of: resource, service: service, length: entity.length, policy: configuration.policy)
+        let writer = storing.begin(stored, of: resource, service: service, length: entity.length, configuration)
         return ImportedEntity(proxy: self, key: key, receipt: receipt, writer: writer)
     }
 

@@ -43,7 +43,7 @@ extension Proxy {
         let subject = ResourceSubject(service: service, way: .forward, uri: uri, spelling: [])
         let variant = variant(of: Override(content: wire.content, type: type), for: subject, configuration)
         guard overrides.place(variant, in: resource, of: registry, entity: entity) else { return false }
-        storing?.removeAll(of: resource, service: service)
+        storing?.removeAll(of: resource, service: service, because: .superseded)
         emptyOwnCaches(of: resource, service)
         return true
     }
@@ -65,7 +65,7 @@ extension Proxy {
     package func wipe(_ resource: Resource, _ scope: Resource.WipeScope) {
         wipe(resource)
         guard scope == .memoryAndCaches, let (service, _) = place(of: resource) else { return }
-        storing?.removeAll(of: resource, service: service)
+        storing?.removeAll(of: resource, service: service, because: .wiped)
         emptyOwnCaches(of: resource, service)
         // Repeated, for what was read from the store in between.
         wipe(resource)
