@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import LarderHTTP
+import LarderHTTP
 
 /// The place of a service's Resources in a daemon: the table that its clients are served from.
 package struct ResourceHome: Sendable {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderIO
-package import LarderRules
+import LarderRules
 
 /// The tokens saved by answering requests to language models from the cache: by service and model, since the start.
 package final class SavingsTable: Sendable {
