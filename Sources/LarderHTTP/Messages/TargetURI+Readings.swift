@@ -11,20 +11,23 @@ extension TargetURI {
     package func readings(below base: TargetURI?) -> [TargetURI] {
         let origin = withBytes(of: 0..<pathRange.lowerBound) { Array($0) }
         let query = withBytes(of: pathRange.upperBound..<pathAndQueryRange.upperBound) { Array($0) }
-        var readings: [TargetURI] = []
+        var paths: [[UInt8]] = []
         for start in Set([0, base.map { $0.pathRange.count - 1 } ?? 0]).sorted() where start <= pathRange.count {
             for endsParameters in [true, false] {
                 let path = withBytes(of: pathRange) { path in
                     Array(path[..<start])
                         + PlainPath.octets(of: path[start...], codedSlashesEndParameters: endsParameters)
                 }
-                guard let reading = try? TargetURI(String(decoding: origin + path + query, as: UTF8.self)),
-                    !readings.contains(reading)
-                else { continue }
-                readings.append(reading)
+                if !paths.contains(path) { paths.append(path) }
             }
         }
-        return readings
+        // Different paths may still be one in normal form.
+        return paths.reduce(into: []) { readings, path in
+            guard let reading = try? TargetURI(String(decoding: origin + path + query, as: UTF8.self)),
+                !readings.contains(reading)
+            else { return }
+            readings.append(reading)
+        }
     }
 }
 
@@ -38,11 +41,19 @@ package enum PlainPath {
         of path: some Sequence<UInt8>, codedSlashesEndParameters: Bool = true, isPattern: Bool = false
     ) -> [UInt8] {
         let path = Array(path)
+        return path.withUnsafeBytes {
+            joined(segments(of: $0, codedSlashesEndParameters, isPattern))
+        }
+    }
+
+    private static func segments(
+        of path: UnsafeRawBufferPointer, _ codedSlashesEndParameters: Bool, _ isPattern: Bool
+    ) -> [[UInt8]] {
         var segments: [[UInt8]] = [[]]
         var isParameter = false
         var index = 0
         while index < path.count {
-            let (octet, length) = unescaped(path, at: index)
+            let (octet, length) = TargetURI.unescaped(path, at: index)
             switch octet {
             case UInt8(ascii: "/"), UInt8(ascii: "\\"):
                 let isPlain = length == 1 && octet == UInt8(ascii: "/")
@@ -61,7 +72,7 @@ package enum PlainPath {
             }
             index += length
         }
-        return joined(segments)
+        return segments
     }
 
     /// `*` in a URI is written as patterns have to write it.
@@ -87,13 +98,5 @@ package enum PlainPath {
             }
         }
         return kept.reduce(into: []) { $0 += [UInt8(ascii: "/")] + $1 }
-    }
-
-    /// The octet at `index`, decoded if it is a percent triplet, and how many octets it is written with.
-    private static func unescaped(_ path: [UInt8], at index: Int) -> (octet: UInt8, length: Int) {
-        guard path[index] == UInt8(ascii: "%"), index + 2 < path.count, let high = ASCII.hexValue(path[index + 1]),
-            let low = ASCII.hexValue(path[index + 2])
-        else { return (path[index], 1) }
-        return (high << 4 | low, 3)
     }
 }

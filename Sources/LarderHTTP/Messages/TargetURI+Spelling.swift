@@ -27,7 +27,7 @@ extension TargetURI {
     }
 
     /// The octet at `index`, decoded if it is a percent triplet, and how many octets it is written with.
-    private static func unescaped(_ bytes: UnsafeRawBufferPointer, at index: Int) -> (octet: UInt8, length: Int) {
+    static func unescaped(_ bytes: UnsafeRawBufferPointer, at index: Int) -> (octet: UInt8, length: Int) {
         guard bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count, let high = ASCII.hexValue(bytes[index + 1]),
             let low = ASCII.hexValue(bytes[index + 2])
         else { return (bytes[index], 1) }

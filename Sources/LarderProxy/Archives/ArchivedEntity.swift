@@ -73,11 +73,8 @@ package struct ArchivedEntity: Sendable {
     /// The same where the configuration here adds credentials to each request.
     fileprivate func isPersonal(under configuration: EffectiveConfiguration) -> Bool {
         if isPersonal { return true }
-        var hasCredentials = false
-        configuration.frozen.configuration.fields.set.forEachLine { name, spelling, _ in
-            if SecretText.isSecret(field: name ?? FieldName(token: spelling)) { hasCredentials = true }
-        }
-        return hasCredentials && !isForAll(CacheControl.Response(fields))
+        let configured = configuration.frozen.configuration.fields.set.names
+        return configured.contains(where: SecretText.isSecret(field:)) && !isForAll(CacheControl.Response(fields))
     }
 }
 

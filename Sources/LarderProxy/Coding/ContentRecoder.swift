@@ -22,7 +22,9 @@ struct ContentRecoder {
     func make(_ coding: ServedCoding, of variant: Variant, _ uri: TargetURI) async -> CodedForms.Making {
         guard let stored = variant.served.recoding?.stored, coding != stored else { return .impossible }
         do {
-            guard let content = try await collect(variant.content) else { return .busy }
+            guard let content = try await CollectedContent.read(variant.content, in: proxy.transforming) else {
+                return .busy
+            }
             let limit = limit
             let product = try await proxy.transforming.run {
                 try ContentRecoder.recode(content.joined(), from: stored, to: coding, limit: limit)
@@ -36,17 +38,6 @@ struct ContentRecoder {
         } catch {
             return .busy
         }
-    }
-
-    private func collect(_ content: VariantContent) async throws -> CollectedContent? {
-        guard let cursor = await ContentCursor.open(content) else { return nil }
-        let collected = CollectedContent(in: proxy.transforming)
-        while Int64(collected.count) < cursor.length {
-            let count = Int(min(256 << 10, cursor.length - Int64(collected.count)))
-            guard let chunks = await cursor.read(at: Int64(collected.count), count: count) else { return nil }
-            for chunk in chunks { try collected.append(chunk) }
-        }
-        return collected
     }
 
     /// Nil when encoding did not make the content shorter.

@@ -74,8 +74,7 @@ package enum AheadEligibility: Sendable, Equatable {
         }
         if isKeyedByContent { return .ineligible(.keyedByContent) }
         if isOfUser { return .ineligible(.ofOneUser) }
-        var own = configured.removed
-        configured.set.forEachLine { _, spelling, _ in own.insert(FieldName(token: spelling)) }
+        let own = configured.removed.union(configured.set.names)
         if let sent {
             guard Credentials.all(in: sent).allSatisfy(own.contains) else { return .ineligible(.credentials) }
         } else {

@@ -160,7 +160,7 @@ private struct ProgramRequest {
             variant = original
         }
         guard variant.content.length <= Int64(context.memoryObjectLimit),
-            let content = try await collect(variant.content)
+            let content = try await CollectedContent.read(variant.content, in: context.proxy.transforming)
         else { return nil }
         let stored = variant.stored
         // Data that has to be validated is as old as can be.
@@ -201,17 +201,6 @@ private struct ProgramRequest {
             .filter { $0.storedAt == variant.storedAt }
             .compactMap { storing.variant(of: $0, policy: configuration.policy) }
             .first { $0.stored.variance == variant.stored.variance }
-    }
-
-    private func collect(_ content: VariantContent) async throws -> CollectedContent? {
-        guard let cursor = await ContentCursor.open(content) else { return nil }
-        let collected = CollectedContent(in: context.proxy.transforming)
-        while Int64(collected.count) < cursor.length {
-            let count = Int(min(256 << 10, cursor.length - Int64(collected.count)))
-            guard let chunks = await cursor.read(at: Int64(collected.count), count: count) else { return nil }
-            for chunk in chunks { try collected.append(chunk) }
-        }
-        return collected
     }
 }
 

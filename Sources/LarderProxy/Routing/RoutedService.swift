@@ -252,11 +252,8 @@ package final class RoutedService: Sendable {
     func addsCredentials(to url: TargetURI, method: LarderHTTP.Method) -> Bool {
         if configuredCredentials != nil || settings.tls.certificate != nil { return true }
         let configuration = configuration(for: url, method: method)
-        var isOneSet = false
-        configuration.frozen.configuration.fields.set.forEachLine { name, spelling, _ in
-            isOneSet = isOneSet || Credentials.isOne(name ?? FieldName(token: spelling))
-        }
-        return isOneSet || configuration.isProgrammed || configuration.decorators?.refresh != nil
+        return Credentials.areIn(configuration.frozen.configuration.fields.set) || configuration.isProgrammed
+            || configuration.decorators?.refresh != nil
     }
 
     /// A configuration, and whether it is for a method whose content can be part of the key.

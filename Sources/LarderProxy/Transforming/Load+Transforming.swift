@@ -201,13 +201,10 @@ extension Load {
 
     /// All content of a stored response; nil when it cannot be read.
     private func collect(_ content: VariantContent) async throws -> CollectedContent? {
-        guard let cursor = await ContentCursor.open(content) else { return nil }
-        let collected = CollectedContent(in: context.proxy.transforming)
-        while Int64(collected.count) < cursor.length {
-            let count = Int(min(256 << 10, cursor.length - Int64(collected.count)))
-            guard let chunks = await cursor.read(at: Int64(collected.count), count: count) else { return nil }
-            for chunk in chunks { try append(chunk, to: collected) }
+        do {
+            return try await CollectedContent.read(content, in: context.proxy.transforming)
+        } catch {
+            throw PipelineFailure(cause: RequestError(cause: error, timestamp: context.now()))
         }
-        return collected
     }
 }

@@ -76,6 +76,20 @@ final class CollectedContent: Sendable {
     var chunks: [ContentChunk] { state.withLock { $0.chunks } }
     var count: Int { state.withLock { $0.count } }
 
+    /// All content of a stored response; nil when it cannot be read. Throws when the budget is used up.
+    static func read(
+        _ content: VariantContent, in room: TransformingRoom
+    ) async throws(TransformersBusy) -> CollectedContent? {
+        guard let cursor = await ContentCursor.open(content) else { return nil }
+        let collected = CollectedContent(in: room)
+        while Int64(collected.count) < cursor.length {
+            let count = Int(min(256 << 10, cursor.length - Int64(collected.count)))
+            guard let chunks = await cursor.read(at: Int64(collected.count), count: count) else { return nil }
+            for chunk in chunks { try collected.append(chunk) }
+        }
+        return collected
+    }
+
     /// Throws when the budget is used up.
     func append(_ chunk: ContentChunk) throws(TransformersBusy) {
         guard room.take(chunk.count) else { throw TransformersBusy() }
