@@ -335,7 +335,9 @@ final class LoopContext {
         }
     }
 
-    private func closed(_ connection: DownstreamConnection) {
+    /// Releases the place of a connection, once: when its client has left, at the latest when its task ends.
+    func closed(_ connection: DownstreamConnection) {
+        guard connection.place >= 0 else { return }
         connections.remove(connection)
         countClosed(connection.admission)
     }

@@ -123,6 +123,9 @@ final class DownstreamConnection {
         leave?()
     }
 
+    /// The client has gone while the connection's task goes on with a load for others: the place is another client's.
+    func left() { context.closed(self) }
+
     /// Reads one head into the exchange. False when the client sent no further request, or was refused for a malformed
     /// one.
     private func readHead() async throws(IOError) -> Bool {

@@ -281,6 +281,7 @@ final class Exchange {
         isPersistent = false
         end()
         stream.close()
+        connection.left()
     }
 
     private func end() {

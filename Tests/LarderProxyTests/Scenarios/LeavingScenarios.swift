@@ -54,4 +54,38 @@ struct LeavingScenarios {
             #expect(scene.count(.aborted) == 1)
         }
     }
+
+    @Test func `a client that is gone keeps no place, whoever its load goes on for`() async throws {
+        try await Scenario.run({ settings, _ in settings.limits.clientConnections = 2 }) { (scene) async throws in
+            let (leader, follower, request) = try await scene.twoClients()
+            await leader.close()
+            try await eventually("the place is free") { scene.proxy.openConnections == 1 }
+            #expect(scene.interest(in: "/a") == 1)
+            let third = try await scene.client("the third")
+            try await third.get(scene.url("/a"))
+            try await eventually("it waits, too") { scene.interest(in: "/a") == 2 }
+            try await request.reply("Cache-Control: max-age=60", content: "apples")
+            for client in [follower, third] {
+                #expect(try await client.response().text == "apples")
+                await client.close()
+            }
+            // The end of its task does not count again.
+            try await eventually("nobody is there") { scene.proxy.openConnections == 0 }
+            #expect(scene.origin.seen.count == 1)
+        }
+    }
+
+    @Test(arguments: ["GET", "DELETE", "POST"])
+    func `a client that is gone keeps no place while its request lasts`(method: String) async throws {
+        try await Scenario.run {
+            $0.timeouts.abandon = .seconds(3_600); _ = $1
+        } _: { (scene) async throws in
+            let client = try await scene.client()
+            try await client.send("\(method) \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 0")
+            let request = try await scene.origin.request()
+            await client.close()
+            try await eventually("the place is free") { scene.proxy.openConnections == 0 }
+            if method == "GET" { try await request.reply(content: "apples") } else { request.finish() }
+        }
+    }
 }
