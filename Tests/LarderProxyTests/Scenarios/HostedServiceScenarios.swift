@@ -64,6 +64,25 @@ struct HostedServiceScenarios {
         }
     }
 
+    @Test(arguments: [Resource.WipeScope.memory, .memoryAndCaches])
+    func `RS-29 a resource's own wipe reaches what the daemon has, on the disk too`(
+        scope: Resource.WipeScope
+    ) async throws {
+        try await run { scene, program in
+            for path in ["/a", "/b"] { _ = try await scene.get(path) }
+            let service = try program.service
+            service.resource("/a").wipe(scope)
+            await service.finishCacheWork()
+            let listed = try await scene.ask("/-/resources").description
+            #expect(listed.contains(scene.url("/a")) == (scope == .memory))
+            #expect(listed.contains(scene.url("/b")))
+            try await scene.restart()
+            for path in ["/a", "/b"] { _ = try await scene.get(path) }
+            #expect(scene.origin.count(of: "/a") == (scope == .memory ? 1 : 2))
+            #expect(scene.origin.count(of: "/b") == 1)
+        }
+    }
+
     @Test func `RS-28 what is loaded while it is wiped is not kept`() async throws {
         try await run(answering: false) { scene, program in
             let client = try await scene.client()
