@@ -303,11 +303,13 @@ extension ServiceSettings {
         let transformedContent = settings.limits.transformedContent.bytes
         let abandon = settings.timeouts.abandon
         let history = history
+        let codings = settings.codings
         let privacy = Configuration.Privacy(rawValue: privacy.rawValue) ?? .shared
         let own = ConfigurationEntry(description: "service \(name)") {
             $0.transformedSizeLimit = transformedContent
             addStandardTransformers(to: &$0)
             offline.apply(to: &$0)
+            codings.apply(to: &$0)
             $0.history = history
             $0.privacy = privacy
             $0.onAbandon = .cancel(after: abandon)

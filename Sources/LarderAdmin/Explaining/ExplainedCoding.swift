@@ -38,7 +38,7 @@ struct ExplainedCoding {
             sentence = " Its content would go out in \(decision.coding.rawValue), by what the client accepts."
             advice =
                 "To get the octets that came: leave \(decision.coding.rawValue) out of `Accept-Encoding`, or take "
-                + "`codings` out of the configure block."
+                + "`codings` out of the \(situation.service.base == nil ? "configuration" : "configure block")."
         }
     }
 }

@@ -9,8 +9,7 @@ import LarderRules
 enum ExplainedConfiguration {
     static func blocks(_ situation: Situation, method: LarderHTTP.Method? = nil) -> [Explanation.Block] {
         let method = method ?? situation.configuredMethod
-        // Unclaimed URLs have no configuration.
-        guard situation.service.base != nil else { return [] }
+        guard situation.service.base != nil else { return unclaimed(situation) }
         let set = situation.service.service.configurationSet
         let url = ResourceURL(situation.uri)
         var configuration = set.defaults
@@ -30,6 +29,17 @@ enum ExplainedConfiguration {
         }
     }
 
+    /// Unclaimed URLs have no blocks, only settings for all traffic.
+    private static func unclaimed(_ situation: Situation) -> [Explanation.Block] {
+        let codings = situation.policy.codings
+        guard !codings.isEmpty else { return [] }
+        return [Explanation.Block(title: "all traffic", changes: ["codings: \(words(codings))"])]
+    }
+
+    private static func words(_ codings: [ServedCoding]) -> String {
+        codings.isEmpty ? "as it came" : codings.map(\.rawValue).joined(separator: ", ")
+    }
+
     /// The settings of a configuration, in the words of the configuration file.
     private static func facts(of configuration: Configuration) -> [(name: String, value: String)] {
         var facts: [(name: String, value: String)] = [
@@ -47,11 +57,7 @@ enum ExplainedConfiguration {
             ("refreshAhead", configuration.refreshAhead.text),
             ("keyedByContent", configuration.isKeyedByContent ? "true" : "false"),
             ("keyedContentLimit", ByteCount(configuration.keyedContentLimit).description),
-            (
-                "codings",
-                configuration.codings.isEmpty
-                    ? "as it came" : configuration.codings.map(\.rawValue).joined(separator: ", ")
-            ),
+            ("codings", words(configuration.codings)),
             ("ignoreContent", list(configuration.ignoredMembers)),
             ("streamEnd", configuration.streamEnds.isEmpty ? "any end" : list(configuration.streamEnds)),
             ("replay", configuration.replaysPaced ? "paced" : "immediate"),

@@ -136,7 +136,7 @@ extension ConfigureBlock {
         if pipeline != nil, let methods { configuration.transformedMethods.formUnion(methods) }
         if let serve { configuration.serving = serve }
         if let reloadOnRecovery { configuration.reloadsOnRecovery = reloadOnRecovery }
-        if let codings { configuration.codings = codings.map(\.coding) }
+        if let codings { codings.apply(to: &configuration) }
         if let links { configuration.mapsLinks = links }
         if let followRedirects { configuration.followsRedirects = followRedirects }
         if let ignoreContent { configuration.ignoredMembers = ignoreContent }
@@ -145,6 +145,10 @@ extension ConfigureBlock {
         if let keyedByContent { configuration.isKeyedByContent = keyedByContent }
         if let keyedContentLimit { configuration.keyedContentLimit = keyedContentLimit.bytes }
     }
+}
+
+extension [OfferedCoding] {
+    package func apply(to configuration: inout Configuration) { configuration.codings = map(\.coding) }
 }
 
 extension OfferedCoding {

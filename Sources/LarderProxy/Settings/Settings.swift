@@ -30,6 +30,8 @@ package struct Settings: Sendable {
     package var forwarded = Forwarded.none
     /// Whether origins are asked, unless a service or a block has its own setting.
     package var offline = OfflineMode.off
+    /// The codings in which stored content is offered, unless a block has its own setting.
+    package var codings: [OfferedCoding] = []
     /// In the order of the file; names are unique.
     package var variables: [VariableSettings] = []
     /// In the order of the file; names are unique.

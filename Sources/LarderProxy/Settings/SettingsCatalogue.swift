@@ -343,6 +343,13 @@ package enum SettingsCatalogue {
             behind the clients' backs when that is over. `larder offline` changes it while the daemon runs.
             """),
         Setting(
+            "codings", \.codings, .list(of: .choice, count: 0...3), initially: "none",
+            """
+            The content codings that clients get stored content in, beside the one it came in, as `codings` in a \
+            configure block says it: for URLs that no service covers, and for those of services whose blocks have no \
+            `codings` of their own.
+            """),
+        Setting(
             "access.allow", \.access.allow, .list(of: .addressRange),
             """
             The clients that are served although they are not on a loopback address. Others are answered 403, \

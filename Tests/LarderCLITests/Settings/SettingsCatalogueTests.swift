@@ -147,6 +147,7 @@ struct SettingsCatalogueTests {
         forward: { anyHost: false }
         forwarded: add
         offline: auto
+        codings: [gzip, br]
         variables:
           aToken: { env: HOME, onChange: [wipeAll] }
           bToken: { file: /proc/sys/kernel/ostype }

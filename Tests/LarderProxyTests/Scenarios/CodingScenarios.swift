@@ -69,6 +69,36 @@ struct CodingScenarios {
         }
     }
 
+    @Test func `codings of the configuration are for what no service covers, and for blocks without their own`()
+        async throws
+    {
+        try await Scenario.run { settings, origin in
+            settings.codings = [.br, .gzip]
+            settings.add("api", at: origin.url("/api/")) { _ in }
+            settings.add("plain", at: origin.url("/plain/")) { service in service.configure { $0.codings = [] } }
+        } _: { (scene) async throws in
+            scene.origin.answer { _ in .ok(Self.fresh, Self.json, Self.vary, "ETag: \"a\"", content: Self.text) }
+            for (path, coding) in [("/a", "br"), ("/api/a", "br"), ("/plain/a", nil)] {
+                #expect(try await scene.get(path).text == Self.text)
+                let coded = try await scene.get(path, Self.accept("br, gzip"))
+                #expect(coded["Content-Encoding"] == coding)
+                #expect(try Self.decoded(coded) == Self.text)
+                if coding != nil {
+                    #expect(coded["Cache-Status"] == "Larder; hit; ttl=600; detail=coded-br")
+                    #expect(try await scene.get(path, Self.accept("gzip"))["Content-Encoding"] == "gzip")
+                    #expect(scene.origin.count(of: path) == 1)
+                }
+            }
+            func blocks(_ path: String) async throws -> String {
+                try await scene.ask("/-/explain?url=\(scene.url(path))&header=Accept-Encoding:%20br").description
+            }
+            #expect(try await blocks("/a").contains("codings: br, gzip"))
+            #expect(try await blocks("/a").contains("out of the configuration"))
+            #expect(try await blocks("/api/a").contains("codings: br, gzip (was as it came)"))
+            #expect(try await blocks("/plain/a").contains("codings: as it came (was br, gzip)"))
+        }
+    }
+
     @Test func `who accepts nothing gets the origin's octets and tag`() async throws {
         try await Self.run { (scene) async throws in
             try await Self.store(scene)
