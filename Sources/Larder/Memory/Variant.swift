@@ -28,6 +28,8 @@ package final class Variant: Sendable {
     package let detail: String?
     /// When the octets of a stream had come; nil where that was at once, or is not known.
     package let pace: StreamPace?
+    /// Whether it is the content of a write that the origin accepted, and not a response to GET. In memory only.
+    package let isWritten: Bool
     private let via: String
 
     /// - Parameters:
@@ -35,9 +37,10 @@ package final class Variant: Sendable {
     ///   - forms: those of the same content under another head.
     package init(
         stored: StoredResponse, content: VariantContent, storedAt: Timestamp, via: String, fingerprint: UInt64 = 0,
-        rendition: Rendition? = nil, forms: CodedForms? = nil, pace: StreamPace? = nil
+        rendition: Rendition? = nil, forms: CodedForms? = nil, pace: StreamPace? = nil, isWritten: Bool = false
     ) {
         self.pace = pace
+        self.isWritten = isWritten
         let served = rendition?.served(for: stored, length: content.length) ?? stored
         self.stored = stored
         self.served = served
@@ -47,7 +50,7 @@ package final class Variant: Sendable {
         self.storedAt = storedAt
         self.via = via
         self.forms = served.recoding != nil && rendition?.form == nil ? CodedForms(after: forms) : nil
-        let words = [rendition?.form?.word, stored.facts.ignored].compactMap(\.self)
+        let words = [isWritten ? Variant.written : nil, rendition?.form?.word, stored.facts.ignored].compactMap(\.self)
         detail = words.isEmpty ? nil : words.joined(separator: ", ")
         namesLocations = !FieldSet(of: served.fields).isDisjoint(with: Variant.mappedOnGateway)
         var shown = served.fields
@@ -61,14 +64,15 @@ package final class Variant: Sendable {
     package func with(_ stored: StoredResponse, via: String, freshenedBy update: Fields? = nil) -> Variant {
         Variant(
             stored: stored, content: content, storedAt: storedAt, via: via, fingerprint: fingerprint,
-            rendition: update.map { rendition?.freshened(by: $0) } ?? rendition, forms: forms, pace: pace)
+            rendition: update.map { rendition?.freshened(by: $0) } ?? rendition, forms: forms, pace: pace,
+            isWritten: isWritten && update == nil)
     }
 
     /// The same variant, confirmed to be the result of another configuration as well.
     package func under(fingerprint: UInt64) -> Variant {
         Variant(
             stored: stored, content: content, storedAt: storedAt, via: via, fingerprint: fingerprint,
-            rendition: rendition, forms: forms, pace: pace)
+            rendition: rendition, forms: forms, pace: pace, isWritten: isWritten)
     }
 
     /// The same response under another policy: derived properties are computed again.
@@ -92,6 +96,9 @@ package final class Variant: Sendable {
 
     package static let mappedOnGateway = FieldSet(locating + aboutOrigin)
 
+    /// The detail in `Cache-Status` for the content of a write.
+    package static let written = "written"
+
     /// Whether an operator set it: it is in memory only, and is never validated with an origin (B-04).
     package var isOverride: Bool { rendition?.isOverride ?? false }
 
@@ -106,7 +113,8 @@ package final class Variant: Sendable {
             isPromoted: rendition?.isPromoted ?? false, isOverride: isOverride)
         form.form = kind
         return Variant(
-            stored: stored, content: content, storedAt: storedAt, via: via, fingerprint: fingerprint, rendition: form)
+            stored: stored, content: content, storedAt: storedAt, via: via, fingerprint: fingerprint, rendition: form,
+            isWritten: isWritten)
     }
 
     /// Octets of memory this variant occupies: content, head and fields, its forms, and the objects that hold them, as

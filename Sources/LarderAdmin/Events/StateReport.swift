@@ -85,6 +85,7 @@ struct StateReport {
             if let value = served.fields[field] { data[name] = .string(value) }
         }
         if variant.isOverride { data["isOverride"] = true }
+        if variant.isWritten { data["isWritten"] = true }
         if withContent, let content = StateReport.content(of: variant) { data["content"] = content }
         return data
     }

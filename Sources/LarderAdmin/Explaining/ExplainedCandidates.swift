@@ -16,6 +16,8 @@ enum ExplainedCandidates {
             ]
             if variant.isOverride {
                 parts.append("an operator's override, in memory only")
+            } else if variant.isWritten {
+                parts.append("the content of a write, in memory only")
             } else if variant.rendition != nil {
                 parts.append("transformed by the pipeline")
             }

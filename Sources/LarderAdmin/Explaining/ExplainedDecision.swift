@@ -59,7 +59,7 @@ struct ExplainedDecision {
             outcome =
                 "It would be answered from the cache: the stored response is fresh for another \(time(selection.ttl))."
                 + ExplainedDecision.form(situation, selection)
-                + (variant.isOverride ? " It is an override: an operator put it there, the origin did not say it." : "")
+                + ExplainedDecision.source(variant)
             let usual =
                 variant.isOverride
                 ? ["To end the override: `larder wipe URL`; to put there what the origin says: `larder load URL`."]
@@ -166,7 +166,8 @@ struct ExplainedDecision {
                 status?.detail = "override"
             } else {
                 let words = [
-                    status?.detail, ExplainedCoding(situation, variant)?.word, variant.stored.facts.ignored,
+                    status?.detail, variant.isWritten ? Variant.written : nil,
+                    ExplainedCoding(situation, variant)?.word, variant.stored.facts.ignored,
                 ]
                 .compactMap(\.self)
                 status?.detail = words.isEmpty ? nil : words.joined(separator: ", ")
@@ -174,6 +175,14 @@ struct ExplainedDecision {
         case .validate, .forward, .refuse: break
         }
         return status
+    }
+
+    /// A sentence where the content is not the origin's response to GET.
+    private static func source(_ variant: Variant) -> String {
+        if variant.isOverride { return " It is an override: an operator put it there, the origin did not say it." }
+        guard variant.isWritten else { return "" }
+        return " It is what a client sent with a PUT that succeeded (`afterWrite: override`), not what the origin "
+            + "answered to a GET."
     }
 
     /// The part of the stored response that is sent, if it is not all of it (RFC 9110 §13.2, §14.2).

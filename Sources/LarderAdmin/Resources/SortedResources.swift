@@ -27,9 +27,10 @@ struct SortedResources {
 
     /// The valid states in queries, and the corresponding words of `ResourceLine`.
     static let states = [
-        "fresh": ["fresh", "overridden"], "stale": ["stale", "invalidated", "partial", "validated each time"],
+        "fresh": ["fresh", "overridden", "written"],
+        "stale": ["stale", "invalidated", "partial", "validated each time"],
         "error": ["failed"], "loading": ["loading"], "failed": ["failed"], "invalidated": ["invalidated"],
-        "overridden": ["overridden"], "partial": ["partial"],
+        "overridden": ["overridden"], "partial": ["partial"], "written": ["written"],
     ]
 
     /// The most resources examined.

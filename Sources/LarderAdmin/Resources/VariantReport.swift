@@ -21,7 +21,7 @@ struct VariantReport {
         if stored.isPartial { return "partial" }
         if stored.facts.validatesAlways { return "validated each time" }
         guard Freshness.isFresh(stored, at: now) else { return "stale" }
-        return variant.isOverride ? "overridden" : "fresh"
+        return variant.isOverride ? "overridden" : variant.isWritten ? "written" : "fresh"
     }
 
     /// The remaining lifetime, negative when it is over; nil for variants that are always validated.
@@ -65,6 +65,7 @@ struct VariantReport {
         }
         object["validators"] = .strings(validators)
         object["override"] = variant.isOverride ? true : nil
+        object["written"] = variant.isWritten ? true : nil
         if stored.isPartial { object["partial"] = true }
         if let length = stored.lengthOfWhole { object["completeBytes"] = .integer(length) }
         if let rendition = variant.rendition, !rendition.isOverride {

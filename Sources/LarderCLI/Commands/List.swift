@@ -18,7 +18,7 @@ struct List: ParsableCommand {
     }
 
     enum State: String, ExpressibleByArgument, CaseIterable {
-        case fresh, stale, partial, error, loading, failed, overridden, invalidated
+        case fresh, stale, partial, error, loading, failed, overridden, written, invalidated
     }
 
     @Argument(help: "Which resources (default: all).")

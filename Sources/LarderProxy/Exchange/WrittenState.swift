@@ -58,7 +58,7 @@ struct WrittenState {
             if let value = written.fields[name] { fields[name] = value }
         }
         fields[.date] = context.dateText()
-        land(ResponseHead(status: 200, fields: fields), chunks)
+        land(ResponseHead(status: 200, fields: fields), chunks, isOfRequest: true)
     }
 
     /// Collects the content of `response`; nil when it is not stored.
@@ -89,7 +89,9 @@ struct WrittenState {
     }
 
     /// - Parameter request: the request to apply the rules to, where that is not the GET.
-    private func land(_ head: ResponseHead, _ chunks: [ContentChunk], to request: RequestHead? = nil) {
+    private func land(
+        _ head: ResponseHead, _ chunks: [ContentChunk], to request: RequestHead? = nil, isOfRequest: Bool = false
+    ) {
         let now = context.now()
         let decision = Storability.decide(
             request: request ?? reading, target: target, response: head, policy: policy, responseTime: now)
@@ -103,7 +105,7 @@ struct WrittenState {
         let variant = Variant(
             stored: stored.complete(length: Int64(length), policy: policy),
             content: .memory(ContentChunk.coalesced(chunks), length: length), storedAt: now,
-            via: ProxyConfiguration.via)
+            via: ProxyConfiguration.via, isWritten: isOfRequest)
         if case .landed = resource.memory.land(variant, epoch: epoch) {
             context.registry.charge(resource, content: resource.memory.cost)
         }

@@ -97,9 +97,35 @@ struct AfterWriteScenarios {
             #expect(answer.text == "new")
             #expect(answer["Content-Type"] == "text/new")
             #expect(answer["ETag"] == nil)
-            #expect(answer["Cache-Status"]?.hasPrefix("Larder; hit") == true)
+            #expect(answer["Cache-Status"] == "Larder; hit; ttl=600; detail=written")
             try await scene.restart()
             #expect(try await scene.get("/a").text == "old /a")
+        }
+    }
+
+    @Test func `T-17 content of a write is marked as such wherever it is shown, until a load takes its place`()
+        async throws
+    {
+        try await Self.run(.override) { (scene) async throws in
+            scene.origin.answer(Self.reading)
+            for path in ["/a", "/b"] { _ = try await scene.get(path) }
+            try await write(scene, "PUT", "/a", "new", status: 204)
+            // The second hit is made from the first one's reply.
+            for _ in 0..<2 { #expect(try await scene.get("/a")["Cache-Status"]?.hasSuffix("detail=written") == true) }
+            let shown = try await scene.ask("/-/resources?url=\(scene.url("/a"))")
+            #expect(shown["state"]?.string == "written")
+            #expect(shown["variants"]?[0]?["written"]?.bool == true)
+            #expect(shown["latestData"]?["isWritten"]?.bool == true)
+            let listed = try await scene.ask("/-/resources?state=written")
+            #expect(listed["resources"]?.array?.compactMap { $0["url"]?.string } == [scene.url("/a")])
+            #expect(try await scene.ask("/-/resources?state=fresh")["resources"]?.array?.count == 2)
+            let explained = try await scene.ask("/-/explain?url=\(scene.url("/a"))")
+            #expect(explained["outcome"]?.string?.contains("what a client sent with a PUT") == true)
+            #expect(explained["cacheStatus"]?.string?.contains("detail=written") == true)
+            #expect(explained["stored"]?[0]?["response"]?.string?.contains("the content of a write") == true)
+            scene.advance(.seconds(700))
+            #expect(try await scene.get("/a").text == "old /a")
+            #expect(try await scene.get("/a")["Cache-Status"]?.contains("written") == false)
         }
     }
 
