@@ -65,7 +65,7 @@ LarderStores/OctetCoding.swift 9 6 1 what is taken is compared with what is left
 LarderStores/SQLite/Connection.swift 1 8 0 counts of SQLite, which are those of what it gives
 LarderStores/SQLite/EntityDatabase+Eviction.swift 3 1 0 rows are within StoredNumber.rows, which is seen to at the start (impossibleRows)
 LarderStores/SQLite/EntityDatabase.swift 9 1 0 row numbers and users are within StoredNumber, and octets of files saturate
-LarderStores/SQLite/EntityReader.swift 5 2 1 what a row says is guarded by its seal before it is used; in lists lengths are clamped
+LarderStores/SQLite/EntityReader.swift 5 3 1 what a row says is guarded by its seal before it is used; in lists lengths are clamped
 LarderStores/SQLite/EntitySeal.swift 0 2 0 counts of octets in memory
 LarderStores/SQLite/EvictionHands.swift 2 2 0 hands are within the numbers of rows when they are read
 LarderStores/SQLite/Migrations.swift 1 1 0 the version is within those that are known

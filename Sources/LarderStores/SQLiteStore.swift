@@ -174,6 +174,19 @@ package final class SQLiteStore: EntityStore {
         }
     }
 
+    /// How many entities each key has and has had, as far as they are kept and committed.
+    package func versionCounts(_ keys: [EntityKey]) async -> [Int] {
+        guard keys.contains(where: mayContain) else { return keys.map { _ in 0 } }
+        await flush()
+        let wiped = keys.map { core.queue.wipedVersions(of: $0) ?? 0 }
+        let counts = await core.reading { (reader) throws(SQLiteFailure) in
+            var counts: [Int] = []
+            for (key, row) in zip(keys, wiped) { counts.append(try reader.versionCount(of: key, after: row)) }
+            return counts
+        }
+        return counts ?? keys.map { _ in 0 }
+    }
+
     /// The rows of a key that removals by label hide.
     private func rows(
         of key: EntityKey, hiddenBy labels: [(label: EntityLabel, through: Int64?)]

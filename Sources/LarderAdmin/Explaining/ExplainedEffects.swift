@@ -13,7 +13,14 @@ enum ExplainedEffects {
         let decorators = situation.service.configuration(for: situation.uri, method: situation.method).decorators
         return route(situation) + around(decorators) + pipeline(configuration, situation, selected: selected)
             + afterWrite(configuration, situation) + replay(situation, selected: selected)
-            + ahead(situation, selected: selected)
+            + ahead(situation, selected: selected) + history(situation)
+    }
+
+    /// The versions that are kept of what is stored.
+    private static func history(_ situation: Situation) -> [Explanation.Fact] {
+        let count = situation.configuration.history
+        guard situation.isRead, count > 0, situation.configuration.caches else { return [] }
+        return [Explanation.Fact(name: "history", value: "\(count)", note: "superseded responses are kept on disk")]
     }
 
     /// How to avoid the effects.

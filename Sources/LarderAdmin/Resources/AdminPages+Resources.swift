@@ -92,8 +92,9 @@ extension AdminPages {
             return cursor
         }
         let filter = try filter(parameters, proxy)
-        let page = try await ResourceList(proxy: proxy, filter: filter, walkers: walkers).page(
+        var page = try await ResourceList(proxy: proxy, filter: filter, walkers: walkers).page(
             after: cursor, limit: limit)
+        await ResourceLine.addVersions(to: &page.lines, proxy)
         let now = proxy.now
         var answer: JSONObject = ["resources": .array(page.lines.map { $0.json(at: now) })]
         if let next = page.next {
@@ -122,10 +123,11 @@ extension AdminPages {
         let state = try parameters.choice("state", of: states.keys.sorted() + ["any"], default: "any")
         let filter = try filter(parameters, proxy)
         let now = proxy.now
-        let page = try await SortedResources(
+        var page = try await SortedResources(
             list: ResourceList(proxy: proxy, filter: filter, walkers: walkers),
             order: SortedResources.Order(rawValue: order) ?? .url, states: states[state], now: now
         ).page(limit: limit)
+        await ResourceLine.addVersions(to: &page.lines, proxy)
         return OwnResponse(json: [
             "resources": .array(page.lines.map { $0.json(at: now) }), "total": .integer(page.total),
             "isComplete": .bool(page.isComplete),

@@ -80,12 +80,15 @@ struct ResourceDetails {
         let stored =
             await proxy.storing?.peek(key.url, partition: partition, service: service.name, configuration) ?? []
         let variants = snapshot.flatMap { $0.variants.isEmpty ? nil : $0.variants } ?? stored
-        let line = ResourceLine(
-            url: key.url, service: service.name, partition: partition, variants: variants,
-            isLoading: !(memory?.flights.isEmpty ?? true), hasFailed: snapshot?.failure != nil,
-            isInMemory: !(snapshot?.variants.isEmpty ?? true), isOnDisk: !stored.isEmpty, hits: memory?.hits ?? 0,
-            isPinned: proxy.isPinned(subject, in: partition))
-        guard line.isWorthListing, let summary = line.json(at: now).object else { return nil }
+        var lines = [
+            ResourceLine(
+                url: key.url, service: service.name, partition: partition, variants: variants,
+                isLoading: !(memory?.flights.isEmpty ?? true), hasFailed: snapshot?.failure != nil,
+                isInMemory: !(snapshot?.variants.isEmpty ?? true), isOnDisk: !stored.isEmpty, hits: memory?.hits ?? 0,
+                isPinned: proxy.isPinned(subject, in: partition))
+        ]
+        await ResourceLine.addVersions(to: &lines, proxy)
+        guard let line = lines.first, line.isWorthListing, let summary = line.json(at: now).object else { return nil }
         var object = JSONObject()
         for name in summary.names where !["url", "service", "variants"].contains(name) { object[name] = summary[name] }
         let state = StateReport(

@@ -2,6 +2,7 @@
 
 import Larder
 import LarderHTTP
+import LarderProxy
 import LarderRules
 
 /// A resource in a list: its state at a moment, in the fields that `larder list` shows.
@@ -19,6 +20,8 @@ struct ResourceLine {
     var hits: UInt64 = 0
     /// Whether it is kept from eviction.
     var isPinned = false
+    /// How many responses `larder history` lists, where a service has some kept.
+    var versions: Int?
 
     /// Whether there is a state to list; a resource that was only relayed has none.
     var isWorthListing: Bool { !variants.isEmpty || isLoading || hasFailed }
@@ -39,7 +42,19 @@ struct ResourceLine {
         object["variants"] = .integer(variants.count)
         object["where"] = .string(place)
         if isPinned { object["pinned"] = true }
+        if let versions { object["versions"] = .integer(versions) }
         return .object(object)
+    }
+
+    /// Adds the number of versions to those whose configuration keeps any.
+    static func addVersions(to lines: inout [ResourceLine], _ proxy: Proxy) async {
+        guard let storing = proxy.storing else { return }
+        let table = proxy.configuration.router.table
+        let kept = lines.indices.filter { table.serving(lines[$0].service).keepsVersions(of: lines[$0].url) }
+        guard !kept.isEmpty else { return }
+        let counts = await storing.versionCounts(
+            of: kept.map { (lines[$0].url, lines[$0].partition, lines[$0].service) })
+        for (index, count) in zip(kept, counts) { lines[index].versions = count }
     }
 
     /// Octets of content.
@@ -63,5 +78,14 @@ struct ResourceLine {
         case (true, false): "memory"
         case (false, _): "disk"
         }
+    }
+}
+
+extension RoutedService {
+    /// Whether superseded responses of this URL are kept.
+    fileprivate func keepsVersions(of url: String) -> Bool {
+        guard let target = ResourceURL(url).target else { return false }
+        let configuration = configuration(for: target, method: ContentMark.split(url).mark?.method ?? .get)
+        return configuration.history > 0 && configuration.caches
     }
 }

@@ -19,6 +19,7 @@ enum ResourceTable {
         Column(name: "age", heading: "age", side: .right, spare: 2),
         Column(name: "ttl", heading: "fresh for", side: .right, spare: 4),
         Column(name: "hits", heading: "hits", side: .right, spare: 1),
+        Column(name: "versions", heading: "versions", side: .right, spare: 4),
         Column(name: "pinned", heading: "pinned", side: .left, spare: 3),
         Column(name: "service", heading: "service", side: .left, spare: 5),
     ]

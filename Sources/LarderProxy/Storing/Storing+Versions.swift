@@ -21,6 +21,16 @@ package struct ResponseVersion: Sendable {
 }
 
 extension Storing {
+    /// How many responses `versions` has for each of these resources.
+    package func versionCounts(
+        of resources: [(url: String, partition: Larder.Partition, service: String)]
+    ) async -> [Int] {
+        await store.versionCounts(
+            resources.map {
+                EntityKey(service: $0.service, partition: $0.partition.name, stage: Storing.stage, url: $0.url)
+            })
+    }
+
     /// The responses stored under a URL and those that they superseded, the latest first.
     ///
     /// - Parameter number: the one whose content can be read; that of others cannot.

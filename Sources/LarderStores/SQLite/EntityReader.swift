@@ -32,7 +32,7 @@ final class EntityReader {
     let generation: Int
     let connection: Connection
     private let hashing = ContentDigest.Hashing()
-    private let entities, versions, content, listing, labelled, labelledOfKey: Statement
+    private let entities, versions, versionCount, content, listing, labelled, labelledOfKey: Statement
 
     init(path: String, generation: Int, mappedBytes: Int64) throws(SQLiteFailure) {
         self.generation = generation
@@ -59,6 +59,11 @@ final class EntityReader {
             columns(of: "entity", octetsIf: "entity.id = ?2", ", coalesce(since, storedAt), TRUE") + " UNION ALL "
                 + columns(of: "version", octetsIf: "version.id = ?2", ", since, FALSE")
                 + " ORDER BY 1 DESC LIMIT \(Self.mostVersions)")
+        versionCount = try connection.prepare(
+            """
+            SELECT (SELECT count(*) FROM entity WHERE keyHash = ?1 AND key = ?2)
+                + (SELECT count(*) FROM version WHERE keyHash = ?1 AND key = ?2 AND id > ?3)
+            """)
         content = try connection.prepare(
             """
             SELECT digest, length, CASE WHEN length(blocks) <= \(Self.longestBlocks) THEN blocks END, octets IS NOT NULL
@@ -119,6 +124,15 @@ final class EntityReader {
             found.rows[count].isCurrent = versions.integer(14) != 0
         }
         return found
+    }
+
+    /// How many rows `versions(of:withContentOf:)` has, damaged ones included.
+    func versionCount(of key: EntityKey, after row: Int64) throws(SQLiteFailure) -> Int {
+        versionCount.bind(1, hash: key.hash)
+        versionCount.bind(2, key.bytes)
+        versionCount.bind(3, row)
+        defer { versionCount.reset() }
+        return try versionCount.step() ? min(Int(versionCount.integer(0)), Self.mostVersions) : 0
     }
 
     private func isMeant(_ row: borrowing Statement, _ key: EntityKey) -> Bool {

@@ -65,6 +65,12 @@ struct HistoryScenarios {
             #expect(new?["firstSeen"] == new?["lastSeen"])
             #expect(new?["eTag"]?.string == "\"4\"")
             #expect(json["history"]?.int == 2)
+            for query in ["url=\(scene.url("/a"))", "match=**", "match=**&sort=size"] {
+                let resources = try await scene.ask("/-/resources?\(query)")
+                #expect((resources["resources"]?[0] ?? resources)["versions"]?.int == 3, "\(query)")
+            }
+            let effects = try await scene.ask("/-/explain?url=\(scene.url("/a"))")["effects"]?.array ?? []
+            #expect(effects.contains { $0["name"]?.string == "history" && $0["value"]?.string == "2" })
             // An origin that is out of reach has the latest served, whatever there was before.
             scene.origin.answer { _ in .response(503) }
             #expect(try await scene.get("/a").text == "4")
