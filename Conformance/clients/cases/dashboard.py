@@ -210,6 +210,38 @@ def actions(context):
     expect_quiet(page, daemon)
 
 
+@case("dashboard", "the versions that are kept are listed, and two of them compared")
+def versions(context):
+    origin = context.origin({})
+    daemon = context.daemon(f"services:\n  api:\n    baseURL: {origin.url}\n    history: 5\n")
+    for content in ('{"b": 2, "a": 1}', '{"a": 1,   "b": 2}', '{"a": 1, "b": "<i>3</i>"}'):
+        origin.routes["/a"] = fresh(content, "application/json", seconds=0)
+        daemon.get("/api/a")
+    page = opened(context, daemon)
+    page.value(f"url.value = '{origin.url}/a'; document.querySelector('#explain button').click(); 1")
+    expect(page.wait_until("document.querySelectorAll('#versions li button').length === 3"),
+           text(page, "versions"))
+    expect_in("current", page.value("document.querySelector('#versions li').textContent"), "the latest version")
+
+    def compared(line, chosen, expected):
+        page.value(f"document.querySelector('#versions select').value = {chosen};"
+                   f"document.querySelectorAll('#versions li button')[{line}].click(); 1")
+        expect(page.wait_until(f"[...document.querySelectorAll('#difference del, #difference ins')].map("
+                               f"line => line.textContent).join('') === {json.dumps(expected)}"),
+               text(page, "difference"))
+
+    compared(1, 0, '-   "b": 2\n+   "b": "<i>3</i>"\n')
+    # Where the members are equal, the texts are compared.
+    compared(2, 1, '- {"b": 2, "a": 1}\n+ {"a": 1,   "b": 2}\n')
+    page.value("document.querySelectorAll('#versions li button')[1].click(); 1")
+    expect(page.wait_until("/The same content/.test(document.getElementById('difference').textContent)"),
+           text(page, "difference"))
+    for scheme in ("light", "dark"):
+        page.prefer(scheme)
+        expect_equal(page.value(CONTRAST), [], f"texts with too little contrast, {scheme}")
+    expect_quiet(page, daemon)
+
+
 # Every text that is to be seen: what it has for contrast with what is behind it (WCAG 2.2, 1.4.3).
 CONTRAST = """
 (() => {

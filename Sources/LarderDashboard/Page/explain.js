@@ -83,13 +83,15 @@ const lookedAt = () => $("url").value.trim();
 
 async function explain() {
   if (!lookedAt()) return;
-  $("content").hidden = true;
+  for (const name of ["content", "versions", "difference"]) $(name).hidden = true;
   $("actions").hidden = false;
   $("done").textContent = "";
   try {
     const method = $("method").value;
     const tried = method === "GET" ? "" : "&method=" + method;
-    showExplanation(await ask("/-/explain?url=" + encodeURIComponent(lookedAt()) + tried));
+    const answer = await ask("/-/explain?url=" + encodeURIComponent(lookedAt()) + tried);
+    showExplanation(answer);
+    await showVersions(answer.effects.some(fact => fact.name === "history"));
   } catch (error) {
     lookFailed(error);
   }
@@ -150,6 +152,117 @@ async function showContent() {
   } catch (error) {
     $("content").hidden = true;
     lookFailed(error);
+  }
+}
+
+// MARK: Versions
+
+const seenAt = version => new Date(version.firstSeen).toLocaleString();
+
+// The versions that are kept, each with what compares it to the one that is chosen, at first the latest.
+async function showVersions(hasHistory) {
+  if (!hasHistory) return;
+  const url = lookedAt();
+  const { versions } = await ask("/-/versions?url=" + encodeURIComponent(url));
+  if (!versions.length || url !== lookedAt()) return;
+  const choice = element("select");
+  choice.setAttribute("aria-label", "Version to compare with");
+  choice.append(...versions.map((version, place) => new Option(seenAt(version), place)));
+  const list = holding("ul", "", ...versions.map(version => holding("li", "",
+    element("span", `${seenAt(version)}, ${version.status}, ${bytes(version.bytes)}${version.isCurrent ? ", current" : ""}`),
+    versions.length < 2 ? null : button("Compare", "link", () => compare(url, version, versions[choice.value])))));
+  $("versions").replaceChildren(element("h3", "Versions"), list,
+    ...(versions.length < 2 ? [] : [element("span", "Compare with the one of ", "quiet"), choice]));
+  $("versions").hidden = false;
+}
+
+const byName = (_, value) => (value && typeof value === "object" && !Array.isArray(value)
+  ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value);
+
+// The lines of a version's content, JSON with a member to each; nothing where it is no text.
+async function linesOf(url, version) {
+  const answer = await fetched(`/-/content?url=${encodeURIComponent(url)}&version=${version.version}`,
+    token ? { headers: { Authorization: "Bearer " + token } } : {});
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(await answer.arrayBuffer());
+    if (/\0/.test(text)) return {};
+    const made = { plain: text.split("\n") };
+    try { made.json = JSON.stringify(JSON.parse(text), byName, 2).split("\n"); } catch (_) { /* as it is */ }
+    return made;
+  } catch (_) {
+    return {};
+  }
+}
+
+// Every line of both, in order: with a space where both have it, else with - or +.
+function difference(before, after) {
+  const shortest = Math.min(before.length, after.length);
+  let start = 0, end = 0;
+  while (start < shortest && before[start] === after[start]) start += 1;
+  while (end < shortest - start && before[before.length - 1 - end] === after[after.length - 1 - end]) end += 1;
+  const marked = (lines, sign) => lines.map(line => [sign, line]);
+  const a = before.slice(start, before.length - end), b = after.slice(start, after.length - end);
+  const [first, last] = [before.slice(0, start), before.slice(before.length - end)].map(lines => marked(lines, " "));
+  if (a.length * b.length > 4e6) return first.concat(marked(a, "-"), marked(b, "+"), last);
+  // How many lines have in common what is left of both.
+  const width = b.length + 1, common = new Uint32Array((a.length + 1) * width);
+  for (let i = a.length - 1; i >= 0; i -= 1) {
+    for (let j = b.length - 1; j >= 0; j -= 1) {
+      const at = i * width + j;
+      common[at] = a[i] === b[j] ? common[at + width + 1] + 1 : Math.max(common[at + width], common[at + 1]);
+    }
+  }
+  const between = [];
+  let i = 0, j = 0;
+  while (i < a.length || j < b.length) {
+    const at = i * width + j;
+    if (i < a.length && j < b.length && a[i] === b[j]) {
+      between.push([" ", a[i]]);
+      i += 1;
+      j += 1;
+    } else if (i < a.length && (j === b.length || common[at + width] >= common[at + 1])) {
+      between.push(["-", a[i]]);
+      i += 1;
+    } else {
+      between.push(["+", b[j]]);
+      j += 1;
+    }
+  }
+  return first.concat(between, last);
+}
+
+// What changed, with three lines around it, and no more than a person reads.
+function excerpt(lines) {
+  const near = new Set();
+  lines.forEach(([sign], at) => {
+    for (let other = at - 3; sign !== " " && other <= at + 3; other += 1) near.add(other);
+  });
+  const names = { "-": ["del", "bad-text"], "+": ["ins", "good-text"], " ": ["span", ""] };
+  const made = [];
+  lines.forEach(([sign, line], at) => {
+    const [name, style] = names[sign];
+    if (near.has(at)) made.push(element(name, sign + " " + line + "\n", style));
+    else if (near.has(at + 1) || !at) made.push(element("span", "⋯\n", "quiet"));
+  });
+  return made.slice(0, 2000);
+}
+
+async function compare(url, one, other) {
+  const [old, young] = one.version < other.version ? [one, other] : [other, one];
+  const note = element("p", `From ${seenAt(old)} to ${seenAt(young)}`, "quiet");
+  $("difference").replaceChildren(note);
+  $("difference").hidden = false;
+  if (old.digest === young.digest) { note.textContent = "The same content."; return; }
+  try {
+    const [a, b] = await Promise.all([linesOf(url, old), linesOf(url, young)]);
+    if (!a.plain || !b.plain) { note.textContent += ": other octets, which are no text."; return; }
+    let lines = difference(a.json && b.json ? a.json : a.plain, a.json && b.json ? b.json : b.plain);
+    if (lines.every(([sign]) => sign === " ")) lines = difference(a.plain, b.plain);
+    const shown = holding("pre", "", ...excerpt(lines));
+    shown.tabIndex = 0;
+    $("difference").append(shown);
+  } catch (error) {
+    note.textContent = error.message;
   }
 }
 
