@@ -31,10 +31,8 @@ package struct Setting<Root: SettingsRoot>: Sendable {
         self.name = name
         let shown = kind.show(Root()[keyPath: path])
         about = SettingDescription(
-            name: name, type: kind.name, bounds: kind.bounds, unit: kind.unit,
-            initially: isRequired ? "required" : initially ?? shown.asDefault,
-            isInitiallyInWords: isRequired || initially != nil || shown.isEmpty, isRequired: isRequired,
-            isReloadable: !needsRestart, text: text, inside: inside)
+            name: name, type: kind.name, bounds: kind.bounds, unit: kind.unit, shown: shown, initially: initially,
+            isRequired: isRequired, needsRestart: needsRestart, text: text, inside: inside)
         read = { node, root, reader in
             if let value = kind.read(node, &reader) { root[keyPath: path] = value }
         }
@@ -71,6 +69,21 @@ package struct SettingDescription: Sendable, Equatable {
     package var inside: [SettingDescription]
 }
 
+extension SettingDescription {
+    /// `shown` is the default, which `initially` describes in words.
+    @inline(never)
+    fileprivate init(
+        name: String, type: String, bounds: String?, unit: String?, shown: ShownValue, initially: String?,
+        isRequired: Bool, needsRestart: Bool, text: String, inside: [SettingDescription]
+    ) {
+        self.init(
+            name: name, type: type, bounds: bounds, unit: unit,
+            initially: isRequired ? "required" : initially ?? shown.asDefault,
+            isInitiallyInWords: isRequired || initially != nil || shown.isEmpty, isRequired: isRequired,
+            isReloadable: !needsRestart, text: text, inside: inside)
+    }
+}
+
 extension ShownValue {
     fileprivate var isEmpty: Bool {
         switch self {
@@ -82,94 +95,4 @@ extension ShownValue {
     }
 
     fileprivate var asDefault: String { self == .nothing ? "not set" : isEmpty ? "empty" : yaml }
-}
-
-/// The settings in one map, with nested maps for the dots in their names.
-package struct SettingsSection<Root: SettingsRoot>: Sendable {
-    package let settings: [Setting<Root>]
-
-    package init(_ settings: [Setting<Root>]) { self.settings = settings }
-
-    package var descriptions: [SettingDescription] { settings.map(\.about) }
-
-    /// Reads a map into `root`. An absent value is an empty map, as when every line below a key is commented out.
-    package func read(_ node: SettingNode, into root: inout Root, _ reader: inout SettingsReader) {
-        read(node, below: "", into: &root, &reader)
-    }
-
-    /// The values in `root`, as a map of the same shape as the configuration.
-    package func show(_ root: Root) -> ShownValue {
-        show(root, below: "")
-    }
-
-    private func read(
-        _ node: SettingNode, below prefix: String, into root: inout Root, _ reader: inout SettingsReader
-    ) {
-        let keys = keys(below: prefix)
-        guard case .map(let entries) = node.content else {
-            if node.isNull { return }
-            reader.refuse(
-                node, found: node.summary(showingText: false),
-                expected: "a map with " + SettingsSection.enumerate(keys))
-            return
-        }
-        for entry in reader.withoutRepetitions(entries) {
-            let name = prefix + entry.key
-            if let setting = settings.first(where: { $0.name == name }) {
-                reader.within(entry.key, at: entry.place) { setting.read(entry.value, &root, &$0) }
-            } else if settings.contains(where: { $0.name.hasPrefix(name + ".") }) {
-                reader.within(entry.key, at: entry.place) { read(entry.value, below: name + ".", into: &root, &$0) }
-            } else {
-                refuse(entry, among: keys, &reader)
-            }
-        }
-    }
-
-    private func refuse(_ entry: SettingNode.Entry, among keys: [String], _ reader: inout SettingsReader) {
-        if let level = SettingLevel.meant(by: entry, in: Root.self) {
-            reader.refuse(
-                SettingsProblem(
-                    at: entry.place, setting: reader.setting,
-                    found: "\(SettingsProblem.quoted(entry.key)), which belongs \(level.place)",
-                    advice: level.advice(for: entry.key)))
-            return
-        }
-        let nearest =
-            Nearest.name(to: entry.key, in: keys)
-            ?? settings.first { $0.name.split(separator: ".").last.map(String.init) == entry.key }?.name
-            ?? Nearest.name(to: entry.key, in: settings.map(\.name))
-        reader.refuse(
-            SettingsProblem(
-                at: entry.place, setting: reader.setting,
-                found: "the unknown key \(SettingsProblem.quoted(entry.key))",
-                expected: SettingsSection.enumerate(keys), suggestion: nearest,
-                advice: nearest == nil ? "`larder settings` lists them all" : nil))
-    }
-
-    /// The valid keys of the map below `prefix`.
-    private func keys(below prefix: String) -> [String] {
-        var keys: [String] = []
-        for setting in settings where setting.name.hasPrefix(prefix) {
-            let key = String(setting.name.dropFirst(prefix.count).prefix { $0 != "." })
-            if keys.last != key { keys.append(key) }
-        }
-        return keys
-    }
-
-    private func show(_ root: Root, below prefix: String) -> ShownValue {
-        .map(
-            keys(below: prefix).compactMap { key in
-                let name = prefix + key
-                if let setting = settings.first(where: { $0.name == name }) {
-                    let value = setting.show(root)
-                    return value == .nothing ? nil : (key, value)
-                }
-                let inner = show(root, below: name + ".")
-                return inner == .map([]) ? nil : (key, inner)
-            })
-    }
-
-    private static func enumerate(_ keys: [String]) -> String {
-        keys.count > 1 ? "one of " + keys.joined(separator: ", ") : keys.joined()
-    }
 }

@@ -90,18 +90,29 @@ extension SettingKind where Value == Bool {
 extension SettingKind where Value: RawRepresentable & CaseIterable, Value.RawValue == String {
     /// One of a few words.
     static var choice: SettingKind {
-        let words = Value.allCases.map(\.rawValue)
-        let listed = words.map { "`\($0)`" }
+        let words = WordChoice(words: Value.allCases.map(\.rawValue))
         return .text(
-            "word",
-            expected: [listed.dropLast().joined(separator: ", "), listed.last ?? ""].joined(separator: " or "),
-            bounds: words.joined(separator: ", "),
+            "word", expected: words.expected, bounds: words.bounds,
             show: { .text($0.rawValue) },
             parse: { scalar in
                 if let value = Value(rawValue: scalar.text) { return .success(value) }
-                return .failure(TextRefusal(suggestion: Nearest.name(to: scalar.text, in: words)))
+                return .failure(words.refusal(of: scalar.text))
             })
     }
+}
+
+/// The words of a choice.
+private struct WordChoice {
+    let words: [String]
+
+    var expected: String {
+        let listed = words.map { "`\($0)`" }
+        return [listed.dropLast().joined(separator: ", "), listed.last ?? ""].joined(separator: " or ")
+    }
+
+    var bounds: String { words.joined(separator: ", ") }
+
+    func refusal(of text: String) -> TextRefusal { TextRefusal(suggestion: Nearest.name(to: text, in: words)) }
 }
 
 extension SettingKind where Value == String {

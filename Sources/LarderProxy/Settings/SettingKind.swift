@@ -28,6 +28,7 @@ package struct SettingKind<Value: Sendable>: Sendable {
     }
 
     /// A kind whose values are written as one text. `parse` returns the value, or why it is invalid.
+    @inline(never)
     static func text(
         _ name: String, expected: String, bounds: String? = nil, unit: String? = nil, isSecret: Bool = false,
         allowsVariables: Bool = false,
@@ -37,24 +38,12 @@ package struct SettingKind<Value: Sendable>: Sendable {
         SettingKind(
             name, expected: expected, bounds: bounds, unit: unit,
             read: { node, reader in
-                guard case .scalar(let scalar) = node.content, !scalar.isNull else {
-                    reader.refuse(node, found: node.summary(showingText: false), expected: expected)
-                    return nil
-                }
-                guard !scalar.isUnresolved else { return nil }
-                guard allowsVariables || !reader.refuseVariables(scalar, node) else { return nil }
-                switch parse(scalar) {
+                let text = reader.text(of: node, expected: expected, allowsVariables: allowsVariables)
+                guard let text else { return nil }
+                switch parse(text) {
                 case .success(let value): return value
-                case .failure where scalar.hasReferences:
-                    // It may refer to a secret: nothing derived from it may be shown.
-                    reader.refuse(
-                        node, found: "\(SettingsProblem.quoted(scalar.written)), which refers to something else",
-                        expected: expected, advice: "correct what it refers to")
-                    return nil
                 case .failure(let refusal):
-                    reader.refuse(
-                        node, found: refusal.found ?? node.summary(showingText: !isSecret), expected: expected,
-                        suggestion: refusal.suggestion, advice: refusal.advice)
+                    reader.refuse(text, of: node, refusal, expected: expected, isSecret: isSecret)
                     return nil
                 }
             },

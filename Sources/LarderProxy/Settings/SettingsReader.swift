@@ -33,10 +33,15 @@ package struct SettingsReader {
     mutating func within<Value>(
         _ part: String, at place: SourcePlace, _ body: (inout SettingsReader) -> Value
     ) -> Value {
-        path.append(part)
+        enter(part, at: place)
         defer { path.removeLast() }
-        places[setting] = place
         return body(&self)
+    }
+
+    @inline(never)
+    private mutating func enter(_ part: String, at place: SourcePlace) {
+        path.append(part)
+        places[setting] = place
     }
 
     package mutating func refuse(_ problem: SettingsProblem) {
