@@ -2,24 +2,16 @@
 
 import Larder
 import LarderHTTP
+import LarderProxy
 import LarderRules
 
 /// Field lines as the admin surface shows them: without identities and credentials.
 enum ShownFields {
     static let redacted = "[redacted]"
 
-    private static let secret: Set<FieldName> = [
-        .authorization, .proxyAuthorization, .cookie, .setCookie, .authenticationInfo, .proxyAuthenticationInfo,
-        "Cookie2", "Set-Cookie2", "X-Api-Key", "Api-Key", "X-Auth-Token", "X-Csrf-Token", "X-Amz-Security-Token",
-    ]
-
-    static func holdsSecret(_ name: FieldName) -> Bool {
-        secret.contains(name) || Credentials.isOne(name) && name != "Surrogate-Key"
-    }
-
     /// The value of that field, or a placeholder.
     static func value(_ value: String, of name: FieldName) -> String {
-        holdsSecret(name) ? redacted : value
+        SecretText.isSecret(field: name) ? redacted : value
     }
 
     /// Each line as `Name: value`, in order.

@@ -2,6 +2,7 @@
 
 import Larder
 package import LarderHTTP
+import LarderRules
 
 /// Removes secrets from shared data: by the names of fields, parameters and members.
 package enum SecretText {
@@ -22,8 +23,11 @@ package enum SecretText {
         return words.contains(plain) || parts.contains { plain.contains($0) }
     }
 
+    /// Whether a field of that name contains a credential, or leads to one user.
     package static func isSecret(field name: FieldName) -> Bool {
-        fields.contains(name) || isSecret(name.spelling) || name.spelling.lowercased().hasSuffix("-key")
+        guard name != "Surrogate-Key" else { return false }
+        return fields.contains(name) || Credentials.isOne(name) || isSecret(name.spelling)
+            || name.spelling.lowercased().hasSuffix("-key")
     }
 
     /// The URL without user information and the values of secret parameters.
