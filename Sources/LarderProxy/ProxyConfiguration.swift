@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LarderHTTP
+package import LarderHTTP
 package import LarderIO
 package import LarderUpstream
 
@@ -14,7 +14,7 @@ package final class ProxyConfiguration: Sendable {
     package let variables: VariableStore?
     /// `Via` in responses: the same for every Larder, as pages can read it.
     package static let via = "1.1 larder"
-    let parseLimits: ParseLimits
+    package let parseLimits: ParseLimits
     /// A response field that is removed for clients.
     let hiddenField: FieldName?
     let upstreamSettings: UpstreamSettings

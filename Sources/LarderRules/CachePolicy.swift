@@ -59,6 +59,8 @@ package struct CachePolicy: Sendable, Hashable {
     /// Whether responses to requests with `Authorization` are stored although no directive allows it, because the key
     /// separates the users (a partition). Without effect for a private cache, which may do so anyway.
     package var storesAuthorized = false
+    /// Whether the configuration adds credentials to requests, by fields, a certificate, a token or a program.
+    package var addsCredentials = false
     /// Whether `no-store` in responses is ignored. Breaks RFC 9111 on purpose; not the default in any mode.
     package var storesDespiteNoStore = false
     package var setCookie: SetCookieRule = .stored

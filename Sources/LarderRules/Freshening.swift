@@ -45,6 +45,7 @@ package enum Freshening {
             requestMethod: stored.requestMethod, requestedRange: stored.requestedRange,
             requestWasAuthorized: stored.requestWasAuthorized || request.fields.contains(.authorization),
             requestWasPersonal: stored.requestWasPersonal,
+            requestHadCredentials: stored.requestHadCredentials || policy.sendsCredentials(with: request.fields),
             variance: variance, status: stored.status, fields: fields, requestTime: requestTime,
             responseTime: responseTime,
             contentLength: stored.contentLength, extent: stored.extent, policy: policy)

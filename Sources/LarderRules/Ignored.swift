@@ -97,6 +97,11 @@ extension CachePolicy {
         return Credentials.first(in: request) { storesAuthorized && $0 == .authorization }
     }
 
+    /// Whether the origin sees credentials, whoever they are from, that its answer may depend on.
+    package func sendsCredentials(with request: Fields) -> Bool {
+        !ignoredResponse.isForEveryone && (addsCredentials || Credentials.areIn(request))
+    }
+
     /// The directives of a response that the configuration ignores, for a request with or without such a credential: a
     /// response that may be one user's does not become everyone's because a directive is ignored.
     package func ignored(forPersonal isPersonal: Bool) -> IgnoredResponse.Directives {

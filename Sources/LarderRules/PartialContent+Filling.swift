@@ -138,7 +138,7 @@ extension PartialContent {
         fields.remove(.contentRange)
         return StoredResponse(
             requestMethod: stored.requestMethod, requestWasAuthorized: stored.requestWasAuthorized,
-            requestWasPersonal: stored.requestWasPersonal,
+            requestWasPersonal: stored.requestWasPersonal, requestHadCredentials: stored.requestHadCredentials,
             variance: stored.variance, status: 200, fields: fields, requestTime: stored.requestTime,
             responseTime: stored.responseTime, contentLength: count, extent: extent, standing: stored.standing,
             policy: policy)

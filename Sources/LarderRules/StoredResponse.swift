@@ -34,6 +34,9 @@ package final class StoredResponse: Sendable {
     package let requestWasAuthorized: Bool
     /// Whether it carried credentials that are not part of the key (`CachePolicy.personalField`).
     package let requestWasPersonal: Bool
+    /// Whether it reached the origin with any credentials: the client's, or those that the configuration adds. It says
+    /// who else may be given the response, and does not decide who may reuse it.
+    package let requestHadCredentials: Bool
     package let variance: Variance
     package let status: Status
     /// The stored header section: without hop-by-hop fields, and those that the origin or the configuration excludes
@@ -52,7 +55,7 @@ package final class StoredResponse: Sendable {
     /// Makes a stored response of its parts, as a store returns them. `fields` are reduced to those that may be stored.
     package init(
         requestMethod: Method = .get, requestedRange: [UInt8]? = nil, requestWasAuthorized: Bool = false,
-        requestWasPersonal: Bool = false,
+        requestWasPersonal: Bool = false, requestHadCredentials: Bool = false,
         variance: Variance = .none, status: Status, fields: Fields, requestTime: Timestamp, responseTime: Timestamp,
         contentLength: Int64? = nil, extent: Extent? = nil, standing: Standing = .asReceived, policy: CachePolicy
     ) {
@@ -61,6 +64,7 @@ package final class StoredResponse: Sendable {
         self.requestedRange = requestedRange
         self.requestWasAuthorized = requestWasAuthorized
         self.requestWasPersonal = requestWasPersonal
+        self.requestHadCredentials = requestHadCredentials
         self.status = status
         let (kept, date) = StoredResponse.kept(fields, directives, responseTime, policy)
         self.fields = kept
@@ -91,6 +95,7 @@ package final class StoredResponse: Sendable {
             requestedRange: response.status == 206 ? request.fields.withFirst(.range) { Array($0) } : nil,
             requestWasAuthorized: request.fields.contains(.authorization),
             requestWasPersonal: policy.personalField(of: request.fields) != nil,
+            requestHadCredentials: policy.sendsCredentials(with: request.fields),
             variance: policy.variance(of: response.fields, to: request.fields),
             status: response.status, fields: response.fields, requestTime: requestTime, responseTime: responseTime,
             contentLength: contentLength, policy: policy)
@@ -101,7 +106,7 @@ package final class StoredResponse: Sendable {
     package func counting(as status: Status, policy: CachePolicy) -> StoredResponse {
         StoredResponse(
             requestMethod: requestMethod, requestedRange: requestedRange, requestWasAuthorized: requestWasAuthorized,
-            requestWasPersonal: requestWasPersonal,
+            requestWasPersonal: requestWasPersonal, requestHadCredentials: requestHadCredentials,
             variance: variance, status: status, fields: fields, requestTime: requestTime, responseTime: responseTime,
             contentLength: contentLength, extent: extent, standing: standing, policy: policy)
     }
@@ -110,7 +115,7 @@ package final class StoredResponse: Sendable {
     package func marked(_ standing: Standing, policy: CachePolicy) -> StoredResponse {
         StoredResponse(
             requestMethod: requestMethod, requestedRange: requestedRange, requestWasAuthorized: requestWasAuthorized,
-            requestWasPersonal: requestWasPersonal,
+            requestWasPersonal: requestWasPersonal, requestHadCredentials: requestHadCredentials,
             variance: variance, status: status, fields: fields, requestTime: requestTime, responseTime: responseTime,
             contentLength: contentLength, extent: extent, standing: standing, policy: policy)
     }
@@ -165,7 +170,7 @@ extension StoredResponse {
         if contentLength == length { return self }
         return StoredResponse(
             requestMethod: requestMethod, requestedRange: requestedRange, requestWasAuthorized: requestWasAuthorized,
-            requestWasPersonal: requestWasPersonal,
+            requestWasPersonal: requestWasPersonal, requestHadCredentials: requestHadCredentials,
             variance: variance, status: status, fields: fields, requestTime: requestTime, responseTime: responseTime,
             contentLength: length, standing: standing, policy: policy)
     }

@@ -52,7 +52,7 @@ package struct Rendition: Sendable {
         policy.codings = stored.recoding?.offered ?? []
         return StoredResponse(
             requestMethod: stored.requestMethod, requestWasAuthorized: stored.requestWasAuthorized,
-            requestWasPersonal: stored.requestWasPersonal,
+            requestWasPersonal: stored.requestWasPersonal, requestHadCredentials: stored.requestHadCredentials,
             variance: stored.variance, status: status, fields: stored.sharable(fields), requestTime: stored.requestTime,
             responseTime: stored.responseTime, contentLength: length, policy: policy)
     }

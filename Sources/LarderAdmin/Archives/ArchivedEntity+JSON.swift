@@ -37,6 +37,7 @@ extension ArchivedEntity {
         object["date"] = .time(responseTime)
         if wasAuthorized { object["authorized"] = true }
         if wasPersonal { object["personal"] = true }
+        if hadCredentials { object["credentials"] = true }
         if standing != .asReceived { object["standing"] = .string(standing.rawValue) }
         object["length"] = .integer(length)
         return .object(object)
@@ -50,7 +51,9 @@ extension ArchivedEntity {
     }
 
     /// Parses what `json` writes; trusts nothing.
-    static func parse(_ octets: [UInt8]) throws -> ArchivedEntity {
+    ///
+    /// - Parameter limits: those of messages. Stored heads have been merged with others, and may be twice as long.
+    static func parse(_ octets: [UInt8], limits: ParseLimits) throws -> ArchivedEntity {
         let json: JSONValue
         do throws(JSONSyntaxError) { json = try JSONValue(parsing: octets) } catch {
             throw Refusal(description: "its head is no JSON: \(error)")
@@ -80,26 +83,40 @@ extension ArchivedEntity {
         guard status != 206, status != 304 else { throw Refusal(description: "its status is \(status)") }
         return ArchivedEntity(
             url: try text("url"), service: try text("service"), partition: partition, method: method,
-            status: Status(status), fields: try fields(json["fields"]), selectors: try selectors(json["vary"]),
+            status: Status(status), fields: try fields(json["fields"], limits), selectors: try selectors(json["vary"]),
             requestTime: Timestamp(nanoseconds: Int64(try number("requested", 0...Int.max / 2))),
             responseTime: Timestamp(nanoseconds: Int64(try number("received", 0...Int.max / 2))),
-            wasAuthorized: json["authorized"] == true, wasPersonal: json["personal"] == true, standing: standing,
+            wasAuthorized: json["authorized"] == true, wasPersonal: json["personal"] == true,
+            hadCredentials: json["credentials"] == true, standing: standing,
             length: Int64(try number("length", 0...Int.max / 2)))
     }
 
-    private static func fields(_ value: JSONValue?) throws -> Fields {
+    private static func fields(_ value: JSONValue?, _ limits: ParseLimits) throws -> Fields {
+        let lines = value?.array ?? []
+        guard lines.count <= 2 * limits.fieldLines else {
+            throw Refusal(description: "it has more fields than a message may have (`limits.fieldLines`)")
+        }
         var fields = Fields()
-        for line in value?.array ?? [] {
-            guard let pair = line.array, pair.count == 2, let name = pair[0].string.flatMap({ FieldName($0) }),
+        for line in lines {
+            guard let pair = line.array, pair.count == 2, let spelling = pair[0].string, FieldName(spelling) != nil,
                 let value = pair[1].string.flatMap({ octets($0) }), isFieldValue(value)
             else { throw Refusal(description: "it has a field that no message may have") }
-            value.withUnsafeBytes { fields.append(name, bytes: $0) }
+            Array(spelling.utf8).withUnsafeBytes { spelling in
+                value.withUnsafeBytes { fields.appendReceived(spelling: spelling, value: $0) }
+            }
+        }
+        guard fields.octetCount <= 2 * limits.headerSection else {
+            throw Refusal(description: "its fields are longer than those of a message may be (`limits.headSize`)")
         }
         return fields
     }
 
     private static func selectors(_ value: JSONValue?) throws -> [Selector] {
-        try (value?.array ?? []).map { line in
+        let lines = value?.array ?? []
+        guard lines.count <= Variance.fieldLimit else {
+            throw Refusal(description: "more fields select it than `Vary` may name")
+        }
+        return try lines.map { line in
             guard let pair = line.array, pair.count == 2, let name = pair[0].string.flatMap({ FieldName($0) }) else {
                 throw Refusal(description: "`vary` of its head is not as it must be")
             }
@@ -125,7 +142,10 @@ extension ArchivedEntity {
         return octets
     }
 
+    /// Blanks around values are no part of them (RFC 9110 §5.5).
     private static func isFieldValue(_ octets: [UInt8]) -> Bool {
-        octets.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }
+        func isBlank(_ octet: UInt8?) -> Bool { octet == 0x20 || octet == 0x09 }
+        return !isBlank(octets.first) && !isBlank(octets.last)
+            && octets.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }
     }
 }

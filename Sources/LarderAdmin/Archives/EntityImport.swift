@@ -32,6 +32,9 @@ final class EntityImport: OwnIntake, @unchecked Sendable {
 
     private let proxy: Proxy
     private let includesPrivate: Bool
+    private let limits: ParseLimits
+    /// The octets of a head in JSON, where an octet of a field may take two, and of its URL.
+    private let headLimit: Int64
     private var reader = TarReader()
     private var place = Place.between
     private var text: [UInt8] = []
@@ -55,7 +58,6 @@ final class EntityImport: OwnIntake, @unchecked Sendable {
     private var refusals: [(url: String, why: String)] = []
     private var refused = 0
 
-    private static let headLimit: Int64 = 4 << 20
     private static let sumsLimit: Int64 = 1 << 10
     private static let refusalLimit = 100
     private static let pendingLimit = 256
@@ -63,6 +65,8 @@ final class EntityImport: OwnIntake, @unchecked Sendable {
     init(proxy: Proxy, includesPrivate: Bool) {
         self.proxy = proxy
         self.includesPrivate = includesPrivate
+        limits = proxy.configuration.parseLimits
+        headLimit = Int64(8 * limits.headerSection + 2 * limits.startLine)
     }
 
     func take(_ chunk: ContentChunk) async {
@@ -133,7 +137,7 @@ final class EntityImport: OwnIntake, @unchecked Sendable {
         if name.hasSuffix(".json") {
             dropEntry()
             self.name = String(name.dropLast(5))
-            guard size <= EntityImport.headLimit else { return refuse(name, "it is longer than any head") }
+            guard size <= headLimit else { return refuse(name, "it is longer than any head") }
             place = .text(name: name)
         } else if let entry, name == entry.name + ".octets", entry.content == nil {
             // Another length shows in the digest, and is not worth writing.
@@ -181,7 +185,7 @@ final class EntityImport: OwnIntake, @unchecked Sendable {
     private func beginEntry(_ name: String) async {
         let entity: ArchivedEntity
         do {
-            entity = try ArchivedEntity.parse(text)
+            entity = try ArchivedEntity.parse(text, limits: limits)
         } catch {
             return refuse(name, "\(error)")
         }

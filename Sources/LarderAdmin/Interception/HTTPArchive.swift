@@ -84,7 +84,7 @@ enum HTTPArchive {
         var lines: [JSONValue] = []
         fields.forEachLine { name, spelling, value in
             let name = name ?? FieldName(token: spelling)
-            let isHidden = isForOthers && SecretText.isSecret(field: name)
+            let isHidden = isForOthers && SecretName.isOne(field: name)
             // Field values are octets; each is one character here.
             let text = isHidden ? SecretText.replacement : String(decoding: value.map { UInt16($0) }, as: UTF16.self)
             lines.append(["name": .string(String(decoding: spelling, as: UTF8.self)), "value": .string(text)])

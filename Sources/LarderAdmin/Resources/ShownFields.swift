@@ -9,9 +9,9 @@ import LarderRules
 enum ShownFields {
     static let redacted = "[redacted]"
 
-    /// The value of that field, or a placeholder.
+    /// The value of that field, or a placeholder; URLs in it without theirs.
     static func value(_ value: String, of name: FieldName) -> String {
-        SecretText.isSecret(field: name) ? redacted : value
+        SecretName.isOne(field: name) ? redacted : SecretText.scrubbed(url: value)
     }
 
     /// Each line as `Name: value`, in order.

@@ -23,6 +23,7 @@ extension AdminPages {
                 let subject = try proxy.subject(of: parameters.required("url"))
                 let fields = try parameters.fields("header")
                 guard request.isLoopback else { throw Problem.contentIsForThisMachine }
+                try checkAccess(to: subject, proxy, for: request)
                 let variant: Variant?
                 if let number = parameters.text("version") {
                     variant = try await version(number, of: subject, fields, proxy, for: request)

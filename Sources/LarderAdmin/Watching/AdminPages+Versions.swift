@@ -12,15 +12,17 @@ extension AdminPages {
             "/-/versions": .reading { request, proxy in
                 let parameters = try AdminParameters(request, known: ["url", "header"], repeatable: ["header"])
                 let subject = try proxy.subject(of: parameters.required("url"))
+                try checkAccess(to: subject, proxy, for: request)
                 let configuration = try configurationWithHistory(of: subject, proxy)
+                let partition = partition(of: subject, try parameters.fields("header"), for: request)
                 let versions = await versions(
-                    of: subject, try parameters.fields("header"), configuration, proxy, for: request)
+                    of: subject, try parameters.fields("header"), in: partition, configuration, proxy)
                 let now = proxy.now
                 let showsFields = !configuration.mayTransform || mayChange(request, proxy)
                 return OwnResponse(json: [
                     "url": .string(subject.url), "service": .string(subject.service.name),
                     "history": .integer(configuration.history),
-                    "versions": .array(versions.map { json(of: $0, at: now, showsFields: showsFields) }),
+                    "versions": .array(versions.map { json(of: $0, in: partition, at: now, showsFields: showsFields) }),
                 ])
             }
         ]
@@ -37,21 +39,37 @@ extension AdminPages {
         }
         let configuration = try configurationWithHistory(of: subject, proxy)
         guard !configuration.mayTransform || mayChange(request, proxy) else { throw .versionIsNotTransformed }
-        return await versions(of: subject, fields, configuration, proxy, for: request, readable: number)
+        let partition = partition(of: subject, fields, for: request)
+        return await versions(of: subject, fields, in: partition, configuration, proxy, readable: number)
             .first { $0.number == number }?.variant
     }
 
-    private static func mayChange(_ request: OwnRequest, _ proxy: Proxy) -> Bool {
+    /// What clients do not get, also by an answer from the configuration, is for those who may make changes.
+    static func checkAccess(
+        to subject: ResourceSubject, _ proxy: Proxy, for request: OwnRequest
+    ) throws(Problem) {
+        let configuration = subject.service.configuration(for: subject.uri, method: subject.method)
+        let answer = proxy.configuration.router.table.hardWiredAnswer(
+            to: subject.uri, method: subject.method, of: subject.service, configuration)
+        guard answer == nil || mayChange(request, proxy) else { throw .isRefusedToClients }
+    }
+
+    /// That of those who have the fields.
+    private static func partition(
+        of subject: ResourceSubject, _ fields: Fields, for request: OwnRequest
+    ) -> Larder.Partition {
+        subject.service.partition(of: fields, for: subject.uri, from: Reach(isLoopback: request.isLoopback))
+    }
+
+    static func mayChange(_ request: OwnRequest, _ proxy: Proxy) -> Bool {
         AdminGuard(token: proxy.configuration.settings.admin.token).mayChange(request)
     }
 
-    /// In the partition of those who have the fields; only the variants that these select, if there are any.
+    /// Only the variants that the fields select, if there are any.
     private static func versions(
-        of subject: ResourceSubject, _ fields: Fields, _ configuration: EffectiveConfiguration, _ proxy: Proxy,
-        for request: OwnRequest, readable number: Int64? = nil
+        of subject: ResourceSubject, _ fields: Fields, in partition: Larder.Partition,
+        _ configuration: EffectiveConfiguration, _ proxy: Proxy, readable number: Int64? = nil
     ) async -> [ResponseVersion] {
-        let partition = subject.service.partition(
-            of: fields, for: subject.uri, from: Reach(isLoopback: request.isLoopback))
         let versions =
             await proxy.storing?.versions(
                 of: subject.key(in: partition).url, partition: partition, service: subject.service.name, configuration,
@@ -72,7 +90,10 @@ extension AdminPages {
         return configuration
     }
 
-    private static func json(of version: ResponseVersion, at now: Timestamp, showsFields: Bool) -> JSONValue {
+    private static func json(
+        of version: ResponseVersion, in partition: Larder.Partition, at now: Timestamp, showsFields: Bool
+    ) -> JSONValue {
+        let isForOne = partition != .shared
         let stored = version.variant.stored
         var object: JSONObject = [
             "version": .integer(version.number), "isCurrent": .bool(version.isCurrent),
@@ -84,8 +105,8 @@ extension AdminPages {
         for (name, field) in [("type", FieldName.contentType), ("eTag", .eTag), ("lastModified", .lastModified)] {
             if let value = stored.fields[field] { object[name] = .string(value) }
         }
-        object["selectedBy"] = .strings(VariantReport(variant: version.variant, now: now).selectors)
-        if showsFields { object["fields"] = ShownFields.lines(json: stored.fields, areForOne: false) }
+        object["selectedBy"] = .strings(VariantReport(variant: version.variant, now: now, isForOne: isForOne).selectors)
+        if showsFields { object["fields"] = ShownFields.lines(json: stored.fields, areForOne: isForOne) }
         return .object(object)
     }
 }
@@ -105,9 +126,17 @@ extension Problem {
             detail: "The configuration keeps no earlier content of \(subject.url.prefix(500)).", advice: advice)
     }
 
+    fileprivate static let isRefusedToClients = Problem(
+        status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
+        detail: "The configuration answers requests for this URL itself; what is stored is for those who may make "
+            + "changes.",
+        advice: permission)
+
     fileprivate static let versionIsNotTransformed = Problem(
         status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
         detail: "Clients get this resource transformed; what the origin sent is for those who may make changes.",
-        advice: "Use the `larder` command, which speaks over the Unix socket, or send "
-            + "`Authorization: Bearer <admin.token>`.")
+        advice: permission)
+
+    private static let permission =
+        "Use the `larder` command, which speaks over the Unix socket, or send `Authorization: Bearer <admin.token>`."
 }

@@ -30,7 +30,7 @@ package struct ArchivedEntity: Sendable {
     package var fields: Fields
     package var selectors: [Selector]
     package var requestTime, responseTime: Timestamp
-    package var wasAuthorized, wasPersonal: Bool
+    package var wasAuthorized, wasPersonal, hadCredentials: Bool
     package var standing: StoredResponse.Standing
     /// The octets of the content.
     package var length: Int64
@@ -38,7 +38,7 @@ package struct ArchivedEntity: Sendable {
     package init(
         url: String, service: String, partition: String, method: Method, status: Status, fields: Fields,
         selectors: [Selector], requestTime: Timestamp, responseTime: Timestamp, wasAuthorized: Bool, wasPersonal: Bool,
-        standing: StoredResponse.Standing, length: Int64
+        hadCredentials: Bool, standing: StoredResponse.Standing, length: Int64
     ) {
         self.url = url
         self.service = service
@@ -51,6 +51,7 @@ package struct ArchivedEntity: Sendable {
         self.responseTime = responseTime
         self.wasAuthorized = wasAuthorized
         self.wasPersonal = wasPersonal
+        self.hadCredentials = hadCredentials
         self.standing = standing
         self.length = length
     }
@@ -61,8 +62,8 @@ package struct ArchivedEntity: Sendable {
         if SecretText.scrubbed(url: url) != url { return true }
         let directives = CacheControl.Response(fields)
         if directives.flags.contains(.isPrivate) || !directives.privateFields.isEmpty { return true }
-        if selectors.contains(where: { $0.value != nil && SecretText.isSecret(field: $0.name) }) { return true }
-        return (wasAuthorized || wasPersonal) && !isForAll(directives)
+        if selectors.contains(where: { $0.value != nil && SecretName.isOne(field: $0.name) }) { return true }
+        return (wasAuthorized || wasPersonal || hadCredentials) && !isForAll(directives)
     }
 
     /// An origin that says `public` or `s-maxage` to a request with credentials says it of all its clients.
@@ -72,16 +73,14 @@ package struct ArchivedEntity: Sendable {
 
     /// The same where the configuration here adds credentials to each request.
     fileprivate func isPersonal(under configuration: EffectiveConfiguration) -> Bool {
-        if isPersonal { return true }
-        let configured = configuration.frozen.configuration.fields.set.names
-        return configured.contains(where: SecretText.isSecret(field:)) && !isForAll(CacheControl.Response(fields))
+        isPersonal || configuration.policy.sendsCredentials(with: Fields()) && !isForAll(CacheControl.Response(fields))
     }
 }
 
 /// The fate of one line of the store's list in an export.
 package enum ArchivedLine: Sendable {
     case entity(ArchivedEntity, ContentReference)
-    /// Made for somebody, or with credentials; left out unless it was asked for.
+    /// Made for somebody, or with credentials, or refused to clients by now; left out unless it was asked for.
     case personal
     /// A part of a representation, of use to nobody else.
     case partial
@@ -110,8 +109,10 @@ extension Proxy {
             selectors: stored.variance.selectors.map { ArchivedEntity.Selector(name: $0.name, value: $0.value) },
             requestTime: stored.requestTime, responseTime: stored.responseTime,
             wasAuthorized: stored.requestWasAuthorized, wasPersonal: stored.requestWasPersonal,
-            standing: stored.standing, length: record.content.length)
-        guard includesPrivate || !entity.isPersonal(under: settled) else { return .personal }
+            hadCredentials: stored.requestHadCredentials, standing: stored.standing, length: record.content.length)
+        let isRefused =
+            configuration.router.table.hardWiredAnswer(to: uri, method: method, of: service, settled) != nil
+        guard includesPrivate || !isRefused && !entity.isPersonal(under: settled) else { return .personal }
         guard stored.extent == .whole else { return .partial }
         return .entity(entity, record.content)
     }

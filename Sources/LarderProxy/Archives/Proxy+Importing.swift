@@ -138,6 +138,7 @@ extension ArchivedEntity {
         return StoredResponse(
             requestMethod: method, requestWasAuthorized: wasAuthorized,
             requestWasPersonal: wasPersonal || policy.personalField(of: request.fields) != nil,
+            requestHadCredentials: hadCredentials,
             variance: policy.variance(of: fields, to: request.fields), status: status, fields: fields,
             requestTime: requestTime, responseTime: responseTime, contentLength: length, standing: standing,
             policy: policy)

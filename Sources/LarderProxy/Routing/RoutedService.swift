@@ -250,10 +250,14 @@ package final class RoutedService: Sendable {
 
     /// Whether requests to the origin may carry credentials that the client did not send.
     func addsCredentials(to url: TargetURI, method: LarderHTTP.Method) -> Bool {
-        if configuredCredentials != nil || settings.tls.certificate != nil { return true }
-        let configuration = configuration(for: url, method: method)
-        return Credentials.areIn(configuration.frozen.configuration.fields.set) || configuration.isProgrammed
-            || configuration.decorators?.refresh != nil
+        configuration(for: url, method: method).policy.addsCredentials
+    }
+
+    private func addsCredentials(_ configuration: Configuration) -> Bool {
+        configuredCredentials != nil || settings.tls.certificate != nil
+            || configuration.fields.set.names.contains(where: SecretName.isOne(field:))
+            || ProgramSender.isNeeded(by: configuration)
+            || (configuration.attachment as? Decorators)?.refresh != nil
     }
 
     /// A configuration, and whether it is for a method whose content can be part of the key.
@@ -294,6 +298,7 @@ package final class RoutedService: Sendable {
         let isForOne = privacy == .private && !key.isAcrossNetwork || privacy == .partitioned && key.isOfUser
         policy.role = isForOne ? .private : .shared
         policy.storesAuthorized = false
+        policy.addsCredentials = addsCredentials(configuration)
         if var identity, privacy == .partitioned {
             let fields = configuration.fields
             identity.replaced = fields.removed

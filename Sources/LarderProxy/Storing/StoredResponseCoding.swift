@@ -7,8 +7,8 @@ import LarderStores
 /// Stored responses as octets for the store, and back.
 ///
 /// The format is a version and flags, the pace of a stream if there is one, then method, range, variance, status, fields
-/// and, for an incomplete response, the stored ranges, each with its length in front. Reading trusts nothing: octets that are not exactly what writing produces
-/// give nil, which is a miss.
+/// and, for an incomplete response, the stored ranges, each with its length in front. Reading trusts nothing: octets
+/// that are not exactly what writing produces give nil, which is a miss.
 package enum StoredResponseCoding {
     private static let version: UInt8 = 2
 
@@ -23,7 +23,7 @@ package enum StoredResponseCoding {
         static let personal = Flags(rawValue: 32)
         /// The pace of a stream follows the flags.
         static let paced = Flags(rawValue: 64)
-        static let all: Flags = [.authorized, .normalised, .stale, .invalid, .parts, .personal, .paced]
+        static let credentials = Flags(rawValue: 128)
     }
 
     /// The head of `stored` for the store. Times and content are stored beside it.
@@ -35,6 +35,7 @@ package enum StoredResponseCoding {
         var flags: Flags = []
         if stored.requestWasAuthorized { flags.insert(.authorized) }
         if stored.requestWasPersonal { flags.insert(.personal) }
+        if stored.requestHadCredentials { flags.insert(.credentials) }
         if normalises { flags.insert(.normalised) }
         if stored.standing == .stale { flags.insert(.stale) }
         if stored.standing == .invalid { flags.insert(.invalid) }
@@ -83,9 +84,7 @@ package enum StoredResponseCoding {
         _ octets: [UInt8], requestTime: Timestamp, responseTime: Timestamp, contentLength: Int64, policy: CachePolicy
     ) -> StoredResponse? {
         var reader = OctetReader(octets)
-        guard reader.byte() == version, let raw = reader.byte(), Flags.all.isSuperset(of: Flags(rawValue: raw)) else {
-            return nil
-        }
+        guard reader.byte() == version, let raw = reader.byte() else { return nil }
         let flags = Flags(rawValue: raw)
         if flags.contains(.paced) {
             guard let run = reader.run(), StreamPace(stored: run, length: contentLength) != nil else { return nil }
@@ -104,7 +103,7 @@ package enum StoredResponseCoding {
         guard reader.isAtEnd else { return nil }
         return StoredResponse(
             requestMethod: method, requestedRange: range, requestWasAuthorized: flags.contains(.authorized),
-            requestWasPersonal: flags.contains(.personal),
+            requestWasPersonal: flags.contains(.personal), requestHadCredentials: flags.contains(.credentials),
             variance: variance, status: Status(rawValue: status), fields: fields, requestTime: requestTime,
             responseTime: responseTime, contentLength: contentLength, extent: extent,
             standing: flags.contains(.invalid) ? .invalid : flags.contains(.stale) ? .stale : .asReceived,

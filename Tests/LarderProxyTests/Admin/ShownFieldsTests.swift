@@ -16,7 +16,7 @@ struct ShownFieldsTests {
             ShownFields.lines(json: Self.fields, areForOne: false)
                 == .strings([
                     "Content-Type: text/plain", "x-session-token: [redacted]", "x-password: [redacted]",
-                    "surrogate-key: c", "Location: /?signature=d", "Set-Cookie: [redacted]",
+                    "surrogate-key: c", "Location: /?signature=REDACTED", "Set-Cookie: [redacted]",
                 ]))
     }
 

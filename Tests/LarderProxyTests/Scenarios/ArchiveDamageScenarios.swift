@@ -86,6 +86,9 @@ struct ArchiveDamageScenarios {
     @Test func `heads that no origin sends, or that nobody stores here, are refused with the reason`() async throws {
         try await plain.run { (scene) async throws in
             let deep = String(repeating: "[", count: 100_000)
+            let many = Array(repeating: "[\"A\", \"1\"]", count: 500).joined(separator: ",")
+            let names = (0..<65).map { "[\"A\($0)\", null]" }.joined(separator: ",")
+            let long = Array(repeating: "[\"A\", \"\(String(repeating: "x", count: 60_000))\"]", count: 3)
             let refusals: [(head: String, why: String)] = [
                 (head(scene, url: "../../etc/passwd"), "neither an http or https URL"),
                 (head(scene, url: "file:///etc/passwd"), "neither an http or https URL"),
@@ -96,6 +99,12 @@ struct ArchiveDamageScenarios {
                 (head(scene, fields: "[\"Bad Name\", \"1\"]"), "no message may have"),
                 (head(scene, fields: "[\"A\", \"1\\r\\nB: 2\"]"), "no message may have"),
                 (head(scene, fields: "[\"A\", \"\\u0000\"]"), "no message may have"),
+                (head(scene, fields: "[\"A\", \" 1\"]"), "no message may have"),
+                (head(scene, fields: "[\"A\", \"1\\t\"]"), "no message may have"),
+                (head(scene, fields: many), "limits.fieldLines"),
+                (head(scene, fields: long.joined(separator: ",")), "limits.headSize"),
+                (head(scene, more: "\"length\": 1, \"vary\": [\(names)]"), "than `Vary` may name"),
+                (head(scene, more: "\"length\": 1, \"x\": \"\(String(repeating: "x", count: 600_000))\""), "any head"),
                 (head(scene, fields: "[\"Cache-Control\", \"no-store\"]"), "does not store it (no-store)"),
                 (head(scene, fields: "[\"Vary\", \"*\"], [\"Cache-Control\", \"max-age=9\"]"), "(vary)"),
                 (head(scene, received: .seconds(7_200)), "in the future"),

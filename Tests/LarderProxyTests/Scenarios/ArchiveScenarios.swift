@@ -118,6 +118,39 @@ struct ArchiveScenarios {
         }
     }
 
+    /// How an origin comes to see credentials, apart from what a client sends to a shared service.
+    enum Source: CaseIterable { case privateService, configured, configuredOnce, denied }
+
+    @Test(arguments: Source.allCases)
+    func `what an origin sent to any credentials, or clients no longer get, is left out`(_ source: Source) async throws
+    {
+        try await Scenario.run(onDisk: true) { settings, origin in
+            settings.admin.token = Secret("token")
+            settings.add("api", at: origin.url("/")) { service in
+                if source == .privateService { service.privacy = .private }
+                if source == .configured || source == .configuredOnce {
+                    service.configure { $0.headers = [HeaderEdit(name: "X-JWT", value: Secret("one"))] }
+                }
+            }
+        } _: { (scene) async throws in
+            scene.origin.answer { request in
+                request.target == "/all"
+                    ? .ok("Cache-Control: public, max-age=600", content: "all") : .ok(Self.fresh, content: "own")
+            }
+            let lines = source == .privateService ? ["X-Tenant: t"] : []
+            for path in ["/all", "/own"] { _ = try await scene.get(path, lines) }
+            if source == .configuredOnce { try scene.reload { $0.services[0].configure[0].headers = [] } }
+            if source == .denied {
+                try scene.reload { $0.services[0].configure { $0.decorate.deny = .set(DenyRule()) } }
+            }
+            let isDenied = source == .denied
+            let summary = try summary(try await exported(scene))
+            #expect(summary["entities"]?.int == (isDenied ? 0 : 1), "\(summary)")
+            #expect(summary["leftOut"]?["private"]?.int == (isDenied ? 2 : 1))
+            #expect(try self.summary(try await exported(scene, "&private=true"))["entities"]?.int == 2)
+        }
+    }
+
     @Test func `users' partitions come back where they were exported, to themselves`() async throws {
         try await Scenario.run(onDisk: true) { settings, origin in
             settings.admin.token = Secret("token")

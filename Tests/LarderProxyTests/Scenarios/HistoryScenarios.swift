@@ -131,6 +131,21 @@ struct HistoryScenarios {
         }
     }
 
+    @Test func `what clients no longer get is for those who may make changes`() async throws {
+        try await run { (scene) async throws in
+            scene.origin.answer { _ in .ok(Self.fresh, "Location: https://u:p@host/?token=t", content: "1") }
+            _ = try await scene.get("/a")
+            let pages = ["/-/versions?url=", "/-/content?url="].map { $0 + scene.url("/a") }
+            #expect(try await scene.own(pages[0]).text.contains("https://host/?token=REDACTED"))
+            for page in pages { #expect(try await scene.own(page, token: nil).status == 200) }
+            try scene.reload { $0.services[0].configure { $0.decorate.deny = .set(DenyRule()) } }
+            for page in pages {
+                #expect(try await scene.own(page, token: nil).status == 403)
+                #expect(try await scene.own(page).status == 200)
+            }
+        }
+    }
+
     @Test func `users have versions of their own, which only they may name`() async throws {
         try await run {
             $0.privacy = .partitioned

@@ -28,7 +28,7 @@ struct StoredResponseCodingTests {
             request: ["Accept-Language": "de, en;q=0.5", "Accept-Encoding": ""]),
         response(
             ["Content-Range": "bytes 0-6/100"], request: ["Range": "bytes=0-6", "Authorization": "x"], status: 206),
-        response(["A": "1"], status: 404, method: .head, length: 0),
+        response([:], request: ["X-Tenant": "t"]), response(["A": "1"], status: 404, method: .head, length: 0),
         response([:]).marked(.stale, policy: CachePolicy()),
         response([:]).marked(.invalid, policy: CachePolicy()),
         response(["Vary": "X"], request: ["X": "Mixed CASE"], normalises: false),

@@ -106,7 +106,7 @@ extension Exchange {
     private var recordedFields: Fields {
         var fields = head.fields
         HopByHop.strip(&fields, for: .store)
-        fields.removeAll { name, spelling, _ in SecretText.isSecret(field: name ?? FieldName(token: spelling)) }
+        fields.removeAll { name, spelling, _ in SecretName.isOne(field: name ?? FieldName(token: spelling)) }
         return fields
     }
 

@@ -8,28 +8,6 @@ import LarderRules
 package enum SecretText {
     package static let replacement = "REDACTED"
 
-    private static let fields: Set<FieldName> = [
-        .authorization, .proxyAuthorization, .cookie, .setCookie, .authenticationInfo, .proxyAuthenticationInfo,
-        "Cookie2", "Set-Cookie2",
-    ]
-    private static let parts = [
-        "token", "secret", "password", "passwd", "apikey", "signature", "credential", "session",
-    ]
-    private static let words: Set<String> = ["key", "sig", "auth", "pwd", "code", "assertion", "jwt", "sid", "csrf"]
-
-    /// Whether a field, a parameter or a member of that name contains a credential.
-    package static func isSecret(_ name: some StringProtocol) -> Bool {
-        let plain = name.lowercased().filter { $0 != "-" && $0 != "_" && $0 != "." }
-        return words.contains(plain) || parts.contains { plain.contains($0) }
-    }
-
-    /// Whether a field of that name contains a credential, or leads to one user.
-    package static func isSecret(field name: FieldName) -> Bool {
-        guard name != "Surrogate-Key" else { return false }
-        return fields.contains(name) || Credentials.isOne(name) || isSecret(name.spelling)
-            || name.spelling.lowercased().hasSuffix("-key")
-    }
-
     /// The URL without user information and the values of secret parameters.
     package static func scrubbed(url: String) -> String {
         var url = url
@@ -60,7 +38,7 @@ package enum SecretText {
 
     private static func form(_ text: String) -> String {
         text.split(separator: "&", omittingEmptySubsequences: false).map { item in
-            guard let equals = item.firstIndex(of: "="), isSecret(PercentText.decoded(item[..<equals])) else {
+            guard let equals = item.firstIndex(of: "="), SecretName.isOne(PercentText.decoded(item[..<equals])) else {
                 return String(item)
             }
             return String(item[...equals]) + replacement
@@ -75,7 +53,8 @@ package enum SecretText {
             for name in object.names {
                 guard let member = object[name] else { continue }
                 switch member {
-                case .string where isSecret(name), .number where isSecret(name): clean[name] = .string(replacement)
+                case .string where SecretName.isOne(name), .number where SecretName.isOne(name):
+                    clean[name] = .string(replacement)
                 default: clean[name] = json(member)
                 }
             }
