@@ -32,7 +32,9 @@ struct AheadLook {
         }
         let version = service.configurationVersion
         let configuration = service.configuration(for: resource)
-        guard configuration.caches, configuration.refreshAhead != .off, service.allows(uri) else { return nil }
+        guard configuration.caches, configuration.refreshAhead != .off, service.allows(uri),
+            context.configuration.router.table.hardWiredAnswer(toLoadOf: uri, of: service) == nil
+        else { return nil }
         if !resource.memory.snapshot.isStoreRead, context.storing != nil || configuration.hasOwnCaches {
             await context.readStored(resource, service, configuration)
             registry.charge(resource, content: resource.memory.cost)

@@ -73,7 +73,10 @@ package final class AheadRefresher: Sendable {
     /// Has a resource looked at that may be in the store alone, or that someone begins to observe.
     func consider(_ target: AheadTarget, in delay: Duration, on context: LoopContext) {
         let isKnown = state.withLock { $0.queue.due(target.key) != nil }
-        guard !isKnown else { return }
+        guard !isKnown,
+            context.configuration.router.table.hardWiredAnswer(
+                toLoadOf: target.subject.uri, of: target.subject.service) == nil
+        else { return }
         add(target, in: delay, vouched: nil, uses: 0, Double.random(in: 0...1), on: context)
     }
 

@@ -59,9 +59,7 @@ private struct OperatorLoad {
         guard context.proxy.offlineMode(service, configuration) != .on else {
             throw Problem.offline(service: service.name)
         }
-        if let answer = context.configuration.router.table.hardWiredAnswer(
-            to: subject.uri, method: .get, of: service, service.configuration(for: subject.uri, method: .get))
-        {
+        if let answer = context.configuration.router.table.hardWiredAnswer(toLoadOf: subject.uri, of: service) {
             throw Problem.hardWired(answer)
         }
         guard service.allows(subject.uri) else { throw Problem.hostNotAllowed(subject.uri.host, service: service.name) }

@@ -10,11 +10,12 @@ import LarderUpstream
 
 /// What a program does with one Resource of its own service, which clients are served from as well.
 extension Proxy {
-    /// Loads a Resource as a client without credentials would; nil where nothing is kept for clients.
+    /// Loads a Resource as a client without credentials would; nil where nothing is kept for clients. What the
+    /// configuration denies or answers itself is not loaded.
     package func load(
         _ resource: Resource, validating basis: AnyEntity?, began: @escaping @Sendable (Flight, Int) -> Void
     ) async -> HostedOutcome? {
-        guard let (service, uri) = place(of: resource), service.allows(uri) else { return nil }
+        guard let (service, uri) = place(of: resource) else { return nil }
         do {
             return try await anyContext().run { context in
                 try await ProgramRequest(service: service, resource: resource, uri: uri, context: context)
@@ -97,9 +98,12 @@ private struct ProgramRequest {
     func load(
         validating basis: AnyEntity?, _ began: (Flight, Int) -> Void
     ) async throws -> HostedOutcome? {
+        if let answer = context.configuration.router.table.hardWiredAnswer(toLoadOf: uri, of: service) {
+            throw AnsweredByConfiguration(description: Problem.hardWired(answer).detail)
+        }
         let version = service.configurationVersion
         let configuration = service.configuration(for: resource)
-        guard configuration.caches else { return nil }
+        guard configuration.caches, service.allows(uri) else { return nil }
         guard context.proxy.offlineMode(service, configuration) != .on else { throw ServiceOffline() }
         await readStore(configuration)
         let (head, memory) = (head, resource.memory)
@@ -202,6 +206,11 @@ private struct ProgramRequest {
             .compactMap { storing.variant(of: $0, policy: configuration.policy) }
             .first { $0.stored.variance == variant.stored.variance }
     }
+}
+
+/// The configuration denies or answers requests for the URL: programs get no further than clients.
+struct AnsweredByConfiguration: Error, CustomStringConvertible {
+    let description: String
 }
 
 extension HostedOutcome {

@@ -72,4 +72,9 @@ extension ServiceTable {
         }
         return nil
     }
+
+    /// The configured answer to a load that has no client.
+    func hardWiredAnswer(toLoadOf url: TargetURI, of service: RoutedService) -> HardWiredAnswer? {
+        hardWiredAnswer(to: url, method: .get, of: service, service.configuration(for: url, method: .get))
+    }
 }

@@ -26,8 +26,10 @@ struct AheadScenarios {
     }
 
     /// The first response, for a client that sends these fields.
-    static func load(_ scene: Scenario, asking: [String] = [], answer: [String] = lines) async throws {
-        async let response = scene.get("/a", asking)
+    static func load(
+        _ scene: Scenario, _ path: String = "/a", asking: [String] = [], answer: [String] = lines
+    ) async throws {
+        async let response = scene.get(path, asking)
         let request = try await scene.origin.request()
         try await request.wire.write(OriginRequest.response(200, answer, content: "data"))
         request.finish()
@@ -156,6 +158,39 @@ struct AheadScenarios {
             let next = try await Self.validation(scene, reaching: .seconds(55))
             try await next.reply(304, "ETag: \"1\"")
             try await eventually("it is counted") { scene.proxy.ahead.counts.validated == 1 }
+        }
+    }
+
+    @Test(arguments: [false, true], ["/a", "/**"] as [GlobPattern])
+    func `what the configuration denies is not asked for`(restarts: Bool, denied: GlobPattern) async throws {
+        try await Self.run(.every(.seconds(600)), onDisk: restarts) { (scene) async throws in
+            try await Self.load(scene)
+            #expect(scene.proxy.ahead.counts.waiting == 1)
+            try scene.reload { settings in
+                settings.services[0].configure {
+                    $0.pattern.match = denied
+                    $0.decorate.deny = .set(DenyRule())
+                }
+            }
+            if restarts { try await scene.restart() }
+            #expect(try await scene.get("/a").status == 403)
+            scene.advance(.seconds(700))
+            await scene.proxy.settle()
+            try await eventually("it is decided") { scene.proxy.ahead.counts.waiting == 0 }
+            #expect(scene.origin.seen.count == 1)
+        }
+    }
+
+    @Test func `what the configuration answers itself is not asked for`() async throws {
+        try await Self.run(.every(.seconds(600))) { (scene) async throws in
+            try await Self.load(scene)
+            try scene.reload { settings in
+                settings.services[0].configure { $0.decorate.respond = .set(RespondRule()) }
+            }
+            scene.advance(.seconds(700))
+            try await eventually("it is decided") { scene.proxy.ahead.counts.waiting == 0 }
+            await scene.proxy.settle()
+            #expect(scene.origin.seen.count == 1)
         }
     }
 

@@ -29,6 +29,37 @@ struct HostedConfigurationScenarios {
         }
     }
 
+    // MARK: Denials
+
+    @Test(arguments: [false, true]) func `a program's load gets no further than clients`(keeps: Bool) async throws {
+        try await Self.run {
+            if !keeps { $0.configure { $0.caching = .none } }
+        } _: { (scene, service) async throws in
+            scene.origin.answer { _ in .ok("Cache-Control: max-age=600", content: "apples") }
+            try scene.reload { settings in
+                settings.services[0].configure {
+                    $0.pattern.match = "/a"
+                    $0.decorate.deny = .set(DenyRule())
+                }
+                settings.services[0].configure {
+                    $0.pattern.match = "/b"
+                    $0.decorate.respond = .set(RespondRule())
+                }
+            }
+            for path in ["/a", "/b"] {
+                let response = await service.resource(path).load().response().response
+                guard case .failure(let error) = response else {
+                    Issue.record("\(path) is not loaded")
+                    continue
+                }
+                #expect("\(error.cause.map { "\($0)" } ?? "")".contains("configuration"))
+            }
+            #expect(scene.origin.seen.isEmpty)
+            _ = try await service.resource("/c").load().entity()
+            #expect(scene.origin.count(of: "/c") == 1)
+        }
+    }
+
     // MARK: Times
 
     @Test func `RS-17 CF-02 an expiration time counts where the origin says nothing, with or without a mode`()
