@@ -5,7 +5,8 @@ import LarderHTTP
 
 /// The resources that may be validated ahead, each with the time at which that is to be decided.
 ///
-/// It decides alone when which is taken; `AheadRefresher` does the rest. Times are in monotonic nanoseconds.
+/// It decides alone when which is taken; `AheadRefresher` does the rest. Services take turns, so that none waits for
+/// the resources or the slow origin of another. Times are in monotonic nanoseconds.
 struct AheadQueue: Sendable {
     struct Entry: Sendable {
         let target: AheadTarget
@@ -16,6 +17,8 @@ struct AheadQueue: Sendable {
         /// From 0 to 1.
         let jitter: Double
         let due: Int64
+
+        fileprivate var service: UInt32 { target.key.serviceNumber }
     }
 
     private struct Place: Sendable {
@@ -23,10 +26,49 @@ struct AheadQueue: Sendable {
         let key: ResourceKey
     }
 
-    private var entries: [ResourceKey: Entry] = [:]
-    /// By `due`, the latest first. Those of entries that have been replaced or removed are skipped.
-    private var places: [Place] = []
+    /// The resources of one service.
+    private struct Line: Sendable {
+        private(set) var entries: [ResourceKey: Entry] = [:]
+        /// By `due`, the latest first.
+        private(set) var places: [Place] = []
+        var running = 0
+        /// Those that run beside, as they took too long.
+        var late = 0
+        /// When it had its last turn.
+        var turn: UInt64 = 0
+
+        var isIdle: Bool { entries.isEmpty && running == 0 && late == 0 }
+        var hasRoom: Bool { running < AheadQueue.concurrencyOfService && late < AheadQueue.lateLimit }
+        var next: Int64? { places.last?.due }
+
+        mutating func insert(_ entry: Entry) {
+            entries[entry.target.key] = entry
+            places.insert(Place(due: entry.due, key: entry.target.key), at: end(of: entry.due))
+        }
+
+        @discardableResult mutating func remove(_ key: ResourceKey) -> Entry? {
+            guard let entry = entries.removeValue(forKey: key) else { return nil }
+            if let place = places[..<end(of: entry.due)].lastIndex(where: { $0.key == key }) {
+                places.remove(at: place)
+            }
+            return entry
+        }
+
+        /// Behind the places with that time.
+        private func end(of due: Int64) -> Int {
+            var (low, high) = (0, places.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if places[middle].due >= due { low = middle + 1 } else { high = middle }
+            }
+            return low
+        }
+    }
+
+    private var lines: [UInt32: Line] = [:]
+    private(set) var count = 0
     private var running = 0
+    private var turns: UInt64 = 0
     /// When the last ones were taken.
     private var taken: [Int64] = []
 
@@ -35,48 +77,73 @@ struct AheadQueue: Sendable {
     /// How many are looked at at once, and how many in a second.
     static let concurrency = 4
     static let perSecond = 10
+    /// How many of one service are looked at at once.
+    static let concurrencyOfService = 2
+    /// With so many loads of one service that take too long, nothing more of it is looked at.
+    static let lateLimit = 4
     private static let second: Int64 = 1_000_000_000
 
-    var count: Int { entries.count }
-
-    func due(_ key: ResourceKey) -> Int64? { entries[key]?.due }
+    func due(_ key: ResourceKey) -> Int64? { lines[key.serviceNumber]?.entries[key]?.due }
 
     /// Adds a resource, or changes its time. Nothing happens when there are too many.
     mutating func add(_ entry: Entry) {
-        let key = entry.target.key
-        guard entries[key] != nil || entries.count < AheadQueue.limit else { return }
-        entries[key] = entry
-        var (low, high) = (0, places.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if places[middle].due >= entry.due { low = middle + 1 } else { high = middle }
-        }
-        places.insert(Place(due: entry.due, key: key), at: low)
-        if places.count > 2 * AheadQueue.limit { places.removeAll { entries[$0.key]?.due != $0.due } }
+        remove(entry.target.key)
+        guard count < AheadQueue.limit else { return }
+        lines[entry.service, default: Line()].insert(entry)
+        count += 1
     }
 
-    mutating func remove(_ key: ResourceKey) { entries[key] = nil }
+    mutating func remove(_ key: ResourceKey) {
+        guard lines[key.serviceNumber]?.remove(key) != nil else { return }
+        count -= 1
+        tidy(key.serviceNumber)
+    }
 
-    /// Takes one that is due; `finished` must follow.
+    /// Takes one that is due, of the service whose last turn was longest ago; `finished` must follow.
     mutating func take(now: Int64) -> Entry? {
-        guard running < AheadQueue.concurrency, mayTake(now) else { return nil }
-        dropReplaced()
-        guard let place = places.last, place.due <= now, let entry = entries.removeValue(forKey: place.key) else {
-            return nil
-        }
-        places.removeLast()
+        guard running < AheadQueue.concurrency, mayTake(now), let service = nextService(now),
+            let place = lines[service]?.places.last, let entry = lines[service]?.remove(place.key)
+        else { return nil }
+        count -= 1
         running += 1
         taken.append(now)
+        turns += 1
+        lines[service]?.turn = turns
+        lines[service]?.running += 1
         return entry
     }
 
-    mutating func finished() { running -= 1 }
+    private func nextService(_ now: Int64) -> UInt32? {
+        var found: (service: UInt32, turn: UInt64, due: Int64)?
+        for (service, line) in lines where line.hasRoom {
+            guard let due = line.next, due <= now else { continue }
+            if let found, (found.turn, found.due) < (line.turn, due) { continue }
+            found = (service, line.turn, due)
+        }
+        return found?.service
+    }
+
+    /// A load takes longer than it may: it goes on, and its place is free for another.
+    mutating func noteLate(_ entry: Entry) {
+        running -= 1
+        lines[entry.service]?.running -= 1
+        lines[entry.service]?.late += 1
+    }
+
+    mutating func finished(_ entry: Entry, wasLate: Bool = false) {
+        if wasLate {
+            lines[entry.service]?.late -= 1
+        } else {
+            running -= 1
+            lines[entry.service]?.running -= 1
+        }
+        tidy(entry.service)
+    }
 
     /// When `take` has something; nil while there is nothing, or all places are taken.
     mutating func nextDue(now: Int64) -> Int64? {
         guard running < AheadQueue.concurrency else { return nil }
-        dropReplaced()
-        guard let due = places.last?.due else { return nil }
+        guard let due = lines.values.lazy.filter(\.hasRoom).compactMap(\.next).min() else { return nil }
         return mayTake(now) ? due : max(due, (taken.first ?? now) + AheadQueue.second)
     }
 
@@ -85,7 +152,7 @@ struct AheadQueue: Sendable {
         return taken.count < AheadQueue.perSecond
     }
 
-    private mutating func dropReplaced() {
-        while let place = places.last, entries[place.key]?.due != place.due { places.removeLast() }
+    private mutating func tidy(_ service: UInt32) {
+        if lines[service]?.isIdle == true { lines[service] = nil }
     }
 }

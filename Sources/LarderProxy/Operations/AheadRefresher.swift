@@ -37,6 +37,8 @@ package final class AheadRefresher: Sendable {
     private let state = Lock(State())
     /// How long after a failure, or when the origin may not be asked, it is looked again.
     static let pause = Duration.seconds(60)
+    /// How long a load may keep others waiting; then it goes on beside them.
+    static let patience = Duration.seconds(30)
 
     init() {}
 
@@ -110,14 +112,22 @@ package final class AheadRefresher: Sendable {
 
     private func lookAtDue(on context: LoopContext) {
         let now = context.loop.time.monotonic()
-        while let entry = state.withLock({ $0.queue.take(now: now) }) {
-            context.spawn {
-                await self.look(at: entry, on: context)
-                self.state.withLock { $0.queue.finished() }
+        while let entry = state.withLock({ $0.queue.take(now: now) }) { begin(entry, on: context) }
+        wake(on: context)
+    }
+
+    private func begin(_ entry: AheadQueue.Entry, on context: LoopContext) {
+        context.spawn {
+            let timer = context.loop.timerHere(after: AheadRefresher.patience) {
+                self.state.withLock { $0.queue.noteLate(entry) }
                 self.wake(on: context)
             }
+            await self.look(at: entry, on: context)
+            let wasLate = !timer.isArmed
+            timer.cancel()
+            self.state.withLock { $0.queue.finished(entry, wasLate: wasLate) }
+            self.wake(on: context)
         }
-        wake(on: context)
     }
 
     // MARK: Deciding

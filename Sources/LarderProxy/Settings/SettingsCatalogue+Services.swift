@@ -228,8 +228,8 @@ extension SettingsCatalogue {
                 (`watched`: `larder watch`, `/-/events` with `url` or `match`) or that were asked for at least three times \
                 since they came (`popular`), when 80 to 90 % of their lifetime are over; or all, at set times: `every 15 min` \
                 after they came, `daily 06:00` by this machine's clock, spread over five minutes. Only what came without \
-                credentials of a client is: with the service's own, or with none. Four are asked for at once and ten in a \
-                second; none in backoff, offline, or from the reserve of a quota.
+                credentials of a client is: with the service's own, or with none. Four are asked for at once, \
+                two of a service, and ten in a second; none in backoff, offline, or from the reserve of a quota.
                 """),
             Setting(
                 "keyedByContent", \.keyedByContent, .flag, initially: "`false`",

@@ -11,13 +11,22 @@ import Testing
 struct AheadQueueTests {
     static let second: Int64 = 1_000_000_000
 
-    static let service = Services(("api", "http://api.test/", nil)).table.named("api")
+    static let services = Services(
+        ("api", "http://api.test/", nil), ("b", "http://b.test/", nil), ("c", "http://c.test/", nil)
+    ).table
 
-    static func entry(_ number: Int, due: Int64) throws -> AheadQueue.Entry {
-        let service = try #require(Self.service)
+    static func entry(
+        _ number: Int, of name: String = "api", due: Int64, path: String = ""
+    ) throws -> AheadQueue.Entry {
+        let service = try #require(services.named(name))
         return AheadQueue.Entry(
-            target: AheadTarget(try TargetURI("http://api.test/\(number)"), service), vouched: nil, uses: 0, jitter: 0,
-            due: due)
+            target: AheadTarget(try TargetURI("http://\(name).test/\(number)\(path)"), service), vouched: nil,
+            uses: 0, jitter: 0, due: due)
+    }
+
+    static func taken(_ queue: inout AheadQueue, now: Int64) throws -> AheadQueue.Entry {
+        let entry = queue.take(now: now)
+        return try #require(entry)
     }
 
     @Test func `the earliest comes first, and a new time replaces the old one`() throws {
@@ -36,20 +45,60 @@ struct AheadQueueTests {
         #expect(queue.count == 0)
     }
 
-    @Test func `four at once, and ten in a second`() throws {
+    @Test func `four at once, two of a service, and ten in a second`() throws {
         var queue = AheadQueue()
-        for number in 0..<20 { queue.add(try Self.entry(number, due: 0)) }
-        for _ in 0..<4 { #expect(queue.take(now: 0) != nil) }
+        for number in 0..<20 { for name in ["api", "b", "c"] { queue.add(try Self.entry(number, of: name, due: 0)) } }
+        var running = (0..<4).compactMap { _ in queue.take(now: 0) }
+        #expect(running.count == 4)
         #expect(queue.take(now: 0) == nil)
         #expect(queue.nextDue(now: 0) == nil)
         for _ in 0..<6 {
-            queue.finished()
-            #expect(queue.take(now: 1) != nil)
+            queue.finished(running.removeFirst())
+            running.append(try Self.taken(&queue, now: 1))
         }
-        queue.finished()
+        queue.finished(running.removeFirst())
         #expect(queue.take(now: 2) == nil)
         #expect(queue.nextDue(now: 2) == Self.second)
         #expect(queue.take(now: Self.second) != nil)
+    }
+
+    @Test func `services take turns, and two places at most`() throws {
+        var queue = AheadQueue()
+        for number in 0..<5 { queue.add(try Self.entry(number, due: Int64(number))) }
+        queue.add(try Self.entry(0, of: "b", due: 90))
+        let first = try Self.taken(&queue, now: 100)
+        #expect(first.target.subject.uri.string == "http://api.test/0")
+        #expect(queue.take(now: 100)?.target.subject.uri.string == "http://b.test/0")
+        #expect(queue.take(now: 100)?.target.subject.uri.string == "http://api.test/1")
+        #expect(queue.take(now: 100) == nil)
+        #expect(queue.nextDue(now: 100) == nil)
+        queue.finished(first)
+        #expect(queue.nextDue(now: 100) == 2)
+        #expect(queue.take(now: 100)?.target.subject.uri.string == "http://api.test/2")
+    }
+
+    @Test func `who takes too long gives up the place, and four of them stop their service alone`() throws {
+        var queue = AheadQueue()
+        for number in 0..<9 { queue.add(try Self.entry(number, due: 0)) }
+        queue.add(try Self.entry(0, of: "b", due: 5))
+        var late: [AheadQueue.Entry] = []
+        for second in 0..<4 as Range<Int64> {
+            let entry = try Self.taken(&queue, now: second * Self.second / 100)
+            queue.noteLate(entry)
+            late.append(entry)
+        }
+        #expect(late.map(\.target.subject.uri.host).allSatisfy { $0 == "api.test" } == false)
+        while let entry = queue.take(now: Self.second) {
+            queue.noteLate(entry)
+            late.append(entry)
+        }
+        #expect(late.count { $0.target.subject.uri.host == "api.test" } == AheadQueue.lateLimit)
+        #expect(queue.nextDue(now: 2 * Self.second) == nil)
+        queue.add(try Self.entry(1, of: "b", due: 7))
+        #expect(queue.take(now: 2 * Self.second)?.target.subject.uri.string == "http://b.test/1")
+        queue.finished(try #require(late.first { $0.target.subject.uri.host == "api.test" }), wasLate: true)
+        #expect(queue.nextDue(now: 2 * Self.second) == 0)
+        #expect(queue.take(now: 2 * Self.second) != nil)
     }
 
     @Test func `there is an end to it`() throws {

@@ -194,6 +194,25 @@ struct AheadScenarios {
         }
     }
 
+    @Test func `responses that do not end keep nobody else waiting for long`() async throws {
+        try await Self.run(.every(.seconds(60))) { (scene) async throws in
+            for path in ["/a", "/b", "/c"] { try await Self.load(scene, path) }
+            scene.advance(.seconds(61))
+            var waiting: Set<String> = ["/a", "/b", "/c"]
+            for _ in 0..<2 {
+                let request = try await scene.origin.request()
+                waiting.remove(request.target)
+                try await request.wire.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx")
+            }
+            await scene.proxy.settle()
+            #expect(scene.origin.seen.count == 5)
+            let request = try await scene.lettingTimePass(reaching: .seconds(25)) { try await scene.origin.request() }
+            #expect(waiting == [request.target])
+            try await request.reply(304, "ETag: \"1\"")
+            try await eventually("it is counted") { scene.proxy.ahead.counts.validated == 1 }
+        }
+    }
+
     @Test func `the reserve of a quota is left`() async throws {
         try await Self.run(.every(.seconds(60)), { $0.quotaReserve = 10 }) { (scene) async throws in
             let quota = ["X-RateLimit-Remaining: 10", "X-RateLimit-Limit: 100", "X-RateLimit-Reset: 3000"]
