@@ -19,6 +19,8 @@ struct AheadQueue: Sendable {
         let due: Int64
 
         fileprivate var service: UInt32 { target.key.serviceNumber }
+        /// About how many octets of memory it takes: the URL is in its key and in its target.
+        fileprivate var cost: Int { 256 + 2 * target.key.bytes.count + target.subject.spelling.count }
     }
 
     private struct Place: Sendable {
@@ -31,6 +33,7 @@ struct AheadQueue: Sendable {
         private(set) var entries: [ResourceKey: Entry] = [:]
         /// By `due`, the latest first.
         private(set) var places: [Place] = []
+        private(set) var cost = 0
         var running = 0
         /// Those that run beside, as they took too long.
         var late = 0
@@ -43,15 +46,23 @@ struct AheadQueue: Sendable {
 
         mutating func insert(_ entry: Entry) {
             entries[entry.target.key] = entry
+            cost += entry.cost
             places.insert(Place(due: entry.due, key: entry.target.key), at: end(of: entry.due))
         }
 
         @discardableResult mutating func remove(_ key: ResourceKey) -> Entry? {
             guard let entry = entries.removeValue(forKey: key) else { return nil }
+            cost -= entry.cost
             if let place = places[..<end(of: entry.due)].lastIndex(where: { $0.key == key }) {
                 places.remove(at: place)
             }
             return entry
+        }
+
+        /// The one to do without: of the last ones one that nobody asked for, or else the very last.
+        func spare(_ isWanted: (Entry) -> Bool) -> Entry? {
+            let last = places.prefix(AheadQueue.choice).lazy.compactMap { entries[$0.key] }
+            return last.first { !isWanted($0) } ?? last.first
         }
 
         /// Behind the places with that time.
@@ -67,13 +78,17 @@ struct AheadQueue: Sendable {
 
     private var lines: [UInt32: Line] = [:]
     private(set) var count = 0
+    private var cost = 0
     private var running = 0
     private var turns: UInt64 = 0
     /// When the last ones were taken.
     private var taken: [Int64] = []
 
-    /// The most resources in it.
+    /// The most resources in it, and the most octets of memory.
     static let limit = 10_000
+    static let octetLimit = 8 << 20
+    /// Of how many of the last ones one gives way.
+    private static let choice = 32
     /// How many are looked at at once, and how many in a second.
     static let concurrency = 4
     static let perSecond = 10
@@ -85,18 +100,36 @@ struct AheadQueue: Sendable {
 
     func due(_ key: ResourceKey) -> Int64? { lines[key.serviceNumber]?.entries[key]?.due }
 
-    /// Adds a resource, or changes its time. Nothing happens when there are too many.
-    mutating func add(_ entry: Entry) {
+    /// Adds a resource, or changes its time. When there are too many, one of the service with the most gives way; within
+    /// a service, to what is due earlier.
+    ///
+    /// - Parameter isWanted: whether it has been asked for often enough.
+    mutating func add(_ entry: Entry, isWanted: (Entry) -> Bool = { _ in false }) {
         remove(entry.target.key)
-        guard count < AheadQueue.limit else { return }
+        guard entry.cost <= AheadQueue.octetLimit else { return }
+        while count >= AheadQueue.limit || cost + entry.cost > AheadQueue.octetLimit {
+            guard makeRoom(for: entry, isWanted) else { return }
+        }
         lines[entry.service, default: Line()].insert(entry)
         count += 1
+        cost += entry.cost
     }
 
-    mutating func remove(_ key: ResourceKey) {
-        guard lines[key.serviceNumber]?.remove(key) != nil else { return }
+    private mutating func makeRoom(for entry: Entry, _ isWanted: (Entry) -> Bool) -> Bool {
+        let most = lines.max { ($0.value.cost, $0.key) < ($1.value.cost, $1.key) }
+        guard let (service, line) = most, let spare = line.spare(isWanted),
+            service != entry.service || entry.due < spare.due
+        else { return false }
+        remove(spare.target.key)
+        return true
+    }
+
+    @discardableResult mutating func remove(_ key: ResourceKey) -> Entry? {
+        guard let entry = lines[key.serviceNumber]?.remove(key) else { return nil }
         count -= 1
+        cost -= entry.cost
         tidy(key.serviceNumber)
+        return entry
     }
 
     /// Takes one that is due, of the service whose last turn was longest ago; `finished` must follow.
@@ -105,6 +138,7 @@ struct AheadQueue: Sendable {
             let place = lines[service]?.places.last, let entry = lines[service]?.remove(place.key)
         else { return nil }
         count -= 1
+        cost -= entry.cost
         running += 1
         taken.append(now)
         turns += 1
@@ -138,6 +172,12 @@ struct AheadQueue: Sendable {
             lines[entry.service]?.running -= 1
         }
         tidy(entry.service)
+    }
+
+    /// There was nothing to look at: neither place nor turn was used.
+    mutating func skipped(_ entry: Entry) {
+        if !taken.isEmpty { taken.removeLast() }
+        finished(entry)
     }
 
     /// When `take` has something; nil while there is nothing, or all places are taken.

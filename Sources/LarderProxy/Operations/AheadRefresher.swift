@@ -39,6 +39,8 @@ package final class AheadRefresher: Sendable {
     static let pause = Duration.seconds(60)
     /// How long a load may keep others waiting; then it goes on beside them.
     static let patience = Duration.seconds(30)
+    /// How many that nobody asked for are dropped before the loop does something else.
+    private static let skipLimit = 256
 
     init() {}
 
@@ -89,7 +91,7 @@ package final class AheadRefresher: Sendable {
         let (due, overflow) = context.loop.time.monotonic().addingReportingOverflow(delay.wholeNanoseconds)
         guard !overflow else { return }
         let entry = AheadQueue.Entry(target: target, vouched: vouched, uses: uses, jitter: jitter, due: due)
-        state.withLock { $0.queue.add(entry) }
+        state.withLock { $0.queue.add(entry, isWanted: { AheadRefresher.isPopular($0, on: context) }) }
         wake(on: context)
     }
 
@@ -112,8 +114,35 @@ package final class AheadRefresher: Sendable {
 
     private func lookAtDue(on context: LoopContext) {
         let now = context.loop.time.monotonic()
-        while let entry = state.withLock({ $0.queue.take(now: now) }) { begin(entry, on: context) }
+        var skipped = 0
+        while skipped < AheadRefresher.skipLimit, let entry = state.withLock({ $0.queue.take(now: now) }) {
+            if isForgotten(entry, on: context) {
+                state.withLock { $0.queue.skipped(entry) }
+                skipped += 1
+            } else {
+                begin(entry, on: context)
+            }
+        }
         wake(on: context)
+    }
+
+    /// Whether it is clear at once that nothing is done about it: nobody has asked for it since it came.
+    private func isForgotten(_ entry: AheadQueue.Entry, on context: LoopContext) -> Bool {
+        guard entry.vouched != nil,
+            let service = context.configuration.router.table.numbered(entry.target.key.serviceNumber),
+            service.configuration(for: entry.target.subject.uri, method: .get).refreshAhead == .popular
+        else { return false }
+        return !AheadRefresher.isPopular(entry, on: context)
+    }
+
+    private static func isPopular(_ entry: AheadQueue.Entry, on context: LoopContext) -> Bool {
+        guard let memory = context.registry.resource(for: entry.target.key)?.memory else { return false }
+        return AheadRefresher.uses(memory, since: entry) >= RefreshAhead.popularUses
+    }
+
+    private static func uses(_ memory: ResourceMemory, since entry: AheadQueue.Entry) -> UInt64 {
+        let uses = memory.hits
+        return uses >= entry.uses ? uses - entry.uses : uses
     }
 
     private func begin(_ entry: AheadQueue.Entry, on context: LoopContext) {
@@ -134,10 +163,9 @@ package final class AheadRefresher: Sendable {
 
     private func look(at entry: AheadQueue.Entry, on context: LoopContext) async {
         guard let found = await AheadLook(entry, on: context) else { return }
-        let uses = found.resource.memory.hits
         let standing = AheadRefresher.standing(
             found.variant, isObserved: context.proxy.events.isWatched(found.resource),
-            uses: uses >= entry.uses ? uses - entry.uses : uses)
+            uses: AheadRefresher.uses(found.resource.memory, since: entry))
         guard
             let delay = AheadRefresher.delay(found.configuration.refreshAhead, standing, entry.jitter, on: context)
         else { return }

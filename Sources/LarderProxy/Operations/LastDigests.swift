@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderHTTP
+import LarderStores
 
-/// The digests of the contents loaded last, by resource and variant: of so many, the oldest are forgotten.
+/// The digests of the contents loaded last, by resource and variant: of so many, the oldest are forgotten. Keys, which
+/// may be long, are known by their digests as well.
 struct LastDigests: Sendable {
     struct Known: Sendable, Hashable {
         let digest: String
@@ -10,19 +12,26 @@ struct LastDigests: Sendable {
         let storedAt: Timestamp
     }
 
-    private var known: [[UInt8]: Known] = [:]
-    private var order: [[UInt8]] = []
+    private var known: [ContentDigest: Known] = [:]
+    private var order: [ContentDigest] = []
     private var oldest = 0
 
     static let limit = 10_000
 
-    subscript(key: [UInt8]) -> Known? { known[key] }
+    subscript(key: [UInt8]) -> Known? { known[LastDigests.digest(of: key)] }
 
     mutating func set(_ new: Known, for key: [UInt8]) {
+        let key = LastDigests.digest(of: key)
         guard known.updateValue(new, forKey: key) == nil else { return }
         if order.count < LastDigests.limit { return order.append(key) }
         known[order[oldest]] = nil
         order[oldest] = key
         oldest = (oldest + 1) % LastDigests.limit
+    }
+
+    private static func digest(of key: [UInt8]) -> ContentDigest {
+        let hashing = ContentDigest.Hashing()
+        key.withUnsafeBytes { hashing.update($0) }
+        return hashing.finish()
     }
 }

@@ -101,10 +101,59 @@ struct AheadQueueTests {
         #expect(queue.take(now: 2 * Self.second) != nil)
     }
 
-    @Test func `there is an end to it`() throws {
+    @Test func `when it is full, what is due last gives way`() throws {
         var queue = AheadQueue()
-        for number in 0..<AheadQueue.limit + 5 { queue.add(try Self.entry(number, due: Int64(number))) }
+        for number in 0..<AheadQueue.limit { queue.add(try Self.entry(number, due: 100 + Int64(number))) }
         #expect(queue.count == AheadQueue.limit)
+        let (last, later) = (try Self.entry(AheadQueue.limit - 1, due: 0), try Self.entry(-1, due: 1 << 40))
+        queue.add(later)
+        #expect(queue.due(later.target.key) == nil)
+        #expect(queue.due(last.target.key) != nil)
+        let earlier = try Self.entry(-2, due: 5)
+        queue.add(earlier)
+        #expect(queue.due(earlier.target.key) == 5)
+        #expect(queue.due(last.target.key) == nil)
+        // A new time needs no other room.
+        queue.add(try Self.entry(-2, due: 1 << 40))
+        #expect(queue.count == AheadQueue.limit)
+    }
+
+    @Test func `one service leaves room for the others`() throws {
+        var queue = AheadQueue()
+        for number in 0..<AheadQueue.limit { queue.add(try Self.entry(number, due: Int64(number))) }
+        let other = try Self.entry(0, of: "b", due: 1 << 40)
+        queue.add(other)
+        #expect(queue.due(other.target.key) == 1 << 40)
+        #expect(queue.count == AheadQueue.limit)
+    }
+
+    @Test func `what was asked for stays rather than what was not`() throws {
+        var queue = AheadQueue()
+        for number in 0..<AheadQueue.limit { queue.add(try Self.entry(number, due: 100 + Int64(number))) }
+        let last = try Self.entry(AheadQueue.limit - 1, due: 0).target.key
+        queue.add(try Self.entry(-1, due: 5), isWanted: { $0.target.key == last })
+        #expect(queue.due(last) != nil)
+        #expect(queue.due(try Self.entry(AheadQueue.limit - 2, due: 0).target.key) == nil)
+    }
+
+    @Test func `long URLs count by their length`() throws {
+        var queue = AheadQueue()
+        let path = String(repeating: "x", count: 16_000)
+        for number in 0..<400 { queue.add(try Self.entry(number, due: Int64(number), path: path)) }
+        #expect((250...265).contains(queue.count))
+        #expect(queue.due(try Self.entry(0, due: 0, path: path).target.key) == 0)
+        #expect(queue.due(try Self.entry(399, due: 0, path: path).target.key) == nil)
+        for number in 0..<400 { queue.remove(try Self.entry(number, due: 0, path: path).target.key) }
+        #expect(queue.count == 0)
+        queue.add(try Self.entry(0, due: 0))
+        #expect(queue.count == 1)
+    }
+
+    @Test func `what nobody asked for uses up no turns`() throws {
+        var queue = AheadQueue()
+        for number in 0..<50 { queue.add(try Self.entry(number, due: 0)) }
+        for _ in 0..<40 { queue.skipped(try Self.taken(&queue, now: 0)) }
+        #expect(queue.take(now: 0) != nil)
     }
 
     static let own: ConfiguredFields = {

@@ -73,6 +73,21 @@ struct AheadScenarios {
         }
     }
 
+    @Test func `many that nobody asks for do not delay what is asked for`() async throws {
+        try await Self.run(.popular) { (scene) async throws in
+            scene.origin.answer { $0["If-None-Match"] == nil ? .ok("Cache-Control: max-age=100") : nil }
+            for number in 0..<60 { _ = try await scene.get("/\(number)") }
+            scene.origin.answer { _ in nil }
+            try await Self.load(scene)
+            for _ in 0..<5 { _ = try await scene.get("/a") }
+            scene.advance(.seconds(90))
+            let request = try await scene.origin.request()
+            #expect(request.target == "/a")
+            try await request.reply(304, "Cache-Control: max-age=100", "ETag: \"1\"")
+            try await eventually("it is decided") { scene.proxy.ahead.counts.waiting == 1 }
+        }
+    }
+
     @Test(arguments: ["url=", "match="]) func `what is observed stays fresh`(by: String) async throws {
         try await Self.run(.watched) { (scene) async throws in
             try await Self.load(scene)
