@@ -71,20 +71,90 @@ struct ChangeQueueTests {
         #expect(queue.count == 0)
     }
 
-    @Test func `four are told at a time, and a thousand wait`() {
+    /// A rule with a webhook of that name alone.
+    static func hook(_ name: String) -> ChangeRule {
+        var rule = ChangeRule()
+        rule.webhook = "http://\(name).test/"
+        rule.debounce = .zero
+        return rule
+    }
+
+    @Test func `a listener is told two at a time, and a thousand wait`() {
         var queue = ChangeQueue()
         var lost = 0
         for number in 0..<1_003 {
             lost += queue.note(Self.change("1", "2", "http://a.test/\(number)"), Self.rule, now: Int64(number))
         }
         #expect(lost == 3)
+        #expect(queue.count == 1_000)
         let now = 10 * Self.second
         let first = queue.take(now: now)
-        #expect(first.map(\.change.url) == (0..<4).map { "http://a.test/\($0)" })
+        #expect(first.map(\.change.url) == (0..<2).map { "http://a.test/\($0)" })
         #expect(queue.take(now: now) == [])
         #expect(queue.nextDue == nil)
         #expect(queue.finished(first[0], isTold: true, now: now) == .told)
-        #expect(queue.take(now: now).map(\.change.url) == ["http://a.test/4"])
+        #expect(queue.take(now: now).map(\.change.url) == ["http://a.test/2"])
+    }
+
+    @Test func `a listener that does not answer takes no place from others`() throws {
+        var queue = ChangeQueue()
+        for number in 0..<20 { _ = queue.note(Self.change("1", "2", "\(number)"), Self.hook("dead"), now: 0) }
+        for number in 0..<3 { _ = queue.note(Self.change("1", "2", "\(number)"), Self.hook("good"), now: 5) }
+        let first = queue.take(now: 10)
+        #expect(first.map(\.change.url) == ["0", "0", "1", "1"])
+        #expect(Set(first.prefix(2).map(\.job.listener)).count == 2)
+        for delivery in first where delivery.job.listener == .webhook("http://good.test/") {
+            #expect(queue.finished(delivery, isTold: true, now: 20) == .told)
+        }
+        #expect(queue.take(now: 20).map(\.job.listener) == [.webhook("http://good.test/")])
+    }
+
+    @Test func `eight are told at a time, each listener in turn`() {
+        var queue = ChangeQueue()
+        for listener in 0..<9 {
+            for number in 0..<3 { _ = queue.note(Self.change("1", "2", "\(number)"), Self.hook("\(listener)"), now: 0) }
+        }
+        let first = queue.take(now: 0)
+        #expect(first.count == 8)
+        #expect(Set(first.map(\.job.listener)).count == 8)
+        #expect(queue.nextDue == nil)
+        for delivery in first { _ = queue.finished(delivery, isTold: true, now: 1) }
+        #expect(!Set(queue.take(now: 1).prefix(1).map(\.job.listener)).isSubset(of: first.map(\.job.listener)))
+    }
+
+    @Test func `a listener that fails is left alone, whatever the URL`() throws {
+        var queue = ChangeQueue()
+        for number in 0..<4 { _ = queue.note(Self.change("1", "2", "\(number)"), Self.hook("dead"), now: 0) }
+        let both = queue.take(now: 0)
+        for delivery in both { #expect(queue.finished(delivery, isTold: false, now: 0) == .willBeRepeated) }
+        // Both together are one failure; then one attempt is made at a time.
+        #expect(queue.nextDue == 2 * Self.second)
+        #expect(queue.take(now: Self.second) == [])
+        let probe = queue.take(now: 2 * Self.second)
+        #expect(probe.map(\.change.url) == ["2"])
+        #expect(queue.finished(probe[0], isTold: false, now: 3 * Self.second) == .willBeRepeated)
+        #expect(queue.nextDue == 18 * Self.second)
+        let good = queue.take(now: 18 * Self.second)
+        #expect(good.count == 1)
+        #expect(queue.finished(good[0], isTold: true, now: 18 * Self.second) == .told)
+        #expect(queue.take(now: 18 * Self.second).count == 2)
+    }
+
+    @Test func `one listener leaves room for the others' changes`() {
+        var queue = ChangeQueue()
+        for number in 0..<1_000 { _ = queue.note(Self.change("1", "2", "\(number)"), Self.hook("dead"), now: 0) }
+        var lost = 0
+        for number in 0..<600 { lost += queue.note(Self.change("1", "2", "\(number)"), Self.hook("good"), now: 0) }
+        #expect(lost == 600)
+        #expect(queue.count == 1_000)
+        var told = 0
+        while case let deliveries = queue.take(now: 1).filter({ $0.job.listener == .webhook("http://good.test/") }),
+            !deliveries.isEmpty
+        {
+            for delivery in deliveries { _ = queue.finished(delivery, isTold: true, now: 1) }
+            told += deliveries.count
+        }
+        #expect(told == 500)
     }
 
     @Test func `programs and webhooks are told each by itself`() throws {

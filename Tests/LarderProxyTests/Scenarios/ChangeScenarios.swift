@@ -116,6 +116,34 @@ struct ChangeScenarios {
         }
     }
 
+    @Test func `a webhook that does not answer keeps no program waiting`() async throws {
+        let directory = FreshDirectory()
+        let place = directory.path + "/told"
+        try await Self.run({ rule, origin in
+            Self.hooked(&rule, origin)
+            rule.debounce = .zero
+        }) { (scene) async throws in
+            try scene.reload { settings in
+                settings.services[0].configure {
+                    var rule = ChangeSettings()
+                    rule.exec = ["/bin/sh", "-c", ": > \"$0\"", place].map { SettingText($0) }
+                    rule.debounce = .zero
+                    $0.pattern.match = "/last"
+                    $0.onChange = .set(rule)
+                }
+            }
+            scene.origin.answer { $0.method == "GET" ? .ok(Self.short, content: "\($0.target) one") : nil }
+            let paths = (0..<6).map { "/api/\($0)" } + ["/api/last"]
+            for path in paths { _ = try await scene.get(path) }
+            scene.advance(.seconds(2))
+            scene.origin.answer { $0.method == "GET" ? .ok(Self.short, content: "\($0.target) two") : nil }
+            for path in paths { _ = try await scene.get(path) }
+            // The webhook has two requests, and answers none.
+            try await eventually("the program has run") { FileManager.default.fileExists(atPath: place) }
+            #expect(scene.origin.seen.count { $0.method == "POST" } <= 2)
+        }
+    }
+
     @Test func `a webhook that leads back to Larder ends there`() async throws {
         try await Self.run({ rule, _ in rule.webhook = Secret("http://127.0.0.1:1/") }) { (scene) async throws in
             let port = scene.port
