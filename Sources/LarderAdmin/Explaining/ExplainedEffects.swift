@@ -172,7 +172,7 @@ enum ExplainedEffects {
             note = "it is looked at in \(UnitText.write(.seconds(wait.wholeSeconds)))"
         } else if let selected {
             let eligibility = AheadEligibility.decide(
-                situation.variants[selected],
+                situation.variants[selected], of: situation.url,
                 isOfUser: situation.partition
                     != situation.service.partition(of: Fields(), for: situation.uri, from: .machine),
                 isKeyedByContent: situation.content != nil, sent: nil, policy: situation.configuration.policy,

@@ -39,7 +39,8 @@ struct AheadTarget: Sendable {
     func eligibility(of variant: Variant, sent: Fields?, _ configuration: EffectiveConfiguration) -> AheadEligibility {
         let own = subject.service.partition(of: Fields(), for: subject.uri, from: .machine)
         return AheadEligibility.decide(
-            variant, isOfUser: key.partitionName != own.name, isKeyedByContent: key.hasMark, sent: sent,
+            variant, of: key.plainURL, isOfUser: key.partitionName != own.name, isKeyedByContent: key.hasMark,
+            sent: sent,
             policy: configuration.policy, configured: configuration.frozen.configuration.fields)
     }
 }
@@ -57,15 +58,16 @@ package enum AheadEligibility: Sendable, Equatable {
         case keyedByContent
         /// It is in the partition of a user, or of clients elsewhere.
         case ofOneUser
-        /// A client's credentials were part of the request, or may have been.
+        /// A client's credentials were part of the request or its URL, or may have been.
         case credentials
     }
 
     /// - Parameters:
+    ///   - url: as the client wrote it.
     ///   - sent: the request of the client whose response it is; nil if that is not known any more.
     ///   - configured: the fields that the configuration sets and removes: clients' own are not sent.
     package static func decide(
-        _ variant: Variant, isOfUser: Bool, isKeyedByContent: Bool, sent: Fields?, policy: CachePolicy,
+        _ variant: Variant, of url: String, isOfUser: Bool, isKeyedByContent: Bool, sent: Fields?, policy: CachePolicy,
         configured: ConfiguredFields
     ) -> AheadEligibility {
         let stored = variant.stored
@@ -74,6 +76,7 @@ package enum AheadEligibility: Sendable, Equatable {
         }
         if isKeyedByContent { return .ineligible(.keyedByContent) }
         if isOfUser { return .ineligible(.ofOneUser) }
+        if SecretText.scrubbed(url: url) != url { return .ineligible(.credentials) }
         let own = configured.removed.union(configured.set.names)
         if let sent {
             guard Credentials.all(in: sent).allSatisfy(own.contains) else { return .ineligible(.credentials) }

@@ -175,7 +175,8 @@ struct AheadQueueTests {
         )
     {
         let decision = AheadEligibility.decide(
-            .variant("a", request: sent), isOfUser: false, isKeyedByContent: false, sent: sent, policy: CachePolicy(),
+            .variant("a", request: sent), of: "http://a.test/", isOfUser: false, isKeyedByContent: false, sent: sent,
+            policy: CachePolicy(),
             configured: configured)
         #expect(
             decision
@@ -184,10 +185,21 @@ struct AheadQueueTests {
                     : .ineligible(.credentials)))
     }
 
+    @Test(arguments: [
+        ("?page=2", true), ("?access_token=x", false), ("?a=b&%73ig=x", false), ("?api_key=x&b=c", false),
+        ("?key", true),
+    ]) func `nor are those in a URL`(query: String, isEligible: Bool) {
+        let decision = AheadEligibility.decide(
+            .variant("a"), of: "http://a.test/a\(query)", isOfUser: false, isKeyedByContent: false, sent: [:],
+            policy: CachePolicy(), configured: Self.own)
+        #expect((decision == .ineligible(.credentials)) == !isEligible)
+    }
+
     @Test func `of what is only stored, the record decides`() {
         func decision(_ request: Fields, _ policy: CachePolicy, _ own: ConfiguredFields = .init()) -> Bool {
             let decision = AheadEligibility.decide(
-                .variant("a", request: request), isOfUser: false, isKeyedByContent: false, sent: nil, policy: policy,
+                .variant("a", request: request), of: "http://a.test/", isOfUser: false, isKeyedByContent: false,
+                sent: nil, policy: policy,
                 configured: own)
             if case .eligible = decision { return true }
             return false
@@ -203,7 +215,8 @@ struct AheadQueueTests {
     @Test func `users, contents, parts and other people's Vary are left alone`() {
         func decision(_ variant: Variant, isOfUser: Bool = false, isKeyed: Bool = false) -> AheadEligibility {
             AheadEligibility.decide(
-                variant, isOfUser: isOfUser, isKeyedByContent: isKeyed, sent: [:], policy: CachePolicy(),
+                variant, of: "http://a.test/", isOfUser: isOfUser, isKeyedByContent: isKeyed, sent: [:],
+                policy: CachePolicy(),
                 configured: ConfiguredFields())
         }
         #expect(decision(.variant(), isOfUser: true) == .ineligible(.ofOneUser))

@@ -144,6 +144,17 @@ struct AheadScenarios {
         }
     }
 
+    @Test(arguments: [false, true]) func `nor are those in its URL`(restarts: Bool) async throws {
+        try await Self.run(.every(.seconds(600)), onDisk: true) { (scene) async throws in
+            try await Self.load(scene, "/a?access_token=mine")
+            if restarts { try await scene.restart() }
+            scene.advance(.seconds(1_000))
+            await scene.proxy.settle()
+            try await eventually("it is decided") { scene.proxy.ahead.counts.waiting == 0 }
+            #expect(scene.origin.seen.count == 1)
+        }
+    }
+
     @Test func `the service's own credentials are`() async throws {
         try await Self.run(
             .every(.seconds(600)),
