@@ -5,9 +5,12 @@ import LarderRules
 
 /// Contents that are compared with those before them, where `onChange` says so.
 extension Load {
+    /// Who is told of this load. A user's own responses concern nobody else.
+    private var changeRule: ChangeRule? { resource.partition.isOfUser ? nil : configuration.changeRule }
+
     /// The stored response that one like `stored` replaces; nil where none is, or nobody wants to know.
     func predecessor(of stored: StoredResponse) -> Variant? {
-        guard configuration.changeRule != nil else { return nil }
+        guard changeRule != nil else { return nil }
         return resource.memory.snapshot.variants.first {
             $0.stored.variance == stored.variance && !$0.isOverride && !$0.stored.isPartial && !$0.stored.status.isError
         }
@@ -17,7 +20,7 @@ extension Load {
     ///
     /// - Parameter variant: nil for one that is in the store alone.
     func noteStored(_ stored: StoredResponse, _ variant: Variant?, after predecessor: Variant?) {
-        guard let rule = configuration.changeRule, !stored.status.isError, !stored.isPartial else { return }
+        guard let rule = changeRule, !stored.status.isError, !stored.isPartial else { return }
         context.proxy.changes.note(
             ChangeNotifier.Loaded(
                 resource: resource, service: service, configuration: configuration, rule: rule, stored: stored,

@@ -284,8 +284,9 @@ extension SettingsCatalogue {
                 """
                 Who is told when a load brings other content than the one stored before, as clients get it: a program, a \
                 webhook, or both. The JSON has the URL as `larder list` shows it, service, time, status and the SHA-256 \
-                of both contents. Errors are not compared, nor is what is not stored. A failure is tried again three \
-                times, after 2, 15 and 60 s or more; what waits when Larder stops is not told.
+                of both contents. Errors are not compared, nor is what is not stored, or stored for one user of many. A \
+                failure is tried again three times, after 2, 15 and 60 s or more; what waits when Larder stops is not \
+                told.
                 """),
             Setting(
                 "codings", \.codings, .list(of: .choice, count: 0...3), initially: "none",

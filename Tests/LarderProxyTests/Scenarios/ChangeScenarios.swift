@@ -2,6 +2,7 @@
 import Foundation
 import Larder
 import LarderHTTP
+import LarderRules
 import LarderTesting
 import Testing
 
@@ -78,6 +79,32 @@ struct ChangeScenarios {
                 told["newDigest"]?.string
                     == "sha256:8b5b9db0c13db24256c829aa364aa90c6d2eba318b9232a4ab9313b954d3555f")
             try await eventually("it is counted") { scene.proxy.changes.counts == .init(told: 1) }
+        }
+    }
+
+    @Test func `nobody is told of a user's own responses`() async throws {
+        try await Self.run { rule, origin in
+            Self.hooked(&rule, origin)
+            rule.debounce = .zero
+        } _: { (scene) async throws in
+            try scene.reload { settings in
+                settings.services[0].privacy = .partitioned
+                settings.services[0].identity = [.field(.authorization)]
+            }
+            for content in ["one", "two"] {
+                scene.origin.answer { request in
+                    guard request.method == "GET" else { return nil }
+                    return .ok(
+                        request["Authorization"] == nil ? Self.short : "Cache-Control: private, max-age=1",
+                        content: "\(request["Authorization"] ?? "all") \(content)")
+                }
+                #expect(try await scene.get("/api/a", "Authorization: anna").text == "anna \(content)")
+                #expect(try await scene.get("/api/b").text == "all \(content)")
+                scene.advance(.seconds(2))
+            }
+            #expect(try await Self.hook(scene)["url"]?.string == scene.url("/api/b"))
+            try await eventually("it is counted") { scene.proxy.changes.counts == .init(told: 1) }
+            #expect(scene.origin.seen.count { $0.method == "POST" } == 1)
         }
     }
 
