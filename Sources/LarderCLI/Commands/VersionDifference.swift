@@ -51,8 +51,8 @@ struct VersionDifference {
     func text(_ style: TextStyle) throws -> [UInt8]? {
         let heads = fields ? [old, new].map { $0.fields + [""] } : [[], []]
         guard old.digest != new.digest || heads[0] != heads[1] else { return nil }
-        if !raw, let a = old.json, let b = new.json {
-            return try compare(heads[0] + JSONLines.of(a), heads[1] + JSONLines.of(b), style)
+        if !raw, let a = old.json.flatMap(JSONLines.of), let b = new.json.flatMap(JSONLines.of) {
+            return try compare(heads[0] + [a], heads[1] + [b], style)
         }
         if let a = old.text, let b = new.text { return try compare(heads[0] + [a], heads[1] + [b], style) }
         let lines =
@@ -98,30 +98,66 @@ struct VersionDifference {
 }
 
 /// JSON with a member or an element to a line, members in the order of their names.
-enum JSONLines {
-    static func of(_ value: JSONValue) -> [String] { lines(value, margin: "") + [""] }
+struct JSONLines {
+    private var octets: [UInt8] = []
+    private var isTooMuch = false
 
-    private static func lines(_ value: JSONValue, margin: String) -> [String] {
-        let inner = margin + "  "
+    /// How deep values may be nested, how far they are indented, and how long the text may be.
+    static let depth = 64
+    static let margin = 40
+    static let limit = 16 << 20
+
+    /// Nil for what would be too deep or too long.
+    static func of(_ value: JSONValue) -> String? {
+        var lines = JSONLines()
+        lines.write(value, depth: 0)
+        lines.octets.append(UInt8(ascii: "\n"))
+        return lines.isTooMuch ? nil : String(decoding: lines.octets, as: UTF8.self)
+    }
+
+    private mutating func write(_ value: JSONValue, depth: Int) {
+        guard depth <= JSONLines.depth, octets.count <= JSONLines.limit else {
+            isTooMuch = true
+            return
+        }
         switch value {
         case .object(let object) where !object.isEmpty:
-            let members = object.names.sorted().map { name in
-                let label = "\(inner)\(JSONValue.string(name).description): "
-                var rest = lines(object[name] ?? .null, margin: inner)
-                rest[0] = label + rest[0].dropFirst(inner.utf8.count)
-                return rest
+            octets.append(UInt8(ascii: "{"))
+            var isFirst = true
+            for name in object.names.sorted() where !isTooMuch {
+                begin(isFirst: isFirst, depth: depth + 1)
+                octets += JSONValue.string(name).octets
+                octets += ": ".utf8
+                write(object[name] ?? .null, depth: depth + 1)
+                isFirst = false
             }
-            return [margin + "{"] + separated(members) + [margin + "}"]
+            end("}", depth: depth)
         case .array(let elements) where !elements.isEmpty:
-            return [margin + "["] + separated(elements.map { lines($0, margin: inner) }) + [margin + "]"]
-        default: return [margin + value.description]
+            octets.append(UInt8(ascii: "["))
+            var isFirst = true
+            for element in elements where !isTooMuch {
+                begin(isFirst: isFirst, depth: depth + 1)
+                write(element, depth: depth + 1)
+                isFirst = false
+            }
+            end("]", depth: depth)
+        default: octets += value.octets
         }
     }
 
-    private static func separated(_ parts: [[String]]) -> [String] {
-        parts.enumerated().flatMap { index, lines in
-            index + 1 < parts.count ? lines.dropLast() + [(lines.last ?? "") + ","] : lines
-        }
+    private mutating func begin(isFirst: Bool, depth: Int) {
+        if !isFirst { octets.append(UInt8(ascii: ",")) }
+        indent(depth)
+    }
+
+    private mutating func end(_ bracket: String, depth: Int) {
+        indent(depth)
+        octets += bracket.utf8
+    }
+
+    private mutating func indent(_ depth: Int) {
+        octets.append(UInt8(ascii: "\n"))
+        octets += repeatElement(UInt8(ascii: " "), count: min(2 * depth, JSONLines.margin))
     }
 }
 

@@ -122,6 +122,31 @@ struct VersionTextTests {
         #expect(try difference(old, same, fields: true)?.contains("-ETag: \"1\"\n+ETag: \"2\"\n") == true)
     }
 
+    @Test func `JSON that is nested deeply or becomes long is compared as it came`() throws {
+        func nested(_ depth: Int, _ leaf: String) -> String {
+            String(repeating: "[", count: depth) + leaf + String(repeating: "]", count: depth)
+        }
+        let level = try #require(try difference(nested(64, "1"), nested(64, "2")))
+        let margin = String(repeating: " ", count: JSONLines.margin)
+        #expect(level.contains("-\(margin)1\n+\(margin)2\n"))
+        let deep = try #require(try difference(nested(65, "1"), nested(65, "2")))
+        #expect(deep.contains("-\(nested(65, "1"))\n"))
+        let wide = nested(60, String(repeating: "1,", count: 450_000) + "1")
+        #expect(JSONLines.of(try JSONValue(parsing: Array(wide.utf8))) == nil)
+        #expect(
+            JSONLines.of([1, [:], ["b": [], "a": nil]]) == """
+                [
+                  1,
+                  {},
+                  {
+                    "a": null,
+                    "b": []
+                  }
+                ]
+
+                """)
+    }
+
     @Test func `text is compared by lines, and cannot control a terminal`() throws {
         let text = try difference("a\n\u{1B}[2J\tb\n", "a\nc", type: "text/plain")
         #expect(text?.contains("-\u{1B}[2J\tb\n+c\n\\ No newline at end of file\n") == true)

@@ -79,8 +79,11 @@ struct AheadScenarios {
             for number in 0..<60 { _ = try await scene.get("/\(number)") }
             scene.origin.answer { _ in nil }
             try await Self.load(scene)
-            for _ in 0..<5 { _ = try await scene.get("/a") }
-            scene.advance(.seconds(90))
+            for _ in 0..<5 {
+                _ = try await scene.get("/a")
+                scene.advance(.seconds(1))
+            }
+            scene.advance(.seconds(86))
             let request = try await scene.origin.request()
             #expect(request.target == "/a")
             try await request.reply(304, "Cache-Control: max-age=100", "ETag: \"1\"")
