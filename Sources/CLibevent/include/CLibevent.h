@@ -19,6 +19,11 @@ void larder_name_thread(const char *name);
 /* struct ucred and SO_PEERCRED are GNU extensions. Answers 0 and the peer's user id of a Unix socket, or -1. */
 int larder_peer_user(int fd, uid_t *user);
 
+/* Retains an object of Swift unless its last reference has gone, and returns it, or NULL. The object is not freed
+ * meanwhile. The function is the runtime's own, by which weak references are loaded. */
+void *swift_tryRetain(void *object);
+static inline void *larder_try_retain(void *object) { return swift_tryRetain(object); }
+
 /* ioctl takes arguments of any kind, which Swift cannot pass. Answers how many octets written to a TCP socket its peer
    has not acknowledged (TIOCOUTQ, tcp(7)); 0 also if that cannot be told. */
 int larder_unconfirmed(int fd);

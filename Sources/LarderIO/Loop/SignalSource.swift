@@ -31,6 +31,7 @@ package final class SignalSource {
     private let executor: LoopExecutor
     private let received: (ProcessSignal) -> Void
     private var entries: [Entry] = []
+    private var callee: Callee<SignalSource>?
 
     package init(
         _ signals: [ProcessSignal] = ProcessSignal.allCases, on loop: isolated EventLoop,
@@ -38,9 +39,10 @@ package final class SignalSource {
     ) throws(IOError) {
         executor = loop.executor
         self.received = received
+        let callee = Callee(self)
+        self.callee = callee
         for signal in signals {
-            // Holds: entries are closed with their source.
-            let entry = Entry(signal) { [unowned self] signal in self.received(signal) }
+            let entry = Entry(signal) { callee.target()?.received($0) }
             guard entry.watch(on: executor) else {
                 close()
                 throw IOError(errno: ENOMEM, operation: "watch for the signal \(signal.number)")
@@ -51,6 +53,7 @@ package final class SignalSource {
 
     deinit {
         if executor.isOnThread { return close() }
+        callee?.end()
         Leftovers(events: entries.compactMap { $0.giveUpEvent() }, others: entries).dispose(on: executor)
     }
 

@@ -25,6 +25,7 @@ package final class Listener {
     private let local: SocketAddress?
     private var socketEvent: OpaquePointer?
     private var pauseTimer: Timer?
+    private var callee: Callee<Listener>?
     private var isPausedByOwner = false
     /// Closed to accept, and so to refuse in an orderly manner, one connection when no descriptor is left.
     private var reserve: Int32 = -1
@@ -39,12 +40,13 @@ package final class Listener {
         address = socket.address
         // With a wildcard address, each connection has a local address of its own.
         local = socket.address.isUnspecified ? nil : socket.address
-        // Holds: the timer is its own, and cancelled when it is closed.
-        pauseTimer = loop.makeTimer { [unowned self] in updateEvent() }
+        let callee = Callee(self)
+        self.callee = callee
+        pauseTimer = loop.makeTimer { callee.target()?.updateEvent() }
         // Level-triggered: connections beyond a batch are reported again.
         socketEvent = event_new(
             loop.executor.base, socket.descriptor, Int16(EV_READ | EV_PERSIST), connectionsArrived,
-            Unmanaged.passUnretained(self).toOpaque())
+            callee.argument)
         guard let socketEvent, event_add(socketEvent, nil) == 0 else {
             throw IOError(errno: errno, operation: "watch the socket at \(address)")
         }
@@ -53,9 +55,10 @@ package final class Listener {
 
     deinit {
         if executor.isOnThread { return close() }
+        callee?.end()
         Leftovers(
             descriptors: reserve >= 0 ? [reserve] : [], events: socketEvent.map { [$0] } ?? [],
-            timers: pauseTimer.map { [$0] } ?? [], others: [socket]
+            timers: pauseTimer.map { [$0] } ?? [], others: [socket] + (callee.map { [$0] } ?? [])
         ).dispose(on: executor)
     }
 
@@ -137,6 +140,5 @@ package final class Listener {
 }
 
 private func connectionsArrived(_: Int32, _: Int16, _ argument: UnsafeMutableRawPointer?) {
-    guard let argument else { return }
-    Unmanaged<Listener>.fromOpaque(argument).takeUnretainedValue().acceptBatch()
+    Callee<Listener>.target(of: argument)?.acceptBatch()
 }

@@ -68,6 +68,8 @@ package final class ByteStream {
     /// Waits for input in place of a task.
     private var watcher: ((Bool) -> Void)?
 
+    /// Made with the first event or timer.
+    private var callee: Callee<ByteStream>?
     private var knownPeer: SocketAddress?
     private let knownLocal: SocketAddress?
 
@@ -104,12 +106,17 @@ package final class ByteStream {
         isReadable = true
     }
 
+    private func reachable() -> Callee<ByteStream> {
+        let found = callee ?? Callee(self)
+        callee = found
+        return found
+    }
+
     /// Registers the socket's events with the kernel, past ones included. Fails, and closes the stream, if it cannot.
     private func observe() throws(IOError) {
         guard isOpen, socketEvent == nil else { return }
-        let this = Unmanaged.passUnretained(self).toOpaque()
         let kinds = Int16(EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST)
-        socketEvent = event_new(executor.base, descriptor, kinds, socketChanged, this)
+        socketEvent = event_new(executor.base, descriptor, kinds, socketChanged, reachable().argument)
         guard let socketEvent, event_add(socketEvent, nil) == 0 else {
             let number = errno
             close()
@@ -119,15 +126,14 @@ package final class ByteStream {
 
     deinit {
         guard descriptor >= 0 else { return }
-        if executor.isOnThread {
-            close()
-        } else {
-            // The last reference was released elsewhere, for example by a task of another loop or on a stopped loop.
-            Leftovers(
-                descriptors: [descriptor], events: socketEvent.map { [$0] } ?? [],
-                timers: deadlineTimer.map { [$0] } ?? [], others: tls.map { [$0] } ?? []
-            ).dispose(on: executor)
-        }
+        if executor.isOnThread { return close() }
+        // The last reference was released elsewhere, for example by a task of another loop or on a stopped loop.
+        callee?.end()
+        let others: [AnyObject?] = [tls, callee]
+        Leftovers(
+            descriptors: [descriptor], events: socketEvent.map { [$0] } ?? [],
+            timers: deadlineTimer.map { [$0] } ?? [], others: others.compactMap(\.self)
+        ).dispose(on: executor)
     }
 
     /// Whether `close` or `reset` has not been called yet.
@@ -274,11 +280,14 @@ package final class ByteStream {
         // One timer for the stream's life, moved only to an earlier instant: when it fires too early it is set again. A
         // deadline that moves with every request does not touch the timer.
         if deadlineTimerDue <= instant { return }
-        // Holds: the timer is the stream's own, and fires no more after it is deallocated.
-        let timer = deadlineTimer ?? Timer(on: executor) { [unowned self] in deadlineTimerFired() }
+        let timer = deadlineTimer ?? deadlineTimer(calling: reachable())
         deadlineTimer = timer
         deadlineTimerDue = instant
         timer.arm(at: instant)
+    }
+
+    private func deadlineTimer(calling callee: Callee<ByteStream>) -> Timer {
+        Timer(on: executor) { callee.target()?.deadlineTimerFired() }
     }
 
     private func deadlineTimerFired() {
@@ -375,9 +384,8 @@ package final class ByteStream {
 }
 
 private func socketChanged(_: Int32, _ kinds: Int16, _ argument: UnsafeMutableRawPointer?) {
-    guard let argument else { return }
     // The strong reference keeps the stream alive through its own callback.
-    Unmanaged<ByteStream>.fromOpaque(argument).takeUnretainedValue().changed(Int32(kinds))
+    Callee<ByteStream>.target(of: argument)?.changed(Int32(kinds))
 }
 
 func setNonBlocking(_ descriptor: Int32) {

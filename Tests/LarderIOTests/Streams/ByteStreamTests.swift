@@ -541,6 +541,25 @@ struct ByteStreamTests {
         #expect(peer.receive() == [])
     }
 
+    @Test func `a stream may be let go on another thread just as its socket changes`() async throws {
+        let loop = try EventLoop(name: "owner")
+        try loop.start()
+        defer { loop.stop() }
+        for _ in 0..<500 {
+            let (near, far) = try connectedPair()
+            let peer = Peer(far)
+            // As above.
+            nonisolated(unsafe) var leaked: ByteStream? = try await run(on: loop) { loop in
+                // As above.
+                nonisolated(unsafe) let stream = try ByteStream(adopting: near, on: loop)
+                return SendableBox(stream)
+            }.value
+            peer.send("1")
+            #expect(leaked?.isOpen == true)
+            leaked = nil
+        }
+    }
+
     @Test(arguments: [AF_UNIX, AF_INET])
     func `pending input is told without reading it`(family: Int32) async throws {
         let log = try await onLoop { loop in
