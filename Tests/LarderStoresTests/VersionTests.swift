@@ -101,6 +101,18 @@ struct VersionTests {
         }
     }
 
+    @Test func `what was validated just before it was superseded was seen until then`() async throws {
+        try await run { store in
+            put(store, key("a"), "a", at: 10)
+            await store.flush()
+            store.updateHead(
+                key("a"), variant: [], head: [8], requestTime: Timestamp(seconds: 20),
+                responseTime: Timestamp(seconds: 20), expires: nil, ifStoredAt: Timestamp(seconds: 10))
+            put(store, key("a"), "b", at: 30)
+            #expect(await lines(store, key("a")) == ["*b 30-30", "a 10-20"])
+        }
+    }
+
     @Test func `equal content is stored once, however many versions have it`() async throws {
         let directory = TemporaryDirectory()
         let store = try openStore(directory)

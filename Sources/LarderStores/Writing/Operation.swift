@@ -50,11 +50,15 @@ final class Operation: @unchecked Sendable {
         }
     }
 
-    /// Whether it is a write to be committed in any case, as what supersedes it for `reason` makes it a version.
+    /// Whether it is to be committed in any case, as what supersedes it for `reason` makes a version of what it writes.
     func staysAsVersion(because reason: RemovalReason) -> Bool {
         // Others could be committed after what supersedes them.
-        guard progress == .queued, reason == .superseded, case .write(let record, _) = change else { return false }
-        return record.history.isKept
+        guard progress == .queued, reason == .superseded else { return false }
+        return switch change {
+        case .write(let record, _): record.history.isKept
+        case .updateHead: true
+        case .remove: false
+        }
     }
 
     /// Why it removes earlier entities.

@@ -3,6 +3,7 @@ import Larder
 import LarderHTTP
 import LarderIO
 import LarderProxy
+import LarderStores
 import LarderTesting
 import Testing
 
@@ -73,6 +74,7 @@ struct HostedServiceScenarios {
             let service = try program.service
             service.resource("/a").wipe(scope)
             await service.finishCacheWork()
+            await scene.proxy.storing?.store.flush()
             let listed = try await scene.ask("/-/resources").description
             #expect(listed.contains(scene.url("/a")) == (scope == .memory))
             #expect(listed.contains(scene.url("/b")))
