@@ -555,7 +555,7 @@ struct ByteStreamTests {
                 return SendableBox(stream)
             }.value
             peer.send("1")
-            #expect(leaked?.isOpen == true)
+            #expect(leaked != nil)
             leaked = nil
         }
     }
