@@ -58,9 +58,16 @@ class Disturbance:
         """Follows the events for a moment and leaves without a word."""
         try:
             wire = await Wire.to(self.daemon.port)
+        except Ended:
+            return
+        try:
             await wire.send(f"GET /-/events HTTP/1.1\r\nHost: localhost:{self.daemon.port}\r\n\r\n".encode())
             await wire.receive()
             await asyncio.sleep(self.random.random() * 0.2)
-            wire.reset() if self.random.random() < 0.5 else wire.close()
+            if self.random.random() < 0.5:
+                wire.reset()
         except Ended:
             pass
+        finally:
+            # The run's end may come at any moment of this, and nobody else would close it.
+            wire.close()
