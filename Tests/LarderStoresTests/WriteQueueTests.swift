@@ -32,4 +32,17 @@ struct WriteQueueTests {
         #expect(batch.items.count == 1)
         #expect(isIdle(queue.next(idleDeadline: 0)))
     }
+
+    @Test func `removals in progress take turns with groups that are always due`() {
+        let queue = queue(interval: .zero)
+        for number in UInt8(1)...3 {
+            #expect(queue.post(.checkOrphan(ContentDigest(of: [number]))))
+            guard case .batch = queue.next(idleDeadline: 0, isRemoving: true) else {
+                Issue.record("there was something to commit")
+                return
+            }
+            #expect(queue.post(.checkOrphan(ContentDigest(of: [number, number]))))
+            #expect(isIdle(queue.next(idleDeadline: 0, isRemoving: true)))
+        }
+    }
 }

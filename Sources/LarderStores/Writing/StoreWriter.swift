@@ -61,7 +61,9 @@ final class StoreWriter {
     func run() {
         var idleDeadline: Int64 = 0
         while true {
-            let work = core.queue.next(idleDeadline: core.retryAt ?? (removals.isEmpty ? idleDeadline : 0))
+            let isRemoving = !removals.isEmpty && core.retryAt == nil
+            let work = core.queue.next(
+                idleDeadline: core.retryAt ?? (isRemoving ? 0 : idleDeadline), isRemoving: isRemoving)
             switch work {
             case .batch(let batch): commit(batch)
             case .wipe(let removal): wipe(removal)

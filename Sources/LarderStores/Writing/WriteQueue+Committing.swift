@@ -5,10 +5,17 @@ import Synchronization
 /// The queue as the writing thread uses it: the next batch to commit, and the results.
 extension WriteQueue {
     /// The next work; waits until a group is worth committing, or until `idleDeadline`.
-    func next(idleDeadline: Int64) -> Work {
+    ///
+    /// - Parameter isRemoving: whether removals are in progress. They take turns with the groups: on a slow disk, under
+    ///   load, one is due after each other.
+    func next(idleDeadline: Int64, isRemoving: Bool = false) -> Work {
         monitor.wait { state in
             let now = monotonicNow()
             if state.acceptsWrites, state.waiting > 0 {
+                if isRemoving, state.isRemovalsTurn {
+                    state.isRemovalsTurn = false
+                    return .done(.idle)
+                }
                 let due = (state.firstArrival ?? now) + commitInterval
                 if state.isHurried || state.isClosing || state.bytes >= groupBytes || now >= due {
                     return .done(take(from: &state))
@@ -26,6 +33,7 @@ extension WriteQueue {
     }
 
     private func take(from state: inout State) -> Work {
+        state.isRemovalsTurn = true
         var batch = Batch()
         while state.head < state.items.count, batch.bytes < groupBytes, batch.items.count < Self.groupCount {
             let queued = state.items[state.head]

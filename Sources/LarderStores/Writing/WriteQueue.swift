@@ -51,6 +51,8 @@ final class WriteQueue: Sendable {
         var bytes = 0
         var firstArrival: Int64?
         var isHurried = false
+        /// Whether a group was taken since the last turn of the removals.
+        var isRemovalsTurn = false
         var acceptsWrites = true
         var isRefusing = false
         var isClosing = false
