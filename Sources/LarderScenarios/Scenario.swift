@@ -169,9 +169,8 @@ package final class Scenario: Sendable {
     ) async throws -> Value {
         await proxy.settle()
         let start = time.monotonic()
-        let proxy = proxy
         // Where the machine is slow, time is.
-        let value = try await lettingTimePass(limit / 20, after: { await proxy.settle() }, until: body)
+        let value = try await lettingTimePass(limit / 20, after: { await self.proxy.settle() }, until: body)
         let passed = Duration.nanoseconds(time.monotonic() - start)
         guard (limit...limit * 3).contains(passed) else {
             throw ScenarioFailure("it took \(passed), and the limit is \(limit)")

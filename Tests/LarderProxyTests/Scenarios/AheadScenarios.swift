@@ -99,12 +99,8 @@ struct AheadScenarios {
             let service = by == "url=" ? "" : "&service=api"
             try await observer.send("GET /-/events?\(by)\(subject)\(service) HTTP/1.1", "Host: localhost")
             #expect(try await observer.head().status == 200)
-            try await Self.validation(scene, reaching: .seconds(70))
-                .reply(304, "Cache-Control: max-age=100", "ETag: \"1\"")
-            for _ in 0..<2 {
-                // Sooner than that where the machine is slow: what passed before the reply came is part of its age.
-                let request = try await scene.lettingTimePass(.seconds(3)) { try await scene.origin.request() }
-                #expect(request["If-None-Match"] == "\"1\"")
+            for _ in 0..<3 {
+                let request = try await Self.validation(scene, reaching: .seconds(70))
                 try await request.reply(304, "Cache-Control: max-age=100", "ETag: \"1\"")
             }
             try await eventually("it is counted") { scene.proxy.ahead.counts.validated == 3 }
