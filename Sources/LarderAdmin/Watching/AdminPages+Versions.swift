@@ -14,9 +14,9 @@ extension AdminPages {
                 let subject = try proxy.subject(of: parameters.required("url"))
                 try checkAccess(to: subject, proxy, for: request)
                 let configuration = try configurationWithHistory(of: subject, proxy)
-                let partition = partition(of: subject, try parameters.fields("header"), for: request)
-                let versions = await versions(
-                    of: subject, try parameters.fields("header"), in: partition, configuration, proxy)
+                let fields = try parameters.fields("header")
+                let partition = partition(of: subject, fields, for: request)
+                let versions = await versions(of: subject, fields, in: partition, configuration, proxy)
                 let now = proxy.now
                 let showsFields = !configuration.mayTransform || mayChange(request, proxy)
                 return OwnResponse(json: [

@@ -40,8 +40,7 @@ struct AheadTarget: Sendable {
         let own = subject.service.partition(of: Fields(), for: subject.uri, from: .machine)
         return AheadEligibility.decide(
             variant, of: key.plainURL, isOfUser: key.partitionName != own.name, isKeyedByContent: key.hasMark,
-            sent: sent,
-            policy: configuration.policy, configured: configuration.frozen.configuration.fields)
+            sent: sent, policy: configuration.policy, configured: configuration.frozen.configuration.fields)
     }
 }
 

@@ -52,7 +52,6 @@ struct ChangeQueue: Sendable {
         /// When it had its last turn.
         var turn: UInt64 = 0
 
-        var isIdle: Bool { entries.isEmpty && running == 0 && failures == 0 }
         /// While it fails one attempt at a time is enough.
         var hasRoom: Bool { running < (failures == 0 ? ChangeQueue.concurrencyOfListener : 1) }
 
@@ -197,6 +196,6 @@ struct ChangeQueue: Sendable {
 
     /// Forgets listeners for which nothing waits, unless they are to be left alone.
     private mutating func tidy(_ now: Int64) {
-        lines = lines.filter { !$1.isIdle && !($1.entries.isEmpty && $1.running == 0 && $1.heldUntil <= now) }
+        lines = lines.filter { !$1.entries.isEmpty || $1.running > 0 || $1.heldUntil > now }
     }
 }

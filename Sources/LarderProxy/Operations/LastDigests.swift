@@ -18,20 +18,14 @@ struct LastDigests: Sendable {
 
     static let limit = 10_000
 
-    subscript(key: [UInt8]) -> Known? { known[LastDigests.digest(of: key)] }
+    subscript(key: [UInt8]) -> Known? { known[ContentDigest(of: key)] }
 
     mutating func set(_ new: Known, for key: [UInt8]) {
-        let key = LastDigests.digest(of: key)
+        let key = ContentDigest(of: key)
         guard known.updateValue(new, forKey: key) == nil else { return }
         if order.count < LastDigests.limit { return order.append(key) }
         known[order[oldest]] = nil
         order[oldest] = key
         oldest = (oldest + 1) % LastDigests.limit
-    }
-
-    private static func digest(of key: [UInt8]) -> ContentDigest {
-        let hashing = ContentDigest.Hashing()
-        key.withUnsafeBytes { hashing.update($0) }
-        return hashing.finish()
     }
 }

@@ -524,6 +524,15 @@ struct ByteStreamTests {
         #expect(text == "too much")
     }
 
+    /// A stream of that loop whose only reference is here.
+    private func leakedStream(_ socket: Int32, on loop: EventLoop) async throws -> ByteStream {
+        try await run(on: loop) { loop in
+            // Used on the loop only, which the closures do not say.
+            nonisolated(unsafe) let stream = try ByteStream(adopting: socket, on: loop)
+            return SendableBox(stream)
+        }.value
+    }
+
     @Test func `a stream nobody keeps closes its socket, on whichever thread it is let go`() async throws {
         let loop = try EventLoop(name: "owner")
         try loop.start()
@@ -531,11 +540,7 @@ struct ByteStreamTests {
         let (near, far) = try connectedPair()
         let peer = Peer(far)
         // Handing the last reference to another thread is what the compiler forbids and tasks of other loops can do.
-        nonisolated(unsafe) var leaked: ByteStream? = try await run(on: loop) { loop in
-            // Used on the loop only, which the closures below do not say.
-            nonisolated(unsafe) let stream = try ByteStream(adopting: near, on: loop)
-            return SendableBox(stream)
-        }.value
+        nonisolated(unsafe) var leaked: ByteStream? = try await leakedStream(near, on: loop)
         #expect(leaked != nil)
         leaked = nil
         #expect(peer.receive() == [])
@@ -549,11 +554,7 @@ struct ByteStreamTests {
             let (near, far) = try connectedPair()
             let peer = Peer(far)
             // As above.
-            nonisolated(unsafe) var leaked: ByteStream? = try await run(on: loop) { loop in
-                // As above.
-                nonisolated(unsafe) let stream = try ByteStream(adopting: near, on: loop)
-                return SendableBox(stream)
-            }.value
+            nonisolated(unsafe) var leaked: ByteStream? = try await leakedStream(near, on: loop)
             peer.send("1")
             #expect(leaked != nil)
             leaked = nil
