@@ -56,6 +56,9 @@ let package = Package(
         .target(
             name: "CJq",
             linkerSettings: [.linkedLibrary("jq")]),
+        .target(
+            name: "CHiredis",
+            linkerSettings: [.linkedLibrary("hiredis")]),
 
         .target(name: "CAllocation"),
 
@@ -97,6 +100,13 @@ let package = Package(
         .target(
             name: "LarderStores",
             dependencies: ["Larder", "LarderHTTP", "LarderIO", "CSQLite", "COpenSSL"],
+            swiftSettings: swiftSettings),
+        .target(
+            name: "LarderShared",
+            dependencies: [
+                "LarderHTTP", "LarderIO", "LarderStores", "CHiredis", "COpenSSL",
+                .product(name: "DequeModule", package: "swift-collections"),
+            ],
             swiftSettings: swiftSettings),
         .target(
             name: "LarderProxy",
@@ -185,6 +195,10 @@ let package = Package(
             dependencies: [
                 "LarderStores", "Larder", "LarderHTTP", "LarderIO", "CSQLite", "LarderTesting", "LarderPeers",
             ],
+            swiftSettings: swiftSettings),
+        .testTarget(
+            name: "LarderSharedTests",
+            dependencies: ["LarderShared", "LarderHTTP", "LarderIO", "LarderStores", "LarderPeers"],
             swiftSettings: swiftSettings),
         .testTarget(
             name: "LarderUpstreamTests",
