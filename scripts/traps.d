@@ -54,6 +54,16 @@ LarderUpstream/KeepAlive.swift 4 1 0 at most six digits
 LarderUpstream/ReceiveBuffer.swift 3 0 3 counts are those of what was received
 LarderUpstream/UpstreamResponse.swift 2 2 1 a length was checked to be at most Int.max when the framing was read
 LarderUpstream/UpstreamResponse.swift 3 3 1 a length was checked to be at most Int.max when the framing was read
+LarderShared/Cluster/SlotMap.swift 4 2 5 slots are compared with 16,384 when they are read; elements of an array are counted first
+LarderShared/Entity/LogMessage.swift 2 0 0 the sum is of lengths in memory
+LarderShared/Entity/SharedContent.swift 3 4 1 an index is that of a piece that was read, whose number fits the length
+LarderShared/Entity/SharedEntity.swift 8 3 0 a length is positive before it is divided; the rest are lengths in memory
+LarderShared/Entity/SharedIndex.swift 4 0 0 the sum is of lengths in memory
+LarderShared/Protocol/HashSlot.swift 4 4 5 the checksum has 16 bits, and the table an entry for each octet
+LarderShared/Protocol/Reply.swift 0 2 4 words are counted first; numbers that do not fit give nil
+LarderShared/Protocol/ReplyReader.swift 6 2 0 a reply is smaller than its limits, which are compared before each part
+LarderShared/Tier/SharedLog.swift 1 1 6 elements of an array are counted first
+LarderShared/Tier/SharedLook.swift 0 0 3 elements of an array are counted first
 LarderStores/Content/BlockDigests.swift 8 2 1 the number of blocks is that of the digests there are, and the length must fit it
 LarderStores/Content/ContentFiles.swift 3 1 1 counts of files
 LarderStores/Content/Directory.swift 1 2 0 a length is that of what was read

@@ -21,7 +21,7 @@ package struct ContentDigest: Hashable, Sendable {
     private let words: Words
 
     /// Takes 32 octets; nil for any other number.
-    init?(_ bytes: UnsafeRawBufferPointer) {
+    package init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count == Self.length else { return nil }
         func word(_ index: Int) -> UInt64 {
             UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: index * 8, as: UInt64.self))

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A random token that is replaced by an invalidation: what names another one is older.
+package struct Generation: Sendable, Hashable {
+    static let length = 16
+    package let octets: [UInt8]
+
+    /// Nil unless there are exactly as many octets as there have to be.
+    package init?(_ octets: [UInt8]) {
+        guard octets.count == Generation.length else { return nil }
+        self.octets = octets
+    }
+
+    private init(random octets: [UInt8]) { self.octets = octets }
+
+    package static func random() -> Generation {
+        Generation(random: (0..<length).map { _ in UInt8.random(in: .min ... .max) })
+    }
+}
+
+/// The generations that an entity was stored in. It is valid in these alone.
+package struct EntityGenerations: Sendable, Hashable {
+    /// Nil while the URL was never invalidated.
+    package var url: Generation?
+    /// Of everything and of the service, then of each group in both scopes, in the order of `SharedScope`s.
+    package var scopes: [Generation]
+
+    package init(url: Generation?, scopes: [Generation]) {
+        self.url = url
+        self.scopes = scopes
+    }
+}
+
+/// The generations of scopes as a daemon knows them: asked for once, then changed by the log. Instants are monotonic
+/// nanoseconds.
+package struct KnownGenerations: Sendable {
+    private var generations: [SharedScope: (value: Generation, at: Int64)] = [:]
+    /// Counts what the log changed: an answer that was on its way meanwhile may be older.
+    package private(set) var mark: UInt64 = 0
+    private let limit: Int
+    /// After that a generation is asked for again, lest a message that was never written counts for ever.
+    private let life = Duration.seconds(60)
+
+    package init(limit: Int = 65_536) { self.limit = limit }
+
+    /// The generations of all scopes; nil if one is unknown.
+    package func all(_ scopes: [SharedScope], at now: Int64) -> [Generation]? {
+        var found: [Generation] = []
+        for scope in scopes {
+            guard let known = generations[scope], now < known.at.advanced(by: life) else { return nil }
+            found.append(known.value)
+        }
+        return found
+    }
+
+    package func unknown(_ scopes: [SharedScope], at now: Int64) -> [SharedScope] {
+        scopes.filter { all([$0], at: now) == nil }
+    }
+
+    /// Takes the answer to a question that was asked when `mark` was that; false if it may be outdated.
+    @discardableResult
+    package mutating func learn(_ generation: Generation, of scope: SharedScope, asked: UInt64, at now: Int64) -> Bool {
+        guard asked == mark else { return false }
+        if generations.count >= limit, generations[scope] == nil { generations = [:] }
+        generations[scope] = (generation, now)
+        return true
+    }
+
+    /// The scope was invalidated.
+    package mutating func replace(_ generation: Generation, of scope: SharedScope, at now: Int64) {
+        mark += 1
+        generations[scope] = (generation, now)
+    }
+
+    package mutating func forgetAll() {
+        mark += 1
+        generations = [:]
+    }
+}

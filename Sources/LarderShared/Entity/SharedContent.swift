@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+package import LarderHTTP
+package import LarderStores
+
+/// Content cut into pieces for the engine, and put together from them.
+package enum SharedContent {
+    package struct Piece: Sendable {
+        package let digest: ContentDigest
+        package let octets: [UInt8]
+    }
+
+    /// The content of an entity, and its pieces where it is not in the entity itself.
+    package static func cut(_ chunks: [ContentChunk]) -> (SharedEntity.Content, [Piece]) {
+        let length = chunks.reduce(0) { $0 + $1.count }
+        var octets: [UInt8] = []
+        octets.reserveCapacity(length)
+        for chunk in chunks { octets.append(contentsOf: chunk.bytes) }
+        if length <= SharedEntity.inlineLimit { return (.inline(octets), []) }
+        let pieces = stride(from: 0, to: length, by: SharedEntity.pieceLength).map { start in
+            let piece = Array(octets[start..<min(start + SharedEntity.pieceLength, length)])
+            return Piece(digest: ContentDigest(of: piece), octets: piece)
+        }
+        return (.pieces(pieces.map(\.digest), length: Int64(length)), pieces)
+    }
+
+    /// A piece as it was found, if it is the one that was meant.
+    package static func chunk(_ found: [UInt8], _ digest: ContentDigest) -> ContentChunk? {
+        ContentDigest(of: found) == digest ? ContentChunk(found) : nil
+    }
+
+    /// How many octets the piece at `index` has.
+    package static func length(of index: Int, in length: Int64) -> Int64 {
+        min(Int64(SharedEntity.pieceLength), length - Int64(index) * Int64(SharedEntity.pieceLength))
+    }
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+package import LarderIO
+
+/// A process's part in the log of invalidations: it sends its own and obeys those of others. Confined to its loop.
+package final class SharedLog {
+    /// What the process does when it is told.
+    package struct Effects {
+        /// To memory and disk, for a message of another process.
+        package var obey: (LogMessage.Subject) async -> Void
+        /// What is stored may have been invalidated without a message that could be read.
+        package var forgetAll: () async -> Void
+        /// Everything up to a position of the log was obeyed.
+        package var reached: (String) -> Void
+
+        package init(
+            obey: @escaping (LogMessage.Subject) async -> Void, forgetAll: @escaping () async -> Void,
+            reached: @escaping (String) -> Void = { _ in }
+        ) {
+            self.obey = obey
+            self.forgetAll = forgetAll
+            self.reached = reached
+        }
+    }
+
+    private let state: SharedState
+    private let loop: EventLoop
+    /// Waits for messages.
+    private let reader: Engine
+    /// Sends them.
+    private let writer: Engine
+    private let effects: Effects
+    private var position: String?
+    private var isAttached = false
+    private var isSending = false
+    private var isClosed = false
+
+    /// How long a read waits in the engine. Several fit into `SharedState.patience`.
+    private static let block = 300
+    private static let answerTime = Duration.milliseconds(600)
+    private static let pause = Duration.milliseconds(250)
+
+    /// - Parameters:
+    ///   - reader, writer: of their own, as reading blocks a connection.
+    ///   - position: up to which the log was obeyed earlier; nil where that is not known.
+    package init(
+        _ state: SharedState, on loop: EventLoop, reader: Engine, writer: Engine, position: String?, effects: Effects
+    ) {
+        self.state = state
+        self.loop = loop
+        self.reader = reader
+        self.writer = writer
+        self.position = position
+        self.effects = effects
+    }
+
+    package func start() {
+        loop.startHere { await self.follow() }
+        send()
+    }
+
+    package func close() {
+        isClosed = true
+        state.lostLog()
+        reader.close()
+        writer.close()
+    }
+
+    // MARK: Following
+
+    private func follow() async {
+        while !isClosed {
+            if await isAttachedNow(), await readOn() { continue }
+            state.lostLog()
+            isAttached = false
+            if !isClosed { await loop.sleep(for: SharedLog.pause) }
+        }
+    }
+
+    private func isAttachedNow() async -> Bool {
+        if isAttached { return true }
+        isAttached = await attach()
+        return isAttached
+    }
+
+    /// Finds the place to read on from. Where the log no longer has it, what is stored counts as invalid.
+    private func attach() async -> Bool {
+        let deadline = reader.instant(after: reader.settings.connectTimeout)
+        if let position {
+            guard case .success(let reply) = await reader.perform(state.keys.find(position), until: deadline) else {
+                return false
+            }
+            if reply.elements?.count == 1 { return true }
+        }
+        guard case .success(let last) = await reader.perform(state.keys.last, until: deadline),
+            let entries = LogEntry.list(last)
+        else { return false }
+        if let entry = entries.first {
+            position = entry.position
+        } else {
+            // There has to be a message, so that its place can be found again.
+            let beginning = state.messages.encode(LogMessage(from: state.sender, .beginning))
+            let outcome = await reader.perform(state.keys.append(beginning), until: deadline)
+            guard case .success(let reply) = outcome, let made = reply.text, LogEntry.isPosition(made) else {
+                return false
+            }
+            position = made
+        }
+        state.counters.add(.gaps)
+        state.forgetGenerations()
+        await effects.forgetAll()
+        if let position { effects.reached(position) }
+        return true
+    }
+
+    /// Waits for the next messages and obeys them. False when the log cannot be read.
+    private func readOn() async -> Bool {
+        guard let from = position else { return false }
+        let command = state.keys.follow(from, forMilliseconds: SharedLog.block)
+        let deadline = reader.instant(after: SharedLog.answerTime)
+        guard case .success(let reply) = await reader.perform(command, until: deadline),
+            let entries = LogEntry.list(ofStreams: reply)
+        else { return false }
+        for entry in entries {
+            if let message = entry.octets.flatMap({ state.messages.decode($0) }) {
+                if message.sender != state.sender { await obey(message.subject) }
+            } else {
+                state.counters.add(.rejected)
+            }
+            position = entry.position
+        }
+        if let position, !entries.isEmpty { effects.reached(position) }
+        // After a full batch there may be more.
+        if entries.count < LogEntry.batch { state.heardLog(at: loop.monotonicHere()) }
+        return true
+    }
+
+    private func obey(_ subject: LogMessage.Subject) async {
+        state.counters.add(.received)
+        if let (scope, generation) = subject.scope {
+            state.replace(generation, of: scope, at: loop.monotonicHere())
+        }
+        await effects.obey(subject)
+    }
+
+    // MARK: Sending
+
+    /// Sends what is in the outbox, until it is empty.
+    package func send() {
+        guard !isSending, !isClosed else { return }
+        isSending = true
+        loop.startHere {
+            await self.sendAll()
+            self.isSending = false
+        }
+    }
+
+    private func sendAll() async {
+        while !isClosed {
+            let items = state.nextToSend(SharedLog.sendBatch)
+            if items.isEmpty { return }
+            if await send(items) {
+                state.confirm(items)
+                state.counters.add(.sent, items.count)
+            } else {
+                await loop.sleep(for: SharedLog.pause)
+            }
+        }
+    }
+
+    private static let sendBatch = 64
+
+    /// The generations first: who reads the message finds them replaced.
+    private func send(_ items: [SharedOutbox.Item]) async -> Bool {
+        let deadline = writer.instant(after: writer.settings.connectTimeout)
+        var generations: [Command] = []
+        for item in items {
+            if let key = item.subject.key { generations += state.keys.invalidate(key, .random()) }
+            if let (scope, generation) = item.subject.scope {
+                generations.append(state.keys.replace(generation, of: scope))
+            }
+        }
+        let replaced = await writer.perform(generations, until: deadline)
+        guard replaced.allSatisfy(SharedLog.isDone) else { return false }
+        let messages = items.map { item in
+            state.keys.append(state.messages.encode(LogMessage(from: state.sender, item.subject)))
+        }
+        return await writer.perform(messages, until: deadline).allSatisfy(SharedLog.isDone)
+    }
+
+    private static func isDone(_ outcome: EngineOutcome) -> Bool { if case .success = outcome { true } else { false } }
+}
+
+/// An entry of the log.
+struct LogEntry {
+    static let batch = 256
+
+    let position: String
+    /// The message; nil for an entry that has none.
+    let octets: [UInt8]?
+
+    /// The entries in a reply to `XRANGE` and `XREVRANGE`; nil when it is something else.
+    static func list(_ reply: Reply) -> [LogEntry]? {
+        guard let parts = reply.elements else { return nil }
+        var entries: [LogEntry] = []
+        for part in parts {
+            guard let pair = part.elements, pair.count == 2, let position = pair[0].text, isPosition(position) else {
+                return nil
+            }
+            let fields = pair[1].elements ?? []
+            let isMessage = fields.count == 2 && fields[0].text == "m"
+            entries.append(LogEntry(position: position, octets: isMessage ? fields[1].octets : nil))
+        }
+        return entries
+    }
+
+    /// The same for `XREAD`, which replies nothing when nothing came.
+    static func list(ofStreams reply: Reply) -> [LogEntry]? {
+        if reply == .null { return [] }
+        guard let streams = reply.elements, streams.count == 1, let pair = streams[0].elements, pair.count == 2 else {
+            return nil
+        }
+        return list(pair[1])
+    }
+
+    /// Two numbers with a hyphen between them.
+    static func isPosition(_ text: String) -> Bool {
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        return parts.count == 2 && parts.allSatisfy { UInt64($0) != nil }
+    }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What was found for a URL: entities that verify, and what is needed to write one.
+package struct SharedLook: Sendable {
+    package enum Lease: Sendable, Equatable {
+        /// Nobody asks the origin.
+        case free
+        /// Another daemon does.
+        case taken
+        /// Another daemon did, and its response was not shared.
+        case pointless
+    }
+
+    package let key: SharedKey
+    /// Valid in the present generations, the newest first.
+    package let entities: [SharedEntity]
+    package let lease: Lease
+    let index: SharedIndex
+    let generation: Generation?
+    /// Of everything and of the service, when the look-up was made: what is stored after it belongs to them.
+    let scopes: [Generation]
+
+    /// Reads the reply to `EngineKeys.readWithLease`; nil when it is none.
+    struct Raw {
+        let index: SharedIndex
+        let generation: Generation?
+        let lease: Lease
+
+        init?(_ reply: Reply) {
+            guard let parts = reply.elements, parts.count == 3 else { return nil }
+            index = parts[0].octets.map { SharedIndex($0) } ?? .none
+            switch parts[1] {
+            case .null: generation = nil
+            case .bulk(let octets):
+                guard let known = Generation(octets) else { return nil }
+                generation = known
+            default: return nil
+            }
+            switch parts[2] {
+            case .bulk(LeaseToken.note): lease = .pointless
+            case .bulk: lease = .taken
+            default: lease = .free
+            }
+        }
+    }
+}

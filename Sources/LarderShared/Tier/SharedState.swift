@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderIO
+import Synchronization
+
+/// What all loops of a process know about the shared tier.
+package final class SharedState: Sendable {
+    package let keys: EngineKeys
+    package let entities: EntityCoding
+    package let messages: MessageCoding
+    /// This process among the senders of messages.
+    package let sender: [UInt8] = (0..<16).map { _ in UInt8.random(in: .min ... .max) }
+    package let counters = SharedCounters()
+    private let generations = Lock(KnownGenerations())
+    private let outbox = Lock(SharedOutbox())
+    private let heardAt = Atomic<Int64>(.min)
+
+    /// For how long after the last word of the log the tier is asked.
+    package static let patience = Duration.seconds(1)
+
+    package init(namespace: String, secret: [UInt8]) {
+        let seal = Seal(secret: secret)
+        keys = EngineKeys(namespace: namespace)
+        entities = EntityCoding(namespace: namespace, seal: seal)
+        messages = MessageCoding(namespace: namespace, seal: seal)
+    }
+
+    // MARK: The log
+
+    /// The log was read to its end. Instants are monotonic nanoseconds, the same for all loops.
+    package func heardLog(at now: Int64) { heardAt.store(now, ordering: .releasing) }
+
+    package func lostLog() { heardAt.store(.min, ordering: .releasing) }
+
+    /// Whether this process knows of all invalidations but the last second's.
+    package func followsLog(at now: Int64) -> Bool {
+        let heard = heardAt.load(ordering: .acquiring)
+        return heard != .min && now <= heard.advanced(by: SharedState.patience)
+    }
+
+    // MARK: Generations
+
+    package var mark: UInt64 { generations.withLock { $0.mark } }
+
+    package func all(_ scopes: [SharedScope], at now: Int64) -> [Generation]? {
+        generations.withLock { $0.all(scopes, at: now) }
+    }
+
+    package func unknown(_ scopes: [SharedScope], at now: Int64) -> [SharedScope] {
+        generations.withLock { $0.unknown(scopes, at: now) }
+    }
+
+    package func learn(_ generation: Generation, of scope: SharedScope, asked: UInt64, at now: Int64) {
+        generations.withLock { _ = $0.learn(generation, of: scope, asked: asked, at: now) }
+    }
+
+    package func replace(_ generation: Generation, of scope: SharedScope, at now: Int64) {
+        generations.withLock { $0.replace(generation, of: scope, at: now) }
+    }
+
+    package func forgetGenerations() { generations.withLock { $0.forgetAll() } }
+
+    // MARK: Invalidations by this process
+
+    /// Takes an invalidation for the log. From now on this process finds nothing that it makes invalid.
+    package func post(_ subject: LogMessage.Subject, at now: Int64) {
+        let all = outbox.withLock { $0.append(subject) }
+        for subject in [subject, all].compactMap(\.self) {
+            if let (scope, generation) = subject.scope { replace(generation, of: scope, at: now) }
+        }
+    }
+
+    package func isBeingInvalidated(_ key: SharedKey) -> Bool { outbox.withLock { $0.contains(key) } }
+    package func nextToSend(_ count: Int) -> [SharedOutbox.Item] { outbox.withLock { $0.next(count) } }
+    package func confirm(_ items: [SharedOutbox.Item]) { outbox.withLock { $0.confirm(items) } }
+    package var isEverythingSent: Bool { outbox.withLock { $0.isEmpty } }
+}
+
+/// What happened in the tier since the start, of all loops.
+package final class SharedCounters: Sendable {
+    package enum Kind: Int, CaseIterable, Sendable {
+        /// Look-ups that found entities, found none, or got no answer.
+        case found, missed, unanswered
+        /// Entities, pieces or indexes that did not verify.
+        case rejected
+        case written
+        /// Entities that were not written: too much was waiting, the engine refused, or the URL was invalidated.
+        case unwritten
+        /// Loads that another daemon made unnecessary, and those that waited in vain.
+        case awaited, awaitedInVain
+        /// Messages of the log that were sent, and those of others that were obeyed.
+        case sent, received
+        /// Breaks of the log after which what was stored counts as invalid.
+        case gaps
+    }
+
+    private let values = Kind.allCases.map { _ in Counter() }
+
+    package init() {}
+
+    package func add(_ kind: Kind, _ count: Int = 1) { values[kind.rawValue].value.add(count, ordering: .relaxed) }
+    package subscript(_ kind: Kind) -> Int { values[kind.rawValue].value.load(ordering: .relaxed) }
+
+    private final class Counter: Sendable {
+        let value = Atomic<Int>(0)
+    }
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+package import LarderHTTP
+package import LarderIO
+import LarderStores
+
+/// A loop's view of the shared tier: it finds entities, gets their content, and keeps other daemons from asking the
+/// origin for the same. Confined to that loop.
+package final class SharedTier {
+    package let state: SharedState
+    let engine: Engine
+    private let loop: EventLoop
+    /// For each question.
+    private let timeout: Duration
+
+    /// How long a lease lasts at most, and how long others wait for its end.
+    private static let leaseTime = Duration.seconds(5)
+    private static let noteTime = Duration.seconds(120)
+    package static let waitLimit = Duration.seconds(2)
+
+    package init(_ state: SharedState, on loop: EventLoop, through engine: Engine) {
+        self.state = state
+        self.loop = loop
+        self.engine = engine
+        timeout = engine.settings.timeout
+    }
+
+    package func close() { engine.close() }
+
+    // MARK: Looking up
+
+    /// What is there for a URL; nil where the tier cannot be asked, or does not answer in time.
+    package func look(_ key: SharedKey) async -> SharedLook? {
+        guard state.followsLog(at: loop.monotonicHere()), engine.isUsable(for: state.keys.index(key)) else {
+            return nil
+        }
+        let look = await ask(key, until: engine.instant(after: timeout))
+        // Asked afterwards, as it may have been invalidated meanwhile.
+        guard let look, !state.isBeingInvalidated(key) else {
+            state.counters.add(.unanswered)
+            return nil
+        }
+        state.counters.add(look.entities.isEmpty ? .missed : .found)
+        return look
+    }
+
+    private func ask(_ key: SharedKey, until deadline: Int64) async -> SharedLook? {
+        let own: [SharedScope] = [.everything, .service(name: key.service, base: key.base)]
+        let unknown = state.unknown(own, at: loop.monotonicHere())
+        let asked = state.mark
+        let outcomes = await engine.perform(
+            [state.keys.readWithLease(key)] + unknown.flatMap { beginning(of: $0) }, until: deadline)
+        guard case .success(let reply) = outcomes[0], let raw = SharedLook.Raw(reply) else { return nil }
+        for (number, scope) in unknown.enumerated() { learn(outcomes[2 + 2 * number], scope, asked) }
+        guard let scopes = state.all(own, at: loop.monotonicHere()) else { return nil }
+        let opened = raw.index.entries.compactMap { state.entities.decode($0, under: key) }
+        state.counters.add(.rejected, raw.index.entries.count - opened.count)
+        // Those of the URL as of an older generation are not looked at further.
+        let current = opened.filter { $0.generations.url == raw.generation }
+        await learn(current.flatMap { $0.entity.scopes(of: key) }, until: deadline)
+        let now = loop.monotonicHere()
+        let valid = current.filter { state.all($0.entity.scopes(of: key), at: now) == $0.generations.scopes }
+        return SharedLook(
+            key: key, entities: valid.map(\.entity), lease: raw.lease, index: raw.index, generation: raw.generation,
+            scopes: scopes)
+    }
+
+    /// Makes sure that a scope has a generation, and reads it.
+    private func beginning(of scope: SharedScope) -> [Command] {
+        [state.keys.begin(.random(), of: scope), state.keys.read(scope)]
+    }
+
+    private func learn(_ outcome: EngineOutcome, _ scope: SharedScope, _ asked: UInt64) {
+        guard case .success(let reply) = outcome, let generation = reply.octets.flatMap(Generation.init) else { return }
+        state.learn(generation, of: scope, asked: asked, at: loop.monotonicHere())
+    }
+
+    /// Asks for the generations that are not known yet.
+    private func learn(_ scopes: [SharedScope], until deadline: Int64) async {
+        let unknown = Array(Set(state.unknown(scopes, at: loop.monotonicHere())))
+        guard !unknown.isEmpty else { return }
+        let asked = state.mark
+        let outcomes = await engine.perform(unknown.map { state.keys.read($0) }, until: deadline)
+        for (scope, outcome) in zip(unknown, outcomes) { learn(outcome, scope, asked) }
+    }
+
+    /// All of an entity's content; nil when a piece is missing, is not the one that was meant, or is late.
+    package func content(of entity: SharedEntity) async -> [ContentChunk]? {
+        switch entity.content {
+        case .inline(let octets): return octets.isEmpty ? [] : [ContentChunk(octets)]
+        case .pieces(let digests, let length):
+            var chunks: [ContentChunk] = []
+            // Some at a time, each of which has its deadline: as long as content comes, more of it is worth waiting for.
+            for start in stride(from: 0, to: digests.count, by: SharedTier.pieceBatch) {
+                let batch = Array(digests[start..<min(start + SharedTier.pieceBatch, digests.count)])
+                let outcomes = await engine.perform(
+                    batch.map { state.keys.read($0) }, until: engine.instant(after: timeout))
+                for (digest, outcome) in zip(batch, outcomes) {
+                    guard case .success(.bulk(let octets)) = outcome else { return nil }
+                    guard let chunk = SharedContent.chunk(octets, digest),
+                        Int64(chunk.count) == SharedContent.length(of: chunks.count, in: length)
+                    else {
+                        state.counters.add(.rejected)
+                        return nil
+                    }
+                    chunks.append(chunk)
+                }
+            }
+            return chunks
+        }
+    }
+
+    private static let pieceBatch = 4
+    private static let entityLimit = 48 << 10
+
+    // MARK: Leases
+
+    /// The result of asking whether this daemon is the one to ask the origin.
+    package enum Turn: Sendable {
+        /// The origin is to be asked. The token is to be given back.
+        case mine(SharedLook, LeaseToken?)
+        /// Another daemon has asked meanwhile.
+        case found(SharedLook)
+    }
+
+    /// Takes the lease of a URL, or waits for the daemon that has it.
+    ///
+    /// - Parameter isEnough: whether what was found answers the request.
+    package func takeTurn(after look: SharedLook, isEnough: (SharedLook) -> Bool) async -> Turn {
+        var look = look
+        var pause = Duration.milliseconds(10)
+        let end = engine.instant(after: SharedTier.waitLimit)
+        while true {
+            switch look.lease {
+            case .pointless: return .mine(look, nil)
+            case .free:
+                let token = LeaseToken.random()
+                let outcome = await engine.perform(
+                    state.keys.take(token, for: SharedTier.milliseconds(SharedTier.leaseTime), look.key),
+                    until: engine.instant(after: timeout))
+                switch outcome {
+                case .success(.status): return .mine(look, token)
+                case .success(.null): break
+                default: return .mine(look, nil)
+                }
+            case .taken: break
+            }
+            guard engine.instant(after: pause) < end else {
+                state.counters.add(.awaitedInVain)
+                return .mine(look, nil)
+            }
+            await loop.sleep(for: pause)
+            pause = min(pause * 2, .milliseconds(200))
+            guard let next = await self.ask(look.key, until: engine.instant(after: timeout)) else {
+                return .mine(look, nil)
+            }
+            look = next
+            if isEnough(look) {
+                state.counters.add(.awaited)
+                return .found(look)
+            }
+        }
+    }
+
+    /// Gives a lease back, so that others ask the origin themselves.
+    package func release(_ token: LeaseToken?, _ key: SharedKey) async {
+        guard let token else { return }
+        _ = await engine.perform(state.keys.release(token, key), until: engine.instant(after: .seconds(1)))
+    }
+
+    /// Says that the response is not shared: nobody need wait for another one soon.
+    package func note(_ token: LeaseToken?, _ key: SharedKey) async {
+        guard let token else { return }
+        let time = SharedTier.milliseconds(SharedTier.noteTime)
+        _ = await engine.perform(state.keys.note(token, for: time, key), until: engine.instant(after: .seconds(1)))
+    }
+
+    private static func milliseconds(_ duration: Duration) -> Int { Int(duration.components.seconds) * 1000 }
+
+    // MARK: Writing
+
+    /// Writes an entity and its pieces, unless the URL was invalidated since `look`. True if it is there now.
+    package func write(
+        _ entity: SharedEntity, _ pieces: [SharedContent.Piece], after look: SharedLook
+    ) async -> Bool {
+        let deadline = engine.instant(after: .seconds(2))
+        guard let generations = await generations(of: entity, after: look, until: deadline),
+            await write(pieces, until: deadline)
+        else { return false }
+        let sealed = state.entities.encode(entity, under: look.key, in: generations)
+        // All variants together fit into a reply.
+        guard sealed.count <= SharedTier.entityLimit else { return false }
+        var index = look.index
+        // Other daemons may add variants at the same time.
+        for _ in 0..<4 {
+            let next = index.adding(sealed) { isReplaced($0, by: entity, generations, look.key) }
+            let command = state.keys.write(next, over: index, in: look.generation, look.key)
+            guard case .success(.integer(let written)) = await engine.perform(command, until: deadline) else {
+                return false
+            }
+            if written == 1 { return true }
+            let reply = await engine.perform(state.keys.readWithLease(look.key), until: deadline)
+            guard case .success(let parts) = reply, let raw = SharedLook.Raw(parts), raw.generation == look.generation
+            else { return false }
+            index = raw.index
+        }
+        return false
+    }
+
+    /// Whether an entry makes room: the same variant, and what does not verify or is not of this generation.
+    private func isReplaced(
+        _ entry: [UInt8], by entity: SharedEntity, _ generations: EntityGenerations, _ key: SharedKey
+    ) -> Bool {
+        guard let other = state.entities.decode(entry, under: key) else { return true }
+        return other.entity.variant == entity.variant || other.generations.url != generations.url
+    }
+
+    /// The generations that `entity` belongs to: as of the look-up, and for groups, which are known since the response,
+    /// as of now.
+    private func generations(
+        of entity: SharedEntity, after look: SharedLook, until deadline: Int64
+    ) async -> EntityGenerations? {
+        let groups = Array(entity.scopes(of: look.key).dropFirst(2))
+        let unknown = state.unknown(groups, at: loop.monotonicHere())
+        if !unknown.isEmpty {
+            let asked = state.mark
+            let outcomes = await engine.perform(unknown.flatMap { beginning(of: $0) }, until: deadline)
+            for (number, scope) in unknown.enumerated() { learn(outcomes[2 * number + 1], scope, asked) }
+        }
+        guard let known = state.all(groups, at: loop.monotonicHere()) else { return nil }
+        return EntityGenerations(url: look.generation, scopes: look.scopes + known)
+    }
+
+    private func write(_ pieces: [SharedContent.Piece], until deadline: Int64) async -> Bool {
+        guard !pieces.isEmpty else { return true }
+        let kept = await engine.perform(pieces.map { state.keys.keep($0.digest) }, until: deadline)
+        let missing = zip(pieces, kept).filter { $1 != .success(.integer(1)) }.map(\.0)
+        for piece in missing {
+            let outcome = await engine.perform(state.keys.write(piece.digest, piece.octets), until: deadline)
+            guard case .success = outcome else { return false }
+        }
+        return true
+    }
+}
