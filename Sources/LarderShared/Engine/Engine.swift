@@ -29,7 +29,12 @@ package final class Engine {
     }
 
     /// Whether a command for `key` would be sent.
-    package func isUsable(for key: [UInt8]) -> Bool { connection(to: node(for: key))?.isUsable ?? false }
+    package func isUsable(for key: [UInt8]) -> Bool {
+        if connection(to: node(for: key))?.isUsable ?? false { return true }
+        // Another node may have its slots by now.
+        if settings.isCluster { readSlots() }
+        return false
+    }
 
     package func close() {
         isClosed = true

@@ -31,9 +31,13 @@ package final class SharedLog {
     private let effects: Effects
     private var position: String?
     private var isAttached = false
+    /// Reads since the place was last seen in the log.
+    private var unseen = 0
     private var isSending = false
     private var isClosed = false
 
+    /// After so many reads the place is looked for: the log may have been emptied.
+    private static let unseenLimit = 3
     /// How long a read waits in the engine. Several fit into `SharedState.patience`.
     private static let block = 300
     private static let answerTime = Duration.milliseconds(600)
@@ -115,11 +119,19 @@ package final class SharedLog {
     /// Waits for the next messages and obeys them. False when the log cannot be read.
     private func readOn() async -> Bool {
         guard let from = position else { return false }
-        let command = state.keys.follow(from, forMilliseconds: SharedLog.block)
-        let deadline = reader.instant(after: SharedLog.answerTime)
-        guard case .success(let reply) = await reader.perform(command, until: deadline),
-            let entries = LogEntry.list(ofStreams: reply)
-        else { return false }
+        unseen += 1
+        let looks = unseen >= SharedLog.unseenLimit
+        let commands = looks ? [state.keys.find(from)] : []
+        let replies = await reader.perform(
+            commands + [state.keys.follow(from, forMilliseconds: SharedLog.block)],
+            until: reader.instant(after: SharedLog.answerTime))
+        if looks {
+            guard case .success(let place) = replies[0], place.elements?.count == 1 else { return false }
+            unseen = 0
+        }
+        guard case .success(let reply)? = replies.last, let entries = LogEntry.list(ofStreams: reply) else {
+            return false
+        }
         for entry in entries {
             if let message = entry.octets.flatMap({ state.messages.decode($0) }) {
                 if message.sender != state.sender { await obey(message.subject) }

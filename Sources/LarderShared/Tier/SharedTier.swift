@@ -11,11 +11,15 @@ package final class SharedTier {
     private let loop: EventLoop
     /// For each question.
     private let timeout: Duration
+    /// Before this instant nothing is written: the engine refused to. In monotonic nanoseconds.
+    private var writesFrom = Int64.min
 
     /// How long a lease lasts at most, and how long others wait for its end.
     private static let leaseTime = Duration.seconds(5)
     private static let noteTime = Duration.seconds(120)
     package static let waitLimit = Duration.seconds(2)
+    /// How long nothing is written after a refusal.
+    private static let writePause = Duration.seconds(1)
 
     package init(_ state: SharedState, on loop: EventLoop, through engine: Engine) {
         self.state = state
@@ -112,6 +116,17 @@ package final class SharedTier {
     private static let pieceBatch = 4
     private static let entityLimit = 48 << 10
 
+    private var mayWrite: Bool { loop.monotonicHere() >= writesFrom }
+
+    /// Performs a command that changes something.
+    private func change(_ command: Command, until deadline: Int64) async -> EngineOutcome {
+        let outcome = await engine.perform(command, until: deadline)
+        if case .failure(.refused(let refusal)) = outcome, refusal.kind == .unwritable || refusal.kind == .forbidden {
+            writesFrom = engine.instant(after: SharedTier.writePause)
+        }
+        return outcome
+    }
+
     // MARK: Leases
 
     /// The result of asking whether this daemon is the one to ask the origin.
@@ -132,9 +147,10 @@ package final class SharedTier {
         while true {
             switch look.lease {
             case .pointless: return .mine(look, nil)
+            case .free where !mayWrite: return .mine(look, nil)
             case .free:
                 let token = LeaseToken.random()
-                let outcome = await engine.perform(
+                let outcome = await change(
                     state.keys.take(token, for: SharedTier.milliseconds(SharedTier.leaseTime), look.key),
                     until: engine.instant(after: timeout))
                 switch outcome {
@@ -183,7 +199,7 @@ package final class SharedTier {
         _ entity: SharedEntity, _ pieces: [SharedContent.Piece], after look: SharedLook
     ) async -> Bool {
         let deadline = engine.instant(after: .seconds(2))
-        guard let generations = await generations(of: entity, after: look, until: deadline),
+        guard mayWrite, let generations = await generations(of: entity, after: look, until: deadline),
             await write(pieces, until: deadline)
         else { return false }
         let sealed = state.entities.encode(entity, under: look.key, in: generations)
@@ -194,7 +210,7 @@ package final class SharedTier {
         for _ in 0..<4 {
             let next = index.adding(sealed) { isReplaced($0, by: entity, generations, look.key) }
             let command = state.keys.write(next, over: index, in: look.generation, look.key)
-            guard case .success(.integer(let written)) = await engine.perform(command, until: deadline) else {
+            guard case .success(.integer(let written)) = await change(command, until: deadline) else {
                 return false
             }
             if written == 1 { return true }
@@ -235,7 +251,7 @@ package final class SharedTier {
         let kept = await engine.perform(pieces.map { state.keys.keep($0.digest) }, until: deadline)
         let missing = zip(pieces, kept).filter { $1 != .success(.integer(1)) }.map(\.0)
         for piece in missing {
-            let outcome = await engine.perform(state.keys.write(piece.digest, piece.octets), until: deadline)
+            let outcome = await change(state.keys.write(piece.digest, piece.octets), until: deadline)
             guard case .success = outcome else { return false }
         }
         return true

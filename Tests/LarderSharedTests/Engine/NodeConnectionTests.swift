@@ -239,6 +239,40 @@ struct EngineTests {
         }
     }
 
+    @Test func `when a node is left alone the others are asked who has its slots`() async throws {
+        try await EngineFixture.run { test in
+            let engine = test.engine { $0.isCluster = true }
+            let first = test.begin(engine, Self.get)
+            let seed = await test.accept()
+            try await seed.answer(Self.slots((8191, 6379), (16383, 7001)), to: "CLUSTER SLOTS")
+            try await seed.answer("-MOVED 12182 :7001\r\n")
+            let owner = await test.accept()
+            try await owner.answer("$-1\r\n")
+            #expect(await first.outcome() == .success(.null))
+            for _ in 0..<3 {
+                let late = test.begin(engine, Self.get)
+                await test.pass(.milliseconds(20))
+                #expect(await late.outcome() == .failure(.timedOut))
+            }
+            let key = Array("foo".utf8)
+            await test.pass(.milliseconds(1200))
+            #expect(!engine.isUsable(for: key))
+            // The first question was asked when the first command failed.
+            var asked = try await seed.next()
+            while asked == ["CLUSTER", "SLOTS"] {
+                try await seed.send(Self.slots((16383, 6379)))
+                await test.settle()
+                if engine.isUsable(for: key) { break }
+                await test.pass(.milliseconds(1200))
+                _ = engine.isUsable(for: key)
+                asked = try await seed.next()
+            }
+            let next = test.begin(engine, Self.get)
+            try await seed.answer("$1\r\n1\r\n", to: "GET foo")
+            #expect(await next.outcome() == .success(.bulk([0x31])))
+        }
+    }
+
     @Test func `when a node is gone the others say who has its slots`() async throws {
         try await EngineFixture.run { test in
             let engine = test.engine { $0.isCluster = true }

@@ -23,7 +23,7 @@ final class Member {
     ) {
         self.loop = loop
         let connector = loop.makeConnectorHere()
-        var settings = EngineSettings(nodes: [server.node])
+        var settings = EngineSettings(nodes: [.unix(path: server.socket)])
         // The machine may be busy.
         settings.timeout = .seconds(20)
         settings.connectTimeout = .seconds(20)
@@ -78,7 +78,7 @@ final class Member {
         let look = try #require(await tier.look(.sample(path)))
         let (content, pieces) = SharedContent.cut([ContentChunk(text.utf8)])
         return await tier.write(
-            .sample(variant: variant, head: text, groups: groups, content: content), pieces, after: look)
+            .sample(variant: variant, head: variant, groups: groups, content: content), pieces, after: look)
     }
 
     /// What is found for a URL, as the texts of its variants.

@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 import LarderIO
-import Testing
-
-@testable import LarderShared
 
 /// A real engine on a Unix socket in a directory of its own, ended when it is released.
 // @unchecked: nobody uses the process between `init` and `deinit`.
-final class RedisServer: @unchecked Sendable {
-    static let path: String? = ["/usr/bin/valkey-server", "/usr/bin/redis-server"].first { (path: String) in
+package final class RedisServer: @unchecked Sendable {
+    /// The program; nil where there is none.
+    package static let path: String? = ["/usr/bin/valkey-server", "/usr/bin/redis-server"].first { (path: String) in
         access(path, X_OK) == 0
     }
 
     private let directory = FreshDirectory()
     private let process: ChildProcess
-    let node: EngineNode
+    /// The path of its socket.
+    package let socket: String
 
-    init(_ arguments: [String] = []) throws {
-        let socket = directory.path + "/s"
-        node = .unix(path: socket)
+    package init(_ arguments: [String] = []) throws {
+        guard let program = RedisServer.path else { throw ScenarioFailure("no redis-server is installed") }
+        socket = directory.path + "/s"
         process = try ChildProcess(
-            path: try #require(RedisServer.path),
+            path: program,
             arguments: [
                 "--port", "0", "--unixsocket", socket, "--save", "", "--dir", directory.path, "--logfile", "/dev/null",
             ] + arguments, environment: [])
