@@ -111,7 +111,7 @@ let package = Package(
         .target(
             name: "LarderProxy",
             dependencies: [
-                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderCodings", "LarderStores",
+                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderCodings", "LarderShared", "LarderStores",
                 "LarderTransformers", "LarderUpstream",
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -198,7 +198,11 @@ let package = Package(
             swiftSettings: swiftSettings),
         .testTarget(
             name: "LarderSharedTests",
-            dependencies: ["LarderShared", "LarderHTTP", "LarderIO", "LarderStores", "LarderPeers"],
+            dependencies: [
+                "LarderShared", "LarderProxy", "LarderAdmin", "LarderStores", "LarderHTTP", "LarderRules", "LarderIO",
+                "LarderTesting", "LarderPeers", "LarderScenarios",
+                .product(name: "Logging", package: "swift-log"),
+            ],
             swiftSettings: swiftSettings),
         .testTarget(
             name: "LarderUpstreamTests",

@@ -43,6 +43,7 @@ extension StatusReport {
                 "hits": latencies(.cache), "loads": latencies(.origin),
             ],
             "store": storeJSON,
+            "sharedCache": sharing.map(json(of:)) ?? .null,
             "offline": [
                 "mode": .string((offline.chosen ?? offline.configured).rawValue),
                 "networkLost": .bool(offline.isNetworkLost),
@@ -170,6 +171,14 @@ extension StatusReport {
         ]
     }
 
+    private func json(of sharing: Sharing.Report) -> JSONValue {
+        var object: JSONObject = [
+            "url": .string(sharing.url), "namespace": .string(sharing.namespace), "state": .string(sharing.state),
+        ]
+        for count in sharing.counts { object[count.name] = .integer(count.value) }
+        return .object(object)
+    }
+
     private func latencies(_ source: ServiceCounters.Source) -> JSONValue {
         let counts = latenciesBySource[source.rawValue]
         return [
@@ -179,6 +188,14 @@ extension StatusReport {
     }
 
     private func milliseconds(_ seconds: Double) -> JSONValue { .decimal(seconds * 1_000, places: 3) }
+}
+
+extension Sharing.Report {
+    /// Whether the tier is used, for people.
+    fileprivate var state: String {
+        if let trouble { return "in trouble: \(trouble)" }
+        return isFollowed ? "working" : "not used: the log of invalidations is not heard"
+    }
 }
 
 extension StoreStatistics.State {

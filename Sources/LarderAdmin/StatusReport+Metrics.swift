@@ -85,6 +85,7 @@ extension StatusReport {
         text.counter("larder_memory_evictions", "Resources dropped from memory for room.", evictedFromMemory)
         text.gauge("larder_disk_bytes", "Octets on disk.", store?.bytesOnDisk ?? 0)
         text.gauge("larder_disk_limit_bytes", "The bound of that.", store?.limit ?? 0)
+        writeSharing(&text)
         guard let store else { return }
         text.gauge("larder_store_working", "Whether the cache on disk can be written.", store.state == .open ? 1 : 0)
         text.gauge("larder_store_entries", "Responses on disk.", store.entries)
@@ -95,6 +96,16 @@ extension StatusReport {
         text.counter(
             "larder_store_dropped_writes", "Responses that were to be stored and were not.", store.droppedWrites)
         text.counter("larder_store_damaged", "Responses on disk found damaged.", store.damaged)
+    }
+
+    private func writeSharing(_ text: inout MetricsText) {
+        guard let sharing else { return }
+        text.gauge(
+            "larder_shared_working", "Whether the shared tier is asked.",
+            sharing.isFollowed && sharing.trouble == nil ? 1 : 0)
+        text.counter(
+            "larder_shared_events", "What happened in the shared tier.",
+            sharing.counts.map { ([("event", $0.name)], Double($0.value)) })
     }
 
     private func writeUpstreams(_ text: inout MetricsText) {

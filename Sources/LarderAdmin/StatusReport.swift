@@ -58,6 +58,8 @@ struct StatusReport: Sendable {
     var traces: TraceExporter.Counts
     var changes: ChangeNotifier.Counts
     var ahead: AheadRefresher.Counts
+    /// nil when nothing is shared with other daemons.
+    var sharing: Sharing.Report?
     var upstreams: [UpstreamStatistics]
     /// Those with a problem.
     var troubledOrigins: [String: OriginReport]
@@ -109,6 +111,7 @@ struct StatusReport: Sendable {
         traces = proxy.traces.counts
         changes = proxy.changes.counts
         ahead = proxy.ahead.counts
+        sharing = proxy.sharing?.report(at: proxy.monotonicNow)
         loops = proxy.loopStatistics.enumerated().map { LoopLine(name: "larder-\($0)", statistics: $1) }
         process = ProcessUsage()
         troubledOrigins = Dictionary(proxy.originReports().map { ($0.origin, $0) }) { first, _ in first }

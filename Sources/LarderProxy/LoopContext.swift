@@ -15,6 +15,8 @@ final class LoopContext {
     let storing: Storing?
     private(set) var configuration: ProxyConfiguration
     let upstream: UpstreamPool
+    /// What other daemons have stored; nil where nothing is shared.
+    let sharing: LoopSharing?
     var problemLog = ProblemLog()
     let counters: LoopCounters
     let buffers = BufferPool()
@@ -66,6 +68,7 @@ final class LoopContext {
         front = LoopFront(limit: proxy.registry.limit / 8 / max(1, proxy.counters.count))
         upstream = UpstreamPool(
             loop: loop, connector: loop.makeConnectorHere(), settings: configuration.upstreamSettings)
+        sharing = proxy.sharing.map { LoopSharing($0, on: loop, loop.makeConnectorHere()) }
         ticker = LoadTicker(loop: loop, feed: proxy.registry.feed)
         events = LoopEvents(loop: loop, proxy: proxy)
         tracer = Tracer(configuration, self)
@@ -376,5 +379,6 @@ final class LoopContext {
     func closeAll() {
         connections.all.forEach { $0.abort() }
         ticker.cancelAll()
+        sharing?.close()
     }
 }

@@ -14,6 +14,8 @@ package final class Proxy: Sendable {
     package let registry: Registry
     /// nil when nothing is stored on disk.
     package let storing: Storing?
+    /// nil when nothing is shared with other daemons.
+    package let sharing: Sharing?
     package let counters: [LoopCounters]
     package let logger: Logger
     package let startedAt: Timestamp
@@ -86,13 +88,14 @@ package final class Proxy: Sendable {
     package init(
         configuration: ProxyConfiguration, storing: Storing?, pages: any OwnPages, logger: Logger,
         time: any TimeSource = SystemTime(), interception: Interception = Interception(),
-        recordings: RecordingTable = RecordingTable(), registry: Registry? = nil
+        recordings: RecordingTable = RecordingTable(), registry: Registry? = nil, sharing: Sharing? = nil
     ) throws(IOError) {
         let settings = configuration.settings
         self.interception = interception
         self.recordings = recordings
         self.registry = registry ?? Registry(limit: settings.cache.memory.bytes)
         self.storing = storing
+        self.sharing = sharing
         self.pages = pages
         self.logger = logger
         self.time = time
@@ -209,6 +212,7 @@ package final class Proxy: Sendable {
                 state.phase = .serving
             }
             scheduleStored()
+            if let sharing { await follow(sharing, on: state.withLock { $0.contexts }) }
             return addresses
         } catch {
             await drain()
@@ -301,6 +305,7 @@ package final class Proxy: Sendable {
         }
         await allConnectionsClosed()
         try? await contexts.first?.run { await $0.proxy.traces.finish(from: $0) }
+        sharing?.detach()
         for context in contexts { context.execute { $0.closeAll() } }
         for context in contexts { await context.turn() }
         for loop in loops { loop.stop() }

@@ -37,14 +37,18 @@ package final class ProxyConfiguration: Sendable {
         self.router = router
         self.pseudonym = pseudonym
         self.upstreamSettings = upstreamSettings
-        let cache = settings.cache
-        memoryObjectLimit = min(4 << 20, cache.memory.bytes / 16, cache.maxObject.bytes)
+        memoryObjectLimit = ProxyConfiguration.memoryObjectLimit(settings.cache)
         transformedContentLimit = settings.limits.transformedContent.bytes
         interception = InterceptionRules(settings)
         hiddenField = settings.cache.hideSurrogateKey ? settings.cache.surrogateKey : nil
         parseLimits = ParseLimits(
             startLine: settings.limits.targetLength.bytes + 64, headerSection: settings.limits.headSize.bytes,
             fieldLines: settings.limits.fieldLines)
+    }
+
+    /// The largest content in the memory tier.
+    package static func memoryObjectLimit(_ cache: Settings.Cache) -> Int {
+        min(4 << 20, cache.memory.bytes / 16, cache.maxObject.bytes)
     }
 
     /// Distinguishes it from every other existing configuration.

@@ -19,6 +19,7 @@ MODULES = [
     "recording",
     "https_clients",
     "network",
+    "sharing",
     "users",
     "page",
     "pages",

@@ -12,6 +12,8 @@ extension Flight {
         package var unstored: UnstoredReason?
         /// How the configuration changed the request to the origin; nil for no change.
         package var sending: String?
+        /// Whether another daemon's response was found, and the origin was not asked.
+        package var isShared = false
 
         /// All remarks, in the words of `Cache-Status`.
         package var detail: String? {

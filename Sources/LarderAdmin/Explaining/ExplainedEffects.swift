@@ -13,7 +13,7 @@ enum ExplainedEffects {
         let decorators = situation.service.configuration(for: situation.uri, method: situation.method).decorators
         return route(situation) + around(decorators) + pipeline(configuration, situation, selected: selected)
             + afterWrite(configuration, situation) + replay(situation, selected: selected)
-            + ahead(situation, selected: selected) + history(situation)
+            + ahead(situation, selected: selected) + history(situation) + sharing(situation)
     }
 
     /// The versions that are kept of what is stored.
@@ -46,6 +46,12 @@ enum ExplainedEffects {
                     + "`\(situation.service.name)`.")
         }
         return advice
+    }
+
+    private static func sharing(_ situation: Situation) -> [Explanation.Fact] {
+        guard let key = situation.sharedKey else { return [] }
+        let value = key == nil ? "this URL is not shared" : "other daemons are asked before the origin"
+        return [Explanation.Fact(name: "sharedCache", value: value, note: key)]
     }
 
     // MARK: Routes

@@ -37,6 +37,9 @@ struct Situation: Sendable {
     /// Why the request would not be sent at the moment.
     var hold: OriginHold?
     var unstored: UnstoredResponse?
+    /// The key under which daemons share responses for the URL; nil where nothing is shared, and `.some(nil)` where this
+    /// URL is not.
+    var sharedKey: String??
     /// The rewriting of the given URL by a route.
     var rewriting: RouteRewriting?
     /// All services of the configuration.
@@ -79,6 +82,7 @@ struct Situation: Sendable {
         isProbeDue = standing == .outOfReach && outlook.isProbeDue
         hold = outlook.hold
         isLoading = outlook.joinsLoad
+        if method == .get { sharedKey = proxy.sharedKey(of: uri, in: partition, service, configuration) }
         if let memory {
             let snapshot = memory.snapshot
             variants = snapshot.variants

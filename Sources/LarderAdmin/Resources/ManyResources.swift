@@ -26,6 +26,7 @@ struct ManyResources {
     /// Requires validation before each use. Counts resources in memory and variants on disk.
     func invalidate() async throws -> Counts {
         let (proxy, selection) = (proxy, selection)
+        selection.tell(proxy)
         var counts = Counts()
         counts.memory = try await walk { resource, service in
             proxy.markStale(resource, service: service, where: selection.accepts) > 0
@@ -87,6 +88,7 @@ struct ManyResources {
         var counts = Counts()
         let pins = keepsStored ? [] : await selectedPins()
         counts.pinned = sparesPins ? pins.count : 0
+        if !keepsStored { selection.tell(proxy) }
         // Before and after the store: a load that ends in between is superseded, and responses read in between are
         // removed from memory.
         counts.memory = try await forget()

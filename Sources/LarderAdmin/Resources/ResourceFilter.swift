@@ -10,8 +10,9 @@ import LarderStores
 /// A relative pattern is relative to the base URL of each service; for unclaimed URLs it is relative to each URL's own
 /// host, so that `**` matches everything.
 struct ResourceFilter: Sendable {
-    private let pattern: GlobPattern?
-    private let only: String?
+    let pattern: GlobPattern?
+    /// The service it is limited to.
+    let only: String?
     private let byName: [String: @Sendable (ResourceURL) -> Bool]
 
     init(_ pattern: GlobPattern?, service: String?, table: ServiceTable) {

@@ -41,6 +41,15 @@ enum ResourceSelection: Sendable {
         }
     }
 
+    /// Tells other daemons that the selected responses are invalid. One URL is for its caller to tell of.
+    func tell(_ proxy: Proxy) {
+        switch self {
+        case .matching(let filter): proxy.tell(invalid: filter.pattern, ofService: filter.only)
+        case .group(let group, let origin): proxy.tell(invalidGroup: group, origin: origin)
+        case .partitions: break
+        }
+    }
+
     /// For operations of the store.
     var match: EntityMatch {
         switch self {

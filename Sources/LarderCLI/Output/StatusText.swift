@@ -50,6 +50,9 @@ enum StatusText {
         if let store = status["store"]?["state"]?.string, store.hasPrefix("reading only") {
             troubles.append("the cache on disk is \(Outline.printable(store))")
         }
+        if let shared = status["sharedCache"]?["state"]?.string, shared != "working" {
+            troubles.append("the shared tier is \(Outline.printable(shared))")
+        }
         if status["offline"]?["networkLost"]?.bool == true {
             troubles.append("no origin can be reached")
         } else if status["offline"]?["mode"]?.string == "on" {
@@ -89,6 +92,11 @@ enum StatusText {
         for tier in ["memory", "disk"] {
             guard let bytes = status[tier]?["bytes"]?.int else { continue }
             facts.rows.append([tier, usage(bytes, of: status[tier]?["limit"]?.int)])
+        }
+        if let shared = status["sharedCache"], let found = shared["found"]?.int {
+            let asked = found + (shared["missed"]?.int ?? 0)
+            let given = "\(Quantity.count(shared["written"]?.int ?? 0)) given"
+            facts.rows.append(["shared", "\(Quantity.count(found)) of \(Quantity.count(asked)) found, \(given)"])
         }
         if let resources = status["resources"]?.int {
             let stored =

@@ -41,6 +41,8 @@ function showFigures(status) {
   }
   $("store").textContent = "On disk: " + status.store.state
     + (status.store.entries === undefined ? "" : ", " + count(status.store.entries) + " responses");
+  const shared = status.sharedCache;
+  if (shared) $("store").textContent += "; shared tier: " + shared.state + ", " + count(shared.found) + " found";
   $("store").className = status.store.state.startsWith("reading only") ? "bad-text" : "quiet";
   $("resources-note").textContent = "in memory and on disk; " + count(status.resources) + " of them in memory";
 }

@@ -44,6 +44,7 @@ extension Load {
             // Parts of the origin's content are not parts of the pipeline's output.
             completing: configuration.mayTransform ? nil : parts, isBackground: isBackground,
             isJoinable: exchange.isJoinable(retrieval), from: exchange.reach)
+        if retrieval.content == nil, parts == nil, isJoinable { sharing = .asks }
         bypassesBackoff =
             !isBackground && exchange.traits.has(.cacheControl)
             && CacheControl.Request(exchange.head.fields).bypassesBackoff
@@ -67,6 +68,7 @@ extension Load {
             content: nil, validating: variant, completing: parts, isBackground: false,
             isJoinable: RequestTraits(of: head).presence.isDisjoint(with: [.conditional, .authorization, .range]),
             from: reach)
+        if parts == nil, isJoinable { sharing = .looks }
     }
 
     /// Removes the client's conditions and ranges, which may not be about the origin's octets: they are evaluated

@@ -25,6 +25,7 @@ extension Load {
 
     /// Records why a response is not stored.
     func note(_ unstored: UnstoredResponse) {
+        sharedTurn?.giveNothing()
         resource.memory.unstored = unstored
         flight.remarks.unstored = unstored.reason
         context.counters.count(.unstored(unstored.reason))
@@ -140,9 +141,12 @@ extension Load {
     /// - Parameters:
     ///   - whole: the content, unless it is too large for memory.
     ///   - pace: when the content of a stream had come.
-    private func land(
+    ///
+    /// - Returns: the variant in memory, if there is one.
+    @discardableResult
+    func land(
         _ stored: StoredResponse, _ writer: EntityWriter?, _ whole: [ContentChunk]?, _ pace: StreamPace? = nil
-    ) {
+    ) -> Variant? {
         let memory = resource.memory
         let policy = policyAtLanding(of: stored)
         let predecessor = predecessor(of: stored)
@@ -164,9 +168,13 @@ extension Load {
                 noteStored(stored, nil, after: predecessor)
                 noteAhead(nil)
             }
-            return memory.retire(flight)
+            memory.retire(flight)
+            return nil
         }
-        guard let policy else { return memory.retire(flight) }
+        guard let policy else {
+            memory.retire(flight)
+            return nil
+        }
         let judged = policy == self.policy ? stored : stored.marked(stored.standing, policy: policy)
         let length = chunks.reduce(0) { $0 + $1.count }
         let variant = Variant(
@@ -180,11 +188,13 @@ extension Load {
             context.registry.charge(resource, content: memory.cost)
             noteStored(stored, variant, after: predecessor)
             noteAhead(variant)
-        } else {
-            context.storing?.remove(variant, of: resource, service: service)
-            ownCaches?.empty()
-            memory.retire(flight)
+            share(variant.stored, chunks)
+            return variant
         }
+        context.storing?.remove(variant, of: resource, service: service)
+        ownCaches?.empty()
+        memory.retire(flight)
+        return nil
     }
 
     /// The load can no longer be joined: new requests find the stored response.

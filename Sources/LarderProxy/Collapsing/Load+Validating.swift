@@ -35,6 +35,7 @@ extension Load {
         }
         memory.retire(flight, as: .notModified)
         flight.conclude(.settled(answer))
+        share(answer)
         return answer
     }
 

@@ -40,6 +40,10 @@ final class Load {
     let isJoinable: Bool
     /// Whether the origin is asked even during backoff.
     var bypassesBackoff = false
+    /// Whether other daemons are asked before the origin.
+    var sharing = SharedTierUse.none
+    /// Until it is known whether the response is for other daemons too.
+    var sharedTurn: SharedTurn?
     /// The network of the client.
     private let reach: Reach
     /// Which addresses the client may reach.
@@ -135,7 +139,10 @@ final class Load {
         obey()
     }
 
-    func end() { context.ticker.end(self) }
+    func end() {
+        sharedTurn?.giveUp()
+        context.ticker.end(self)
+    }
 
     private func conclude(_ body: () async throws -> Void) async {
         do {
@@ -182,8 +189,9 @@ final class Load {
 
     // MARK: The request
 
-    /// Asks the origin.
+    /// Asks the origin, if no other daemon has done so.
     func ask() async throws -> Outcome {
+        if sharing != .none, let variant = await askSharedTier() { return .settled(variant) }
         if let completion {
             return try await exchange(completion.request, completing: completion)
         }

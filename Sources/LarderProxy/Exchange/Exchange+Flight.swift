@@ -93,8 +93,14 @@ extension Exchange {
                 retrieval.asksAlone = true
                 return false
             }
-            record.kind = isLeader ? .validated : .collapsed
             let age = Age.currentAge(of: variant.stored, at: context.now())
+            if flight.remarks.isShared {
+                record.kind = isLeader ? .hit : .collapsed
+                let ttl = variant.stored.facts.freshUntil - context.now()
+                return try await serve(
+                    variant, StoredUse(age: age, status: CacheStatus(.hit, ttl: ttl, detail: "shared")), retrieval)
+            }
+            record.kind = isLeader ? .validated : .collapsed
             var status = status.answered(304)
             status.detail = flight.remarks.sending
             return try await serve(variant, StoredUse(age: age, status: status), retrieval)

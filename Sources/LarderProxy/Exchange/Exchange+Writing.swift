@@ -84,6 +84,7 @@ extension Proxy {
     /// Invalidates all stored responses that `patterns` match, in every partition of the service. Memory is searched on
     /// a background thread.
     func forget(_ patterns: [GlobPattern], of service: RoutedService) async {
+        tell(invalid: patterns, of: service)
         let predicates = patterns.map { $0.predicate(relativeTo: service.base) }
         await forget(service, because: .superseded) { url in predicates.contains { $0(url) } }
     }

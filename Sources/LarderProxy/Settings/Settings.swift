@@ -15,6 +15,7 @@ package struct Settings: Sendable {
     package var threads: Int?
     package var admin = Admin()
     package var cache = Cache()
+    package var sharedCache = SharedCacheSettings()
     package var timeouts = Timeouts()
     package var limits = Limits()
     package var log = Log()

@@ -32,7 +32,7 @@ package enum SettingsCatalogue {
     package static var descriptions: [SettingDescription] { root.descriptions }
 
     package static let root = SettingsSection<Settings>(
-        process + cache + timeouts + limits + log + trace + upstream + access + [
+        process + cache + sharedCache + timeouts + limits + log + trace + upstream + access + [
             Setting(
                 "variables", \.variables, .variables, initially: "none", inside: variable.descriptions,
                 """

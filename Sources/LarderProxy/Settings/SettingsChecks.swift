@@ -34,6 +34,9 @@ enum SettingsChecks {
         }
     }
 
+    /// Whoever can read the engine can try out keys.
+    private static let sharedKeyLength = 16
+
     private static func checkSizes(_ settings: Settings, _ reader: inout SettingsReader) {
         if settings.cache.inlineLimit > settings.cache.maxObject {
             refuse(
@@ -45,6 +48,18 @@ enum SettingsChecks {
             refuse(
                 "cache.hideSurrogateKey", found: "no `cache.surrogateKey`", expected: "the field that is to be hidden",
                 advice: "name it in `cache.surrogateKey`, or leave this out", &reader)
+        }
+        if settings.sharedCache.url != nil, settings.sharedCache.key == nil {
+            reader.refuse(
+                SettingsProblem(
+                    at: reader.place(of: "sharedCache.url"), setting: "sharedCache.key", found: "nothing",
+                    expected: "the secret that all daemons of the team have",
+                    advice: "make one with `openssl rand -hex 32`, and name it as `${file:/path}`"))
+        }
+        if let key = settings.sharedCache.key, key.reveal().utf8.count < SettingsChecks.sharedKeyLength {
+            refuse(
+                "sharedCache.key", found: "fewer than \(SettingsChecks.sharedKeyLength) characters",
+                expected: "a secret that nobody guesses", advice: "make one with `openssl rand -hex 32`", &reader)
         }
         if !settings.tls.listen.isEmpty, settings.tls.certificate == nil || settings.tls.key == nil {
             // Where there is nothing, the setting that needs it is the place.

@@ -40,13 +40,18 @@ package final class Storing: Sendable {
     // MARK: Reading
 
     /// Loads stored responses of a Resource into memory, once, however many requests need them.
-    func load(_ resource: Resource, service: RoutedService, _ configuration: EffectiveConfiguration) async {
+    ///
+    /// - Parameter isOutdated: whether what was stored at an instant must not be used.
+    func load(
+        _ resource: Resource, service: RoutedService, _ configuration: EffectiveConfiguration,
+        isOutdated: (Timestamp) -> Bool = { _ in false }
+    ) async {
         let memory = resource.memory
         let key = key(of: resource, service)
         let (epoch, mark) = (memory.epoch, memory.mark)
         guard store.mayContain(key) else { return memory.storeHasNothing(epoch: epoch) }
         guard await memory.beginStoreRead() == .begin else { return }
-        let found = await variants(of: resource, service: service, configuration)
+        let found = await variants(of: resource, service: service, configuration).filter { !isOutdated($0.storedAt) }
         memory.storeWasRead(found, epoch: epoch, mark: mark)
     }
 

@@ -152,7 +152,8 @@ extension LoopContext {
         if configuration.hasOwnCaches, let own = OwnCaches(resource, service, configuration, proxy) {
             await own.load(service, configuration, self)
         } else if let storing {
-            await storing.load(resource, service: service, configuration)
+            let sharing = proxy.sharing.flatMap { $0.rules.allows(service) ? $0 : nil }
+            await storing.load(resource, service: service, configuration) { sharing?.isOutdated($0) ?? false }
         } else {
             resource.memory.storeHasNothing(epoch: resource.memory.epoch)
         }

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+package import LarderIO
+package import LarderShared
+import Logging
+import Synchronization
+
+/// This daemon's part in the shared tier: what all loops have in common.
+package final class Sharing: Sendable {
+    package let state: SharedState
+    let rules: SharingRules
+    private let engine: EngineSettings
+    private let url: EngineURL
+    private let log = Lock<LogAccess?>(nil)
+    /// Shared responses that were stored before are not used: an invalidation may have been missed. Nanoseconds since
+    /// the epoch.
+    private let floor = Atomic<Int64>(.min)
+    private let troubled = Lock<[String: String]>([:])
+    /// Where the log was obeyed up to; nil where nothing is on disk.
+    private let file: PositionFile?
+    private let reached = Lock<Reached>(Reached())
+
+    private struct Reached {
+        var position: String?
+        /// Whether the file will be written.
+        var isDue = false
+    }
+
+    /// Nil where the settings name no engine. Reads `file`.
+    ///
+    /// - Parameter memoryLimit: octets of the longest content in memory.
+    package init?(_ settings: SharedCacheSettings, memoryLimit: Int, _ file: PositionFile? = nil) throws(IOError) {
+        guard let url = settings.url, let key = settings.key else { return nil }
+        var engine = EngineSettings(nodes: url.nodes)
+        engine.isCluster = url.isCluster
+        engine.username = settings.username
+        engine.password = settings.password?.reveal()
+        engine.timeout = settings.timeout
+        if url.usesTLS {
+            engine.tls = try TLSClientContext(
+                authorityFiles: [settings.caFile].compactMap(\.self), applicationProtocols: [])
+        }
+        self.url = url
+        self.engine = engine
+        rules = SharingRules(choice: settings.share, limit: min(settings.maxObject.bytes, memoryLimit))
+        state = SharedState(namespace: settings.namespace, secret: Array(key.reveal().utf8))
+        self.file = file
+        if let place = file?.read() {
+            reached.withLock { $0.position = place.position }
+            floor.store(place.floor, ordering: .releasing)
+        }
+    }
+
+    /// A way to the engine from a loop.
+    ///
+    /// - Parameter logger: for the ways of which the log is to say whether they work.
+    func makeEngine(on loop: EventLoop, _ connector: Connector, logger: Logger? = nil) -> Engine {
+        let tls = engine.tls
+        let name = loop.name
+        return Engine(
+            on: loop, engine,
+            dial: { node, timeout async throws(IOError) in try await connector.dial(node, tls: tls, within: timeout) },
+            changed: { [weak self] node, isUsable, reason in
+                self?.note("\(name) \(node)", isUsable ? nil : reason)
+                guard let logger else { return }
+                if isUsable {
+                    logger.notice("the shared tier can be used again", metadata: ["node": "\(node)"])
+                } else {
+                    logger.warning(
+                        "the shared tier fails and is left alone until it recovers",
+                        metadata: ["node": "\(node)", "error": "\(reason)"])
+                }
+            })
+    }
+
+    private func note(_ way: String, _ trouble: String?) { troubled.withLock { $0[way] = trouble } }
+
+    // MARK: Invalidations
+
+    /// The log, which lives on a loop.
+    struct LogAccess: Sendable {
+        /// Has it send what waits.
+        let send: @Sendable () -> Void
+        let close: @Sendable () -> Void
+    }
+
+    func attach(_ log: LogAccess) { self.log.withLock { $0 = log } }
+    func detach() { log.withLock { $0.take() }?.close() }
+
+    /// Has other daemons invalidate what this one does.
+    package func post(_ subject: LogMessage.Subject, at now: Int64) {
+        state.post(subject, at: now)
+        log.withLock { $0 }?.send()
+    }
+
+    /// Where to read the log on from; nil where that is not known.
+    var position: String? { reached.withLock { $0.position } }
+
+    /// How long the store has to commit what a message removed, before the message counts as obeyed.
+    private static let commitTime = Duration.seconds(1)
+
+    /// Everything up to `position` was obeyed. To be called on `loop`.
+    func reached(_ position: String, on loop: EventLoop, writers: WorkerPool) {
+        let isFirst = reached.withLock { reached in
+            reached.position = position
+            defer { reached.isDue = true }
+            return !reached.isDue
+        }
+        guard isFirst, let file else { return }
+        loop.timerHere(after: Sharing.commitTime) { [weak self] in
+            // Of this instant: what was reached since may not have been committed.
+            let place = PositionFile.Place(position: position, floor: self?.floor.load(ordering: .acquiring) ?? .min)
+            let next = self?.reached.withLock { reached in
+                reached.isDue = false
+                return reached.position
+            }
+            loop.startHere { _ = try? await writers.run { file.write(place) } }
+            if let self, let next, next != position { self.reached(next, on: loop, writers: writers) }
+        }
+    }
+
+    /// Shared responses stored before `now` are used no more.
+    func forget(storedBefore now: Timestamp) { floor.store(now.nanoseconds, ordering: .releasing) }
+
+    func isOutdated(_ storedAt: Timestamp) -> Bool { storedAt.nanoseconds < floor.load(ordering: .acquiring) }
+
+    // MARK: Reporting
+
+    /// The present state, for status and metrics.
+    package struct Report: Sendable {
+        package let url: String
+        package let namespace: String
+        /// Whether invalidations of others are heard of, without which the tier is not asked.
+        package let isFollowed: Bool
+        /// What fails, in the engine's words; nil when nothing does.
+        package let trouble: String?
+        package let counts: [(name: String, value: Int)]
+    }
+
+    package func report(at now: Int64) -> Report {
+        let counters = state.counters
+        let trouble = troubled.withLock { $0.sorted { $0.key < $1.key }.first?.value }
+        return Report(
+            url: "\(url)", namespace: state.keys.namespace, isFollowed: state.followsLog(at: now), trouble: trouble,
+            counts: SharedCounters.Kind.allCases.map { ("\($0)", counters[$0]) })
+    }
+}

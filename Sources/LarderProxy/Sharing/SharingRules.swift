@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderRules
+import LarderShared
+
+/// What is shared with other daemons, as functions of values.
+struct SharingRules: Sendable {
+    let choice: SharedCacheChoice
+    /// Octets of content.
+    let limit: Int
+
+    /// Whether responses of a service may be shared at all. Not where clients are told apart, and not where requests or
+    /// responses depend on this daemon's configuration.
+    func allows(_ service: RoutedService) -> Bool {
+        guard service.base != nil else { return choice != .services }
+        return choice != .unclaimed && service.settings.privacy == .shared && !service.hasPartitions
+            && service.settings.declare == nil
+    }
+
+    /// What a Resource is called among daemons; nil for one that is not shared.
+    func key(
+        of resource: Resource, at uri: TargetURI, _ service: RoutedService, _ configuration: EffectiveConfiguration
+    ) -> SharedKey? {
+        guard !resource.key.hasMark, resource.key.isFor(uri) else { return nil }
+        return key(of: uri, in: resource.partition, service, configuration)
+    }
+
+    /// The same for a URL in its normal form.
+    func key(
+        of uri: TargetURI, in partition: Larder.Partition, _ service: RoutedService,
+        _ configuration: EffectiveConfiguration
+    ) -> SharedKey? {
+        guard allows(service), partition == .shared, configuration.caches, configuration.fingerprint == 0,
+            !configuration.mayTransform,
+            !configuration.hasOwnCaches, !configuration.isProgrammed, configuration.decorators == nil,
+            !service.addsCredentials(to: uri, method: .get), service.base != nil || !SharingRules.isOwn(uri)
+        else { return nil }
+        return SharingRules.key(of: uri, service)
+    }
+
+    static func key(of uri: TargetURI, _ service: RoutedService) -> SharedKey {
+        SharedKey(service: service.name, base: service.base?.string ?? "", url: Array(uri.string.utf8))
+    }
+
+    /// Whether a URL means another place on each machine.
+    static func isOwn(_ uri: TargetURI) -> Bool {
+        if Router.isLoopbackName(uri.host) { return true }
+        guard let address = SocketAddress(host: uri.host, port: 0) else { return false }
+        return address.isLoopback || address.isUnspecified || address.isLinkLocal
+    }
+
+    /// Whether a request may be answered with what others have stored: one that anybody could have sent.
+    static func mayAsk(_ head: RequestHead, policy: CachePolicy) -> Bool {
+        head.method == .get && !Credentials.areIn(head.fields) && policy.personalField(of: head.fields) == nil
+    }
+
+    /// Whether a stored response may be given to others.
+    func mayGive(_ stored: StoredResponse, length: Int) -> Bool {
+        !stored.requestWasAuthorized && !stored.requestWasPersonal && !stored.isPartial
+            && stored.standing == .asReceived && stored.requestMethod == .get && length <= limit
+            && !stored.fields.contains(.setCookie)
+            && stored.facts.directives.flags.isDisjoint(with: [.isPrivate, .noStore])
+    }
+
+    /// The response that an entity stands for, if this daemon would have stored it itself.
+    static func stored(
+        _ entity: SharedEntity, for request: RequestHead, at uri: TargetURI, policy: CachePolicy
+    ) -> StoredResponse? {
+        let decoded = StoredResponseCoding.decode(
+            entity.head, requestTime: entity.requestTime, responseTime: entity.responseTime,
+            contentLength: entity.content.length, policy: policy)
+        guard let stored = decoded, !stored.isPartial, stored.standing == .asReceived,
+            StoredResponseCoding.variantKey(stored.variance) == entity.variant
+        else { return nil }
+        let head = ResponseHead(status: stored.status, fields: stored.fields)
+        let storability = Storability.decide(
+            request: request, target: uri, response: head, policy: policy, responseTime: stored.responseTime)
+        guard case .store = storability else { return nil }
+        return stored
+    }
+}
