@@ -3,12 +3,15 @@
 
 import concurrent.futures
 import http.client
+import pathlib
 import random
 import signal
 import subprocess
 import time
 
+from cases.tls import LOOPBACK, Authority
 from harness.case import case, expect, expect_equal, expect_in
+from harness.daemon import free_port
 from harness.engine import Cluster, Engine, Way, eventually
 from harness.origin import Answer, fresh
 
@@ -305,6 +308,40 @@ def stranger(context, make):
         [context.program, "check", "--set", "sharedCache.url=redis://localhost"], capture_output=True, check=False,
         env=context.environment())
     expect_in("sharedCache.key", (done.stdout + done.stderr).decode(), "larder check without a key")
+
+
+@case("sharing", "an engine is spoken to over TLS, by a user that may do what docs/sharing.md says and no more")
+@shared
+def secured(context, make):
+    authority = Authority(context)
+    authority.server(LOOPBACK, "server")
+    port, directory = free_port(), context.directory
+    engine = Engine(
+        context, "--tls-port", str(port), "--tls-cert-file", f"{directory}/server.pem", "--tls-key-file",
+        f"{directory}/server.key", "--tls-ca-cert-file", str(authority.certificate), "--tls-auth-clients", "no")
+    page = (pathlib.Path(__file__).resolve().parents[3] / "docs/sharing.md").read_text()
+    line = next(line for line in page.splitlines() if line.startswith("ACL SETUSER"))
+    engine.ask(*line.replace("PASSWORD", "word").split())
+    engine.ask("ACL", "SETUSER", "default", "-xadd", "-xread")
+    urls = [f"rediss://localhost:{port}"] * 2
+    settings = {"username": "larder", "password": "word", "tls": f"{{ caFile: {authority.certificate} }}"}
+    routes = {"/a": fresh("apples\n"), "/long": fresh("0123456789" * 90_000)}
+    team = make(2, routes, engine=engine, urls=urls, **settings)
+    first, other = team.daemons
+    for number, path in enumerate(["/api/a", "/api/long"]):
+        first.get(path)
+        team.until_written(first, number + 1)
+        expect_in("detail=shared", other.get(path)[1]["cache-status"], f"the second response to {path}")
+    sent(first, "POST", "/api/a")
+    eventually("it is told", lambda: other.status()["sharedCache"]["received"] == 1)
+    denied = engine.ask("ACL", "LOG")
+    expect_equal(denied, [], "what the engine denied")
+    # Whom the system does not trust is not spoken to.
+    settings.pop("tls")
+    stranger = context.daemon(
+        team.configuration(urls[0]).replace(f"  tls: {{ caFile: {authority.certificate} }}\n", ""), name="stranger")
+    expect_equal(stranger.get("/api/a")[0], 200, "the response without the tier")
+    eventually("it says why", lambda: "certificate" in stranger.status()["sharedCache"]["state"])
 
 
 @case("sharing", "a cluster whose masters die and whose slots move costs no client a response")
