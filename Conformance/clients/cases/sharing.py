@@ -96,8 +96,9 @@ def one_request(context, make):
         return fresh("apples\n")
 
     team = make(3, {"/slow": slowly})
-    with concurrent.futures.ThreadPoolExecutor(60) as clients:
-        found = list(clients.map(lambda number: team.daemons[number % 3].get("/api/slow", timeout=30)[2], range(60)))
+    count = 300 if context.full else 60
+    with concurrent.futures.ThreadPoolExecutor(count) as clients:
+        found = list(clients.map(lambda number: team.daemons[number % 3].get("/api/slow", timeout=30)[2], range(count)))
     expect_equal(set(found), {b"apples\n"}, "the responses")
     expect_equal(len(team.origin.asked), 1, "requests to the origin")
 

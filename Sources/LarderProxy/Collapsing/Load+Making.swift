@@ -45,6 +45,7 @@ extension Load {
             completing: configuration.mayTransform ? nil : parts, isBackground: isBackground,
             isJoinable: exchange.isJoinable(retrieval), from: exchange.reach)
         if retrieval.content == nil, parts == nil, isJoinable { sharing = .asks }
+        sharedLook = retrieval.sharedLook
         bypassesBackoff =
             !isBackground && exchange.traits.has(.cacheControl)
             && CacheControl.Request(exchange.head.fields).bypassesBackoff

@@ -14,26 +14,25 @@ enum SharedTierUse {
     case asks
 }
 
-/// Loads that ask other daemons, through the shared tier, before they ask the origin.
+/// Loads that let one daemon ask the origin for all, and share what it answers.
 extension Load {
-    /// For how long after a response that was not stored others are not asked.
-    private static let unsharedPeriod = Duration.seconds(120)
-
-    /// The response in the shared tier that answers the client; it is stored here then. Nil when the origin is to be
+    /// The response of another daemon that answers the client; it is stored here then. Nil when the origin is to be
     /// asked.
     func askSharedTier() async -> Variant? {
-        guard let tier = context.sharing, SharingRules.mayAsk(clientHead, policy: policy), !isUsuallyUnstored,
-            let key = tier.sharing.rules.key(of: resource, at: uri, service, configuration),
-            let look = await tier.tier.look(key)
+        guard let tier = context.sharing, SharingRules.mayAsk(clientHead, policy: policy),
+            !tier.isUsuallyUnstored(resource.memory, at: context.now()),
+            let key = tier.sharing.rules.key(of: resource, at: uri, service, configuration)
         else { return nil }
-        guard sharing == .asks, Reuse.isPlain(clientHead) else {
+        var look = sharedLook
+        if look == nil { look = await tier.tier.look(key) }
+        guard let look else { return nil }
+        guard sharing == .asks, !asksOrigin else {
             sharedTurn = SharedTurn(look, nil, tier)
             return nil
         }
-        if let variant = await take(look, tier) { return variant }
-        let turn = await tier.tier.takeTurn(after: look) { fresh(in: $0) != nil }
-        switch turn {
-        case .mine(let look, let token): sharedTurn = SharedTurn(look, token, tier)
+        if sharedLook == nil, let variant = await take(look, tier) { return variant }
+        switch await tier.tier.takeTurn(after: look, isEnough: { isAnswered(by: $0) }) {
+        case .mine(let latest, let token): sharedTurn = SharedTurn(latest, token, tier)
         case .found(let found):
             if let variant = await take(found, tier) { return variant }
             sharedTurn = SharedTurn(found, nil, tier)
@@ -41,29 +40,28 @@ extension Load {
         return nil
     }
 
-    /// Whether the last response was not stored, as the next one will not be either.
-    private var isUsuallyUnstored: Bool {
-        guard let last = resource.memory.unstored, !last.status.isError else { return false }
-        return context.now() - last.at < Load.unsharedPeriod
+    /// Whether the client wants more than any response that is fresh: it does not wait for another daemon's.
+    private var asksOrigin: Bool {
+        let wishes = CacheControl.Request(clientHead.fields)
+        return wishes.noCache || wishes.noStore || wishes.maxAge != nil || wishes.minFresh != nil
     }
 
-    /// The entity that answers the client's request without asking anybody, and its response.
-    private func fresh(in look: SharedLook) -> (SharedEntity, StoredResponse)? {
-        let candidates = look.entities.compactMap { entity in
-            SharingRules.stored(entity, for: clientHead, at: uri, policy: policy).map { (entity, $0) }
-        }
-        let decision = Reuse.decide(
-            request: clientHead, candidates: candidates.map(\.1), policy: policy, now: context.now())
-        guard case .answer(let selection) = decision else { return nil }
-        return candidates[selection.index]
+    private func isAnswered(by look: SharedLook) -> Bool {
+        let candidates = SharingRules.candidates(in: look, at: uri, policy: policy).map(\.stored)
+        let decision = Reuse.decide(request: clientHead, candidates: candidates, policy: policy, now: context.now())
+        if case .answer = decision { return true }
+        return false
     }
 
-    /// Stores what was found as a response of the origin is stored. Nil when there is nothing, or it is invalid by now.
+    /// Stores what answers the client as a response of the origin is stored. Nil when nothing does, or it is invalid by
+    /// now.
     private func take(_ look: SharedLook, _ tier: LoopSharing) async -> Variant? {
-        guard let (entity, stored) = fresh(in: look), entity.content.length <= Int64(context.memoryObjectLimit),
-            context.mayKeep(entity.content.length), let chunks = await tier.tier.content(of: entity),
-            !isSuperseded(stored)
-        else { return nil }
+        let candidates = SharingRules.candidates(in: look, at: uri, policy: policy)
+        let decision = Reuse.decide(
+            request: clientHead, candidates: candidates.map(\.stored), policy: policy, now: context.now())
+        guard case .answer(let selection) = decision else { return nil }
+        let (entity, stored) = candidates[selection.index]
+        guard let chunks = await context.sharedContent(of: entity), !isSuperseded(stored) else { return nil }
         let writer = beginWriting(stored, length: entity.content.length)
         for chunk in chunks { writer?.append(chunk) }
         guard let variant = land(stored, writer, chunks) else { return nil }

@@ -4,6 +4,7 @@ import Larder
 import LarderHTTP
 import LarderIO
 import LarderRules
+import LarderShared
 import LarderUpstream
 
 /// One load, with everything it needs from the client that started it, so that it can outlive that client. It asks the
@@ -42,6 +43,8 @@ final class Load {
     var bypassesBackoff = false
     /// Whether other daemons are asked before the origin.
     var sharing = SharedTierUse.none
+    /// What the client's exchange found there.
+    var sharedLook: SharedLook?
     /// Until it is known whether the response is for other daemons too.
     var sharedTurn: SharedTurn?
     /// The network of the client.

@@ -98,7 +98,8 @@ extension Exchange {
                 record.kind = isLeader ? .hit : .collapsed
                 let ttl = variant.stored.facts.freshUntil - context.now()
                 return try await serve(
-                    variant, StoredUse(age: age, status: CacheStatus(.hit, ttl: ttl, detail: "shared")), retrieval)
+                    variant, StoredUse(age: age, status: CacheStatus(.hit, ttl: ttl, detail: SharingRules.detail)),
+                    retrieval)
             }
             record.kind = isLeader ? .validated : .collapsed
             var status = status.answered(304)

@@ -3,6 +3,7 @@
 import Larder
 import LarderHTTP
 import LarderRules
+import LarderShared
 
 /// The lookup for a GET or HEAD, or for a request with its content in the key: its Resource, and the configuration of
 /// that.
@@ -22,6 +23,12 @@ struct Retrieval {
     var asksAlone = false
     /// The memory's state at the time of the decision.
     var snapshot: ResourceMemory.Snapshot?
+    /// Whether other daemons' responses were looked for.
+    var isSharedRead = false
+    /// What was found then.
+    var sharedLook: SharedLook?
+    /// The variant that came from there.
+    var sharedVariant: Variant?
 }
 
 extension Exchange {
@@ -97,7 +104,12 @@ extension Exchange {
             record.kind = .hit
             if retrieval.content != nil { countSavings(snapshot.variants[selection.index], retrieval) }
             repeatable = Repeatable(snapshot, of: self)
-            return try await serve(snapshot.variants[selection.index], StoredUse(selection), retrieval)
+            var use = StoredUse(selection)
+            if snapshot.variants[selection.index] === retrieval.sharedVariant {
+                use.status.note(SharingRules.detail)
+                repeatable = nil
+            }
+            return try await serve(snapshot.variants[selection.index], use, retrieval)
         case .answerStale(let selection, let reason):
             if !isNew { memory.touch() }
             memory.count(hits: 1)
@@ -106,9 +118,11 @@ extension Exchange {
             if plan.refreshes { refresh(variant, in: snapshot, retrieval) }
             return try await serve(variant, StoredUse(selection, detail: reason), retrieval)
         case .validate(let selection, let reason):
+            if await readShared(&retrieval, snapshot) { return false }
             try takeOriginPlace()
             return try await fetch(&retrieval, reason: reason, validating: snapshot.variants[selection.index])
         case .forward(let reason, let fallback):
+            if await readShared(&retrieval, snapshot) { return false }
             try takeOriginPlace()
             return try await fetch(
                 &retrieval, reason: reason, validating: nil, fallback: fallback.map { snapshot.variants[$0.index] },

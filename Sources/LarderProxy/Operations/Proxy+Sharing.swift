@@ -13,7 +13,9 @@ extension Proxy {
 
     /// Tells other daemons that the responses for a URL are invalid.
     func tell(invalid uri: TargetURI, of service: RoutedService) {
-        guard let sharing, sharing.rules.allows(service) else { return }
+        guard let sharing, sharing.rules.allows(service), service.base != nil || !SharingRules.isOwn(uri) else {
+            return
+        }
         let key = SharingRules.key(of: uri, service)
         sharing.post(.url(key.url, service: key.service, base: key.base), at: monotonicNow)
     }

@@ -63,7 +63,7 @@ package final class Sharing: Sendable {
             dial: { node, timeout async throws(IOError) in try await connector.dial(node, tls: tls, within: timeout) },
             changed: { [weak self] node, isUsable, reason in
                 self?.note("\(name) \(node)", isUsable ? nil : reason)
-                guard let logger else { return }
+                guard let logger, !reason.isEmpty else { return }
                 if isUsable {
                     logger.notice("the shared tier can be used again", metadata: ["node": "\(node)"])
                 } else {

@@ -12,6 +12,9 @@ struct SharingRules: Sendable {
     /// Octets of content.
     let limit: Int
 
+    /// What `Cache-Status` says of a response that another daemon had stored.
+    static let detail = "shared"
+
     /// Whether responses of a service may be shared at all. Not where clients are told apart, and not where requests or
     /// responses depend on this daemon's configuration.
     func allows(_ service: RoutedService) -> Bool {
@@ -57,18 +60,27 @@ struct SharingRules: Sendable {
         head.method == .get && !Credentials.areIn(head.fields) && policy.personalField(of: head.fields) == nil
     }
 
-    /// Whether a stored response may be given to others.
+    /// Whether a stored response may be given to others. Failures of an origin are not: they do not outlive a restart
+    /// either.
     func mayGive(_ stored: StoredResponse, length: Int) -> Bool {
-        !stored.requestWasAuthorized && !stored.requestWasPersonal && !stored.isPartial
-            && stored.standing == .asReceived && stored.requestMethod == .get && length <= limit
+        let flags = stored.facts.directives.flags
+        // Stored all the same where its status is understood (RFC 9111 §5.2.2.3).
+        let isForNobody = flags.contains(.noStore) && !flags.contains(.mustUnderstand)
+        return !isForNobody && !flags.contains(.isPrivate) && !stored.requestWasAuthorized
+            && !stored.requestWasPersonal && !stored.isPartial && stored.standing == .asReceived
+            && stored.requestMethod == .get && stored.status.rawValue < 500 && length <= limit
             && !stored.fields.contains(.setCookie)
-            && stored.facts.directives.flags.isDisjoint(with: [.isPrivate, .noStore])
+    }
+
+    /// The entities that this daemon would have stored itself, and the responses they stand for.
+    static func candidates(
+        in look: SharedLook, at uri: TargetURI, policy: CachePolicy
+    ) -> [(entity: SharedEntity, stored: StoredResponse)] {
+        look.entities.compactMap { entity in stored(entity, at: uri, policy: policy).map { (entity, $0) } }
     }
 
     /// The response that an entity stands for, if this daemon would have stored it itself.
-    static func stored(
-        _ entity: SharedEntity, for request: RequestHead, at uri: TargetURI, policy: CachePolicy
-    ) -> StoredResponse? {
+    static func stored(_ entity: SharedEntity, at uri: TargetURI, policy: CachePolicy) -> StoredResponse? {
         let decoded = StoredResponseCoding.decode(
             entity.head, requestTime: entity.requestTime, responseTime: entity.responseTime,
             contentLength: entity.content.length, policy: policy)
@@ -76,6 +88,8 @@ struct SharingRules: Sendable {
             StoredResponseCoding.variantKey(stored.variance) == entity.variant
         else { return nil }
         let head = ResponseHead(status: stored.status, fields: stored.fields)
+        // Of the request it is known that anybody could have sent it.
+        let request = RequestHead(method: .get, target: uri.pathAndQuery, fields: [:])
         let storability = Storability.decide(
             request: request, target: uri, response: head, policy: policy, responseTime: stored.responseTime)
         guard case .store = storability else { return nil }

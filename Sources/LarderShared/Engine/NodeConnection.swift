@@ -18,7 +18,7 @@ package final class NodeConnection {
     private let loop: EventLoop
     private let settings: EngineSettings
     private let dial: EngineDial
-    /// Called when the circuit opens or closes, with the reason.
+    /// Called when the circuit opens or closes, with the reason; without one when the node is given up.
     private let changed: (EngineNode, Bool, String) -> Void
     private var state = State.none
     private var circuit: EngineCircuit
@@ -52,6 +52,7 @@ package final class NodeConnection {
 
     package func close() {
         probeTimer?.cancel()
+        if !circuit.isClosed { changed(node, true, "") }
         let old = state
         state = .closed
         switch old {

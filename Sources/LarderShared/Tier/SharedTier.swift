@@ -37,9 +37,7 @@ package final class SharedTier {
         guard state.followsLog(at: loop.monotonicHere()), engine.isUsable(for: state.keys.index(key)) else {
             return nil
         }
-        let look = await ask(key, until: engine.instant(after: timeout))
-        // Asked afterwards, as it may have been invalidated meanwhile.
-        guard let look, !state.isBeingInvalidated(key) else {
+        guard let look = await ask(key, until: engine.instant(after: timeout)) else {
             state.counters.add(.unanswered)
             return nil
         }
@@ -48,6 +46,13 @@ package final class SharedTier {
     }
 
     private func ask(_ key: SharedKey, until deadline: Int64) async -> SharedLook? {
+        // Before the question, as the answer may be older than the engine's confirmation; and after it.
+        guard !state.isBeingInvalidated(key) else { return nil }
+        let look = await askEngine(key, until: deadline)
+        return state.isBeingInvalidated(key) ? nil : look
+    }
+
+    private func askEngine(_ key: SharedKey, until deadline: Int64) async -> SharedLook? {
         let own: [SharedScope] = [.everything, .service(name: key.service, base: key.base)]
         let unknown = state.unknown(own, at: loop.monotonicHere())
         let asked = state.mark

@@ -101,6 +101,16 @@ struct SettingsCatalogueTests {
           targets: [Larder-Cache-Control]
           surrogateKey: xkey
           hideSurrogateKey: true
+        sharedCache:
+          url: "rediss+cluster://a:1,b:2"
+          username: larder
+          password: a-password
+          namespace: team-a
+          key: a-key-of-the-team
+          timeout: 30 ms
+          maxObject: 2 MiB
+          share: all
+          tls: { caFile: /etc/engine.pem }
         timeouts:
           head: 1 s
           idle: 2 s

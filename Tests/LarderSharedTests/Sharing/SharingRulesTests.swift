@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderHTTP
+import LarderRules
+import LarderShared
+import Testing
+
+@testable import LarderProxy
+
+@Suite("What is shared")
+struct SharingRulesTests {
+    private let rules = SharingRules(choice: .all, limit: 100)
+    private static let now = Timestamp(seconds: 1_000_000_000)
+
+    private func stored(_ fields: Fields, request: Fields = [:], status: Status = 200) -> StoredResponse {
+        StoredResponse(
+            ResponseHead(status: status, fields: fields), to: RequestHead(method: .get, target: "/a", fields: request),
+            requestTime: Self.now, responseTime: Self.now, contentLength: 5, policy: CachePolicy())
+    }
+
+    @Test(arguments: [
+        ("http://localhost/", true), ("http://a.localhost:8080/", true), ("http://127.0.0.1/", true),
+        ("http://127.1.2.3/", true), ("http://[::1]/", true), ("http://0.0.0.0/", true),
+        ("http://169.254.169.254/", true), ("http://[fe80::1]/", true), ("http://10.0.0.1/", false),
+        ("http://example.com/", false), ("https://[2001:db8::1]/", false),
+    ])
+    func `a URL that means another place on each machine is nobody else's`(_ url: String, _ isOwn: Bool) throws {
+        #expect(SharingRules.isOwn(try TargetURI(url)) == isOwn)
+    }
+
+    @Test(
+        arguments: [
+            (["Accept": "*/*"], true), (["Authorization": "Basic x"], false), (["Cookie": "a=b"], false),
+        ] as [(Fields, Bool)])
+    func `a request that anybody could have sent may be answered by others`(_ fields: Fields, _ mayAsk: Bool) {
+        let head = RequestHead(method: .get, target: "/a", fields: fields)
+        #expect(SharingRules.mayAsk(head, policy: CachePolicy()) == mayAsk)
+        #expect(!SharingRules.mayAsk(RequestHead(method: .post, target: "/a", fields: fields), policy: CachePolicy()))
+    }
+
+    @Test func `a response for everybody is given, and no other`() {
+        #expect(rules.mayGive(stored(["Cache-Control": "max-age=60"]), length: 5))
+        #expect(!rules.mayGive(stored(["Cache-Control": "max-age=60"]), length: 101))
+        #expect(!rules.mayGive(stored(["Cache-Control": "private, max-age=60"]), length: 5))
+        #expect(!rules.mayGive(stored(["Cache-Control": "public"], request: ["Authorization": "x"]), length: 5))
+        #expect(!rules.mayGive(stored(["Cache-Control": "max-age=60"], status: 503), length: 5))
+        #expect(!rules.mayGive(stored(["Cache-Control": "no-store, max-age=60"]), length: 5))
+        #expect(rules.mayGive(stored(["Cache-Control": "no-store, must-understand, max-age=60"]), length: 5))
+        let stale = stored(["Cache-Control": "max-age=60"]).marked(.stale, policy: CachePolicy())
+        #expect(!rules.mayGive(stale, length: 5))
+        #expect(!rules.mayGive(stored(["Content-Range": "bytes 0-4/9"], status: 206), length: 5))
+    }
+
+    @Test func `an entity is a response again, if this daemon would have stored it`() throws {
+        let response = stored(["Cache-Control": "max-age=60", "Vary": "Accept"], request: ["Accept": "text/plain"])
+        func entity(variant: [UInt8]) -> SharedEntity {
+            SharedEntity(
+                variant: variant, head: StoredResponseCoding.encode(response, normalises: false),
+                requestTime: response.requestTime, responseTime: response.responseTime, groups: [],
+                origin: "http://a.test", content: .inline(Array("hello".utf8)))
+        }
+        let right = entity(variant: StoredResponseCoding.variantKey(response.variance))
+        let uri = try TargetURI("http://a.test/a")
+        func found(_ entity: SharedEntity, _ policy: CachePolicy = CachePolicy()) -> StoredResponse? {
+            SharingRules.stored(entity, at: uri, policy: policy)
+        }
+        #expect(found(right)?.fields[.vary] == "Accept")
+        #expect(found(right)?.facts.freshUntil == response.facts.freshUntil)
+        #expect(found(entity(variant: [])) == nil)
+        var head = right.head
+        head.removeLast()
+        let cut = SharedEntity(
+            variant: right.variant, head: head, requestTime: right.requestTime, responseTime: right.responseTime,
+            groups: [], origin: right.origin, content: right.content)
+        #expect(found(cut) == nil)
+    }
+}
+
+@Suite("Where the engine is")
+struct EngineURLTests {
+    @Test(arguments: [
+        ("redis://cache", "redis://cache:6379"), ("redis://cache:7000/", "redis://cache:7000"),
+        ("rediss://10.0.0.1:6380", "rediss://10.0.0.1:6380"), ("valkey://[::1]:6379", "redis://[::1]:6379"),
+        ("redis+cluster://a:1,b:2,c", "redis+cluster://a:1,b:2,c:6379"),
+        ("rediss+cluster://a", "rediss+cluster://a:6379"), ("unix:/run/valkey.sock", "unix:/run/valkey.sock"),
+        ("unix:///run/valkey.sock", "unix:/run/valkey.sock"),
+    ])
+    func `it is named by a URL`(_ text: String, _ shown: String) throws {
+        #expect(try #require(EngineURL(text)).description == shown)
+    }
+
+    @Test(arguments: [
+        "", "cache", "http://cache", "redis://", "redis://a,b", "redis://user:pass@cache", "redis://cache/1",
+        "redis://cache:0x1", "redis+cluster://a,,b", "unix:relative", "redis://a b",
+    ])
+    func `other texts are refused`(_ text: String) {
+        #expect(EngineURL(text) == nil)
+    }
+}
+
+@Suite("Where the log was obeyed up to")
+struct PositionFileTests {
+    @Test func `it is read as it was written`() {
+        let directory = FreshDirectory()
+        let file = PositionFile(directory: directory.path)
+        #expect(file.read() == nil)
+        for place in [
+            PositionFile.Place(position: "1700000000000-0", floor: .min), PositionFile.Place(position: "2-7", floor: 5),
+        ] {
+            file.write(place)
+            #expect(file.read() == place)
+        }
+        #expect(directory.files == [PositionFile.name])
+    }
+
+    @Test(arguments: ["", "1 2-7 5", "2 2-7 5\n", "1 2-7\n", "1 2-7 x\n", "1 2-7 5 6\n", "1  5\n6\n"])
+    func `a damaged file is none`(_ text: String) {
+        #expect(PositionFile.parse(text) == nil)
+    }
+}
