@@ -60,9 +60,11 @@ extension Load {
         let decision = Reuse.decide(
             request: clientHead, candidates: candidates.map(\.stored), policy: policy, now: context.now())
         guard case .answer(let selection) = decision else { return nil }
-        let (entity, stored) = candidates[selection.index]
-        guard let chunks = await context.sharedContent(of: entity), !isSuperseded(stored) else { return nil }
-        let writer = beginWriting(stored, length: entity.content.length)
+        let chosen = candidates[selection.index]
+        let stored = chosen.stored
+        guard let chunks = await context.sharedContent(of: chosen.entity), !isSuperseded(stored) else { return nil }
+        let writer =
+            chosen.durability == .memory ? nil : beginWriting(stored, length: chosen.entity.content.length)
         for chunk in chunks { writer?.append(chunk) }
         guard let variant = land(stored, writer, chunks) else { return nil }
         flight.remarks.isShared = true

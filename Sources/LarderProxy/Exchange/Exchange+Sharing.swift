@@ -32,20 +32,21 @@ extension Exchange {
         guard let index = decision.selection?.index, index < found.count,
             let chunks = await context.sharedContent(of: found[index].entity)
         else { return false }
-        retrieval.sharedVariant = keep(found[index].stored, chunks, epoch: epoch, mark: mark, retrieval)
+        retrieval.sharedVariant = keep(found[index], chunks, epoch: epoch, mark: mark, retrieval)
         return retrieval.sharedVariant != nil
     }
 
     /// Nil when the Resource was wiped, or the response invalidated, since `epoch` and `mark`.
     private func keep(
-        _ stored: StoredResponse, _ chunks: [ContentChunk], epoch: UInt64, mark: UInt64, _ retrieval: Retrieval
+        _ candidate: SharedCandidate, _ chunks: [ContentChunk], epoch: UInt64, mark: UInt64, _ retrieval: Retrieval
     ) -> Variant? {
-        let (resource, service) = (retrieval.resource, retrieval.service)
+        let (resource, service, stored) = (retrieval.resource, retrieval.service, candidate.stored)
         let length = chunks.reduce(0) { $0 + $1.count }
         let variant = Variant(
             stored: stored, content: .memory(chunks, length: length), storedAt: stored.responseTime,
             via: ProxyConfiguration.via, fingerprint: retrieval.configuration.fingerprint)
-        let storing = retrieval.configuration.storesReceived ? context.storing : nil
+        let isWritten = retrieval.configuration.storesReceived && candidate.durability != .memory
+        let storing = isWritten ? context.storing : nil
         let writer = storing?.begin(
             stored, of: resource, service: service, length: Int64(length), retrieval.configuration)
         for chunk in chunks { writer?.append(chunk) }

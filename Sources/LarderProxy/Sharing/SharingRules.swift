@@ -60,27 +60,24 @@ struct SharingRules: Sendable {
         head.method == .get && !Credentials.areIn(head.fields) && policy.personalField(of: head.fields) == nil
     }
 
-    /// Whether a stored response may be given to others. Failures of an origin are not: they do not outlive a restart
-    /// either.
+    /// Whether a stored response may be given to others.
     func mayGive(_ stored: StoredResponse, length: Int) -> Bool {
         let flags = stored.facts.directives.flags
         // Stored all the same where its status is understood (RFC 9111 §5.2.2.3).
         let isForNobody = flags.contains(.noStore) && !flags.contains(.mustUnderstand)
         return !isForNobody && !flags.contains(.isPrivate) && !stored.requestWasAuthorized
             && !stored.requestWasPersonal && !stored.isPartial && stored.standing == .asReceived
-            && stored.requestMethod == .get && stored.status.rawValue < 500 && length <= limit
+            && stored.requestMethod == .get && length <= limit
             && !stored.fields.contains(.setCookie)
     }
 
-    /// The entities that this daemon would have stored itself, and the responses they stand for.
-    static func candidates(
-        in look: SharedLook, at uri: TargetURI, policy: CachePolicy
-    ) -> [(entity: SharedEntity, stored: StoredResponse)] {
-        look.entities.compactMap { entity in stored(entity, at: uri, policy: policy).map { (entity, $0) } }
+    /// The entities that this daemon would have stored itself.
+    static func candidates(in look: SharedLook, at uri: TargetURI, policy: CachePolicy) -> [SharedCandidate] {
+        look.entities.compactMap { candidate($0, at: uri, policy: policy) }
     }
 
-    /// The response that an entity stands for, if this daemon would have stored it itself.
-    static func stored(_ entity: SharedEntity, at uri: TargetURI, policy: CachePolicy) -> StoredResponse? {
+    /// Nil for an entity that this daemon would not have stored itself.
+    static func candidate(_ entity: SharedEntity, at uri: TargetURI, policy: CachePolicy) -> SharedCandidate? {
         let decoded = StoredResponseCoding.decode(
             entity.head, requestTime: entity.requestTime, responseTime: entity.responseTime,
             contentLength: entity.content.length, policy: policy)
@@ -92,7 +89,15 @@ struct SharingRules: Sendable {
         let request = RequestHead(method: .get, target: uri.pathAndQuery, fields: [:])
         let storability = Storability.decide(
             request: request, target: uri, response: head, policy: policy, responseTime: stored.responseTime)
-        guard case .store = storability else { return nil }
-        return stored
+        guard case .store(_, let durability) = storability else { return nil }
+        return SharedCandidate(entity: entity, stored: stored, durability: durability)
     }
+}
+
+/// An entity, and the response that it stands for.
+struct SharedCandidate {
+    let entity: SharedEntity
+    let stored: StoredResponse
+    /// How long this daemon may store it.
+    let durability: StorabilityDecision.Durability
 }
