@@ -435,8 +435,8 @@ struct MalformedConfigurationTests {
     ]
 
     private static let topLevelKeys =
-        "one of listen, tls, threads, admin, cache, timeouts, limits, log, trace, upstream, tunnels, intercept, offline, "
-        + "codings, access, gateway, forward, forwarded, variables, services"
+        "one of listen, tls, threads, admin, cache, sharedCache, timeouts, limits, log, trace, upstream, tunnels, "
+        + "intercept, offline, codings, access, gateway, forward, forwarded, variables, services"
     private static let aTimeout = "a duration from 10 ms to 1 day with its unit, as `30 s` or `10 min`"
     private static let anAddress = "an IP address and a port, as `127.0.0.1:3128`, `[::1]:3128` or `localhost:3128`"
     private static let aBaseURL = "an absolute http or https URL, as `https://api.example.com/v1/`"
