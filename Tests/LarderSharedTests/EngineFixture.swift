@@ -54,6 +54,7 @@ final class EngineFixture {
 
     private func settings(_ change: (inout EngineSettings) -> Void) -> EngineSettings {
         var settings = EngineSettings(nodes: [Self.node])
+        settings.haste = 0
         change(&settings)
         return settings
     }

@@ -15,6 +15,8 @@ package final class Engine {
 
     /// How often a command follows the engine to another node.
     private static let redirectionLimit = 3
+    /// How long a node is waited for that is asked for the slots.
+    private static let slotsTime = Duration.milliseconds(250)
     /// A cluster has at most so many nodes.
     private static let nodeLimit = 1000
 
@@ -137,9 +139,11 @@ package final class Engine {
     }
 
     private func askForSlots() async {
-        for node in slots.nodes + settings.nodes {
+        var asked: Set<EngineNode> = []
+        for node in slots.nodes + settings.nodes where asked.insert(node).inserted {
             guard let connection = connection(to: node), connection.isUsable else { continue }
-            let deadline = instant(after: settings.connectTimeout)
+            // A node that hangs must not keep the others from being asked.
+            let deadline = instant(after: max(settings.timeout, Engine.slotsTime))
             let reply = await connection.send([Command("CLUSTER", "SLOTS")], until: deadline)[0].outcome()
             guard case .success(let answer) = reply, let map = SlotMap(answer, from: node), !map.isEmpty else {
                 continue

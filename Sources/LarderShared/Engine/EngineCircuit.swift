@@ -20,15 +20,21 @@ package struct EngineCircuit: Sendable, Equatable {
         package var failures = 3
         /// How long it is open at first. Each failed probe doubles it.
         package var shortest = Duration.milliseconds(250)
-        package var longest = Duration.seconds(4)
+        /// With the time of a probe that gets no answer, a node is asked again within five seconds of being well.
+        package var longest = Duration.seconds(2)
 
         package init() {}
     }
 
     package private(set) var state = State.closed(failures: 0)
     private let limits: Limits
+    private let haste: Double
 
-    package init(limits: Limits = Limits()) { self.limits = limits }
+    /// - Parameter haste: which part of each interval is left out, so that many daemons do not ask at once.
+    package init(limits: Limits = Limits(), haste: Double = 0) {
+        self.limits = limits
+        self.haste = haste
+    }
 
     package var isClosed: Bool { if case .closed = state { true } else { false } }
 
@@ -39,7 +45,7 @@ package struct EngineCircuit: Sendable, Equatable {
     package mutating func failed(at now: Int64) -> Bool {
         switch state {
         case .closed(let failures) where failures + 1 >= limits.failures:
-            state = .open(until: now.advanced(by: limits.shortest), openings: 0)
+            state = .open(until: now.advanced(by: interval(0)), openings: 0)
             return true
         case .closed(let failures):
             state = .closed(failures: failures + 1)
@@ -76,7 +82,7 @@ package struct EngineCircuit: Sendable, Equatable {
     }
 
     private func interval(_ openings: Int) -> Duration {
-        min(limits.shortest * (1 << openings), limits.longest)
+        min(limits.shortest * (1 << openings), limits.longest) * (1 - haste)
     }
 }
 

@@ -38,7 +38,7 @@ package final class NodeConnection {
         self.settings = settings
         self.dial = dial
         self.changed = changed
-        circuit = EngineCircuit(limits: settings.circuit)
+        circuit = EngineCircuit(limits: settings.circuit, haste: Double.random(in: 0...settings.haste))
     }
 
     /// Whether commands are sent.

@@ -40,6 +40,8 @@ package final class SharedLog {
     private static let unseenLimit = 3
     /// How long a read waits in the engine. Several fit into `SharedState.patience`.
     private static let block = 300
+    /// The same for the first after a break: where nothing has come, the tier is used again at once.
+    private static let firstBlock = 1
     private static let answerTime = Duration.milliseconds(600)
     private static let pause = Duration.milliseconds(250)
 
@@ -119,11 +121,12 @@ package final class SharedLog {
     /// Waits for the next messages and obeys them. False when the log cannot be read.
     private func readOn() async -> Bool {
         guard let from = position else { return false }
+        let isFirst = !state.followsLog(at: loop.monotonicHere())
         unseen += 1
         let looks = unseen >= SharedLog.unseenLimit
         let commands = looks ? [state.keys.find(from)] : []
         let replies = await reader.perform(
-            commands + [state.keys.follow(from, forMilliseconds: SharedLog.block)],
+            commands + [state.keys.follow(from, forMilliseconds: isFirst ? SharedLog.firstBlock : SharedLog.block)],
             until: reader.instant(after: SharedLog.answerTime))
         if looks {
             guard case .success(let place) = replies[0], place.elements?.count == 1 else { return false }

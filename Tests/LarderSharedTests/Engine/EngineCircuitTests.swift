@@ -7,8 +7,8 @@ import Testing
 struct EngineCircuitTests {
     private static let second: Int64 = 1_000_000_000
 
-    private func opened(at now: Int64 = 0) -> EngineCircuit {
-        var circuit = EngineCircuit()
+    private func opened(at now: Int64 = 0, haste: Double = 0) -> EngineCircuit {
+        var circuit = EngineCircuit(haste: haste)
         for _ in 0..<3 { _ = circuit.failed(at: now) }
         return circuit
     }
@@ -32,7 +32,11 @@ struct EngineCircuitTests {
         #expect(!circuit.isClosed && !hasOpened)
     }
 
-    @Test func `it asks at growing intervals, never more than four seconds apart`() {
+    @Test func `each asks at intervals of its own, none of which is longer`() {
+        #expect(opened(haste: 0.2).probeAt == 200_000_000)
+    }
+
+    @Test func `it asks at growing intervals, never more than two seconds apart`() {
         var circuit = opened()
         var now: Int64 = 0
         var intervals: [Int64] = []
@@ -45,8 +49,8 @@ struct EngineCircuitTests {
             let hasClosed = circuit.endProbe(isGood: false, at: now)
             #expect(!hasClosed)
         }
-        #expect(Array(intervals.prefix(6)) == [250, 500, 1000, 2000, 4000, 4000].map { $0 * 1_000_000 })
-        #expect(intervals.count == 40 && intervals.max() == 4 * Self.second)
+        #expect(Array(intervals.prefix(5)) == [250, 500, 1000, 2000, 2000].map { $0 * 1_000_000 })
+        #expect(intervals.count == 40 && intervals.max() == 2 * Self.second)
     }
 
     @Test func `a good probe closes it, and it counts from nothing`() {
