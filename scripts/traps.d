@@ -56,7 +56,7 @@ LarderUpstream/UpstreamResponse.swift 2 2 1 a length was checked to be at most I
 LarderUpstream/UpstreamResponse.swift 3 3 1 a length was checked to be at most Int.max when the framing was read
 LarderShared/Cluster/SlotMap.swift 4 2 5 slots are compared with 16,384 when they are read; elements of an array are counted first
 LarderShared/Entity/LogMessage.swift 2 0 0 the sum is of lengths in memory
-LarderShared/Entity/SharedContent.swift 3 4 1 an index is that of a piece that was read, whose number fits the length
+LarderShared/Entity/SharedContent.swift 9 6 2 an index is that of a piece that was read, whose number fits the length
 LarderShared/Entity/SharedEntity.swift 8 3 0 a length is positive before it is divided; the rest are lengths in memory
 LarderShared/Entity/SharedIndex.swift 4 0 0 the sum is of lengths in memory
 LarderShared/Protocol/HashSlot.swift 4 4 5 the checksum has 16 bits, and the table an entry for each octet

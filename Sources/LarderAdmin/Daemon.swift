@@ -36,9 +36,7 @@ package final class Daemon: Sendable {
             pages: AdminPages(history: history), logger: logger, time: time, interception: interception,
             recordings: RecordingTable(keeper: store.map { RecordingFiles(directory: $0.directory) }),
             registry: lasting.registry,
-            sharing: Sharing(
-                settings.sharedCache, memoryLimit: ProxyConfiguration.memoryObjectLimit(settings.cache),
-                store.map { PositionFile(directory: $0.directory) }))
+            sharing: Sharing(settings.sharedCache, store.map { PositionFile(directory: $0.directory) }))
         lasting.transport.attach(proxy)
         state = Lock(lasting)
         lasting.host.attach(self)

@@ -16,6 +16,7 @@ extension Load {
     func noteTooLarge(_ head: ResponseHead) {
         resource.memory.unstored = UnstoredResponse(head, at: context.now(), .allPassed)
         context.counters.count(.unstored(.tooLarge))
+        sharedTurn?.giveNothing()
     }
 
     /// The policy of the current configuration: a reload may have happened since the load began. Nil when it no longer

@@ -44,7 +44,7 @@ extension Load {
             // Parts of the origin's content are not parts of the pipeline's output.
             completing: configuration.mayTransform ? nil : parts, isBackground: isBackground,
             isJoinable: exchange.isJoinable(retrieval), from: exchange.reach)
-        if retrieval.content == nil, parts == nil, isJoinable { sharing = .asks }
+        if retrieval.content == nil, !retrieval.isSharedSilent { sharing = isJoinable && parts == nil ? .asks : .gives }
         sharedLook = retrieval.sharedLook
         bypassesBackoff =
             !isBackground && exchange.traits.has(.cacheControl)
@@ -69,7 +69,7 @@ extension Load {
             content: nil, validating: variant, completing: parts, isBackground: false,
             isJoinable: RequestTraits(of: head).presence.isDisjoint(with: [.conditional, .authorization, .range]),
             from: reach)
-        if parts == nil, isJoinable { sharing = .looks }
+        sharing = .gives
     }
 
     /// Removes the client's conditions and ranges, which may not be about the origin's octets: they are evaluated

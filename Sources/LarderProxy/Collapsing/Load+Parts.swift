@@ -218,6 +218,7 @@ extension Load {
             let variant = variant(landing.stored, landing.content)
             guard memory.landPart(variant, replacing: held, epoch: epoch, mark: mark) else { continue }
             landed()
+            share(landing.stored, landing.content)
             if sink.writer == nil, landing.isWorthWriting, let storing = context.storing {
                 let writer = storing.begin(
                     landing.stored, of: resource, service: service, length: variant.content.length, configuration)

@@ -5,12 +5,13 @@ import LarderHTTP
 import LarderRules
 import LarderShared
 import LarderStores
+import LarderUpstream
 
 /// How far a load uses the shared tier.
 enum SharedTierUse {
     case none
-    /// What is there does not answer; what the origin answers is shared.
-    case looks
+    /// The origin is asked whatever is there; what it answers is shared.
+    case gives
     case asks
 }
 
@@ -19,18 +20,19 @@ extension Load {
     /// The response of another daemon that answers the client; it is stored here then. Nil when the origin is to be
     /// asked.
     func askSharedTier() async -> Variant? {
-        guard let tier = context.sharing, SharingRules.mayAsk(clientHead, policy: policy),
+        guard let tier = context.sharing, clientHead.method == .get,
             !tier.isUsuallyUnstored(resource.memory, at: context.now()),
             let key = tier.sharing.rules.key(of: resource, at: uri, service, configuration)
         else { return nil }
         var look = sharedLook
         if look == nil { look = await tier.tier.look(key) }
         guard let look else { return nil }
-        guard sharing == .asks, !asksOrigin else {
+        guard sharing == .asks, !asksOrigin, SharingRules.mayWait(clientHead, policy: policy) else {
             sharedTurn = SharedTurn(look, nil, tier)
             return nil
         }
-        if sharedLook == nil, let variant = await take(look, tier) { return variant }
+        // Of what the client's exchange has found it took all that memory keeps.
+        if let variant = await take(look, tier, onlyLong: sharedLook != nil) { return variant }
         switch await tier.tier.takeTurn(after: look, isEnough: { isAnswered(by: $0) }) {
         case .mine(let latest, let token): sharedTurn = SharedTurn(latest, token, tier)
         case .found(let found):
@@ -55,14 +57,19 @@ extension Load {
 
     /// Stores what answers the client as a response of the origin is stored. Nil when nothing does, or it is invalid by
     /// now.
-    private func take(_ look: SharedLook, _ tier: LoopSharing) async -> Variant? {
+    private func take(_ look: SharedLook, _ tier: LoopSharing, onlyLong: Bool = false) async -> Variant? {
         let candidates = SharingRules.candidates(in: look, at: uri, policy: policy)
         let decision = Reuse.decide(
             request: clientHead, candidates: candidates.map(\.stored), policy: policy, now: context.now())
         guard case .answer(let selection) = decision else { return nil }
         let chosen = candidates[selection.index]
         let stored = chosen.stored
-        guard let chunks = await context.sharedContent(of: chosen.entity), !isSuperseded(stored) else { return nil }
+        // Of a request for the whole, which others may join.
+        guard !stored.isPartial else { return nil }
+        guard context.keepsInMemory(chosen.entity.content.length) else { return await takeLong(chosen, tier) }
+        guard !onlyLong, let chunks = await context.sharedContent(of: chosen.entity), !isSuperseded(stored) else {
+            return nil
+        }
         let writer =
             chosen.durability == .memory ? nil : beginWriting(stored, length: chosen.entity.content.length)
         for chunk in chunks { writer?.append(chunk) }
@@ -72,17 +79,90 @@ extension Load {
         return variant
     }
 
+    /// The same for content that is too long for memory: it goes to disk, piece by piece. When one is missing, nothing of
+    /// it is stored.
+    private func takeLong(_ chosen: SharedCandidate, _ tier: LoopSharing) async -> Variant? {
+        let (stored, content) = (chosen.stored, chosen.entity.content)
+        guard chosen.durability != .memory, context.mayKeep(content.length), let storing = context.storing,
+            let writer = beginWriting(stored, length: content.length)
+        else { return nil }
+        let isWhole = await tier.tier.read(content) { chunk in
+            guard !abort.isAborted, await storing.hasRoom(on: context), case .open = writer.state else { return false }
+            writer.append(chunk)
+            return true
+        }
+        guard isWhole, !isSuperseded(stored) else {
+            writer.abort()
+            return nil
+        }
+        land(stored, writer, nil)
+        let found = await storing.variant(like: stored, of: resource, service, configuration)
+        guard let found, !isSuperseded(stored) else { return nil }
+        flight.remarks.isShared = true
+        flight.conclude(.settled(found))
+        return found
+    }
+
     /// Shares a response that was stored.
     func share(_ stored: StoredResponse, _ chunks: [ContentChunk]) {
-        sharedTurn?.give(stored, chunks, of: uri, normalises: policy.normalisedVary)
+        sharedTurn?.give(gift(stored, isFirstHand: true), chunks)
+    }
+
+    /// The same for one that is on disk alone.
+    func shareFromDisk(_ stored: StoredResponse) {
+        guard let storing = context.storing else { return }
+        sharedTurn?.give(gift(stored, isFirstHand: true)) {
+            [resource, service, configuration] in
+            await SharedTurn.Source.open(
+                storing.variant(like: stored, of: resource, service, configuration)?.content)
+        }
     }
 
     /// The same for one that was validated.
     func share(_ variant: Variant) {
-        guard case .memory(let chunks, _) = variant.content, variant.rendition == nil else {
+        guard variant.rendition == nil else {
             sharedTurn?.giveNothing()
             return
         }
-        share(variant.stored, chunks)
+        let gift = gift(variant.stored, isFirstHand: false)
+        sharedTurn?.give(gift, variant.content)
+    }
+
+    /// Whether content of that length is not for others, so that nobody need wait for the end of it.
+    func noteUnsharedLength(_ length: Int64?) {
+        guard let length, let limit = context.sharing?.sharing.rules.limit, length > limit else { return }
+        sharedTurn?.giveNothing()
+    }
+
+    /// - Parameter isFirstHand: whether it is the answer to this load's own request.
+    private func gift(_ stored: StoredResponse, isFirstHand: Bool) -> SharedTurn.Gift {
+        // Parts may be those of other requests; and nothing else may have been added to the client's credentials.
+        let isClients = isFirstHand && completion == nil && !stored.isPartial && !policy.addsCredentials
+        return SharedTurn.Gift(
+            stored: stored, origin: uri.origin, normalises: policy.normalisedVary,
+            request: isClients ? clientHead : nil)
+    }
+}
+
+extension Storing {
+    /// Waits for the disk. False if it does not keep up.
+    fileprivate func hasRoom(on context: LoopContext) async -> Bool {
+        var patience = 1000
+        while isBehind, patience > 0 {
+            patience -= 1
+            await context.sleep(for: .milliseconds(5))
+        }
+        return !isBehind
+    }
+
+    /// A response as it was just stored.
+    fileprivate func variant(
+        like stored: StoredResponse, of resource: Resource, _ service: RoutedService,
+        _ configuration: EffectiveConfiguration
+    ) async -> Variant? {
+        await variants(of: resource, service: service, configuration).first {
+            $0.stored.variance == stored.variance && $0.stored.responseTime == stored.responseTime
+                && $0.stored.status == stored.status && $0.stored.isPartial == stored.isPartial
+        }
     }
 }

@@ -42,6 +42,7 @@ extension Load {
         _ response: UpstreamResponse, _ arrival: Arrival, _ stored: StoredResponse, _ writer: EntityWriter?,
         after early: [ContentChunk] = []
     ) async throws {
+        noteUnsharedLength(arrival.length)
         let keepsInMemory = context.keepsInMemory(arrival.length)
         flight.announce(
             .response(arrival.head, length: arrival.length, stored: stored), retains: keepsInMemory,
@@ -167,6 +168,7 @@ extension Load {
                 memory.forgetStoreRead(variance: stored.variance, epoch: epoch)
                 noteStored(stored, nil, after: predecessor)
                 noteAhead(nil)
+                shareFromDisk(stored)
             }
             memory.retire(flight)
             return nil

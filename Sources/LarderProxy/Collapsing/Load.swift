@@ -65,7 +65,7 @@ final class Load {
     var leader: (exchange: Exchange, reader: Int)?
     /// The `Set-Cookie` fields of a 304, for the first client alone.
     var cookies: [String] = []
-    private let abort = UpstreamAbort()
+    let abort = UpstreamAbort()
     /// The pipeline's result for the response, where decorators have seen it.
     var processed: ProcessedResponse?
     /// The content, for a program that looks at the Resource.

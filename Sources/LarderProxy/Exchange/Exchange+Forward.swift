@@ -200,6 +200,7 @@ extension Exchange {
                 context.storing?.update(
                     changed, of: retrieval.resource, service: retrieval.service, policy: policy)
                 if stored.standing == .asReceived { own?.freshen(by: response.fields, at: now) } else { own?.expire() }
+                share(changed, retrieval)
             case .discard:
                 memory.removeVariants { $0 === variant }
                 context.storing?.remove(variant, of: retrieval.resource, service: retrieval.service)

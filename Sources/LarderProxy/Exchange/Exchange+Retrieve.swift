@@ -27,6 +27,8 @@ struct Retrieval {
     var isSharedRead = false
     /// What was found then.
     var sharedLook: SharedLook?
+    /// Whether there was no answer in time: it is not waited for twice.
+    var isSharedSilent = false
     /// The variant that came from there.
     var sharedVariant: Variant?
 }

@@ -28,10 +28,10 @@ extension SettingsCatalogue {
             .duration(Duration.milliseconds(1)...Duration.seconds(10)), needsRestart: true,
             "How long a request waits for an answer of the engine at most; then the origin is asked."),
         Setting(
-            "sharedCache.maxObject", \.sharedCache.maxObject, .size(.kibibytes(1), .mebibytes(64)), needsRestart: true,
+            "sharedCache.maxObject", \.sharedCache.maxObject, .size(.kibibytes(1), .tebibytes(1)), needsRestart: true,
             """
-            Content longer than this is not shared, nor is what is longer than memory keeps of one response: a \
-            sixteenth of `cache.memory`, at most 4 MiB.
+            Content longer than this is not shared. Without a cache on disk, nor is what is longer than memory keeps of \
+            one response: a sixteenth of `cache.memory`, at most 4 MiB.
             """),
         Setting(
             "sharedCache.share", \.sharedCache.share, .choice, needsRestart: true,

@@ -3,7 +3,6 @@
 import Larder
 import LarderHTTP
 import LarderIO
-import LarderRules
 import LarderShared
 
 /// A loop's way to the shared tier, and what it has still to write there. Confined to that loop.
@@ -69,62 +68,5 @@ final class LoopSharing {
             self.writers -= 1
         }
         return true
-    }
-}
-
-/// The turn of a load to ask the origin, until it is known what came of it. Confined to its loop.
-final class SharedTurn {
-    private let sharing: LoopSharing
-    private let look: SharedLook
-    private let token: LeaseToken?
-    private var isOver = false
-
-    init(_ look: SharedLook, _ token: LeaseToken?, _ sharing: LoopSharing) {
-        self.look = look
-        self.token = token
-        self.sharing = sharing
-    }
-
-    /// Shares what the load has stored.
-    func give(_ stored: StoredResponse, _ chunks: [ContentChunk], of uri: TargetURI, normalises: Bool) {
-        let length = chunks.reduce(0) { $0 + $1.count }
-        guard sharing.sharing.rules.mayGive(stored, length: length) else { return giveNothing() }
-        guard !isOver else { return }
-        isOver = true
-        let (tier, look, token) = (sharing.tier, look, token)
-        let counters = sharing.sharing.state.counters
-        let isTaken = sharing.later(octets: 2 * length + 1024) {
-            let (content, pieces) = SharedContent.cut(chunks)
-            let entity = SharedEntity(
-                variant: StoredResponseCoding.variantKey(stored.variance),
-                head: StoredResponseCoding.encode(stored, normalises: normalises), requestTime: stored.requestTime,
-                responseTime: stored.responseTime, groups: stored.facts.groups, origin: uri.origin, content: content)
-            counters.add(await tier.write(entity, pieces, after: look) ? .written : .unwritten)
-            await tier.release(token, look.key)
-        }
-        if !isTaken {
-            counters.add(.unwritten)
-            release()
-        }
-    }
-
-    /// The response is not for others: nobody need wait for the next one.
-    func giveNothing() {
-        end { [tier = sharing.tier, look, token] in await tier.note(token, look.key) }
-    }
-
-    /// There was no response: the next daemon asks.
-    func giveUp() {
-        end { [tier = sharing.tier, look, token] in await tier.release(token, look.key) }
-    }
-
-    private func end(_ job: @escaping () async -> Void) {
-        guard !isOver else { return }
-        isOver = true
-        if token != nil { _ = sharing.later(octets: 0, job) }
-    }
-
-    private func release() {
-        _ = sharing.later(octets: 0) { [tier = sharing.tier, look, token] in await tier.release(token, look.key) }
     }
 }

@@ -28,9 +28,7 @@ package final class Sharing: Sendable {
     }
 
     /// Nil where the settings name no engine. Reads `file`.
-    ///
-    /// - Parameter memoryLimit: octets of the longest content in memory.
-    package init?(_ settings: SharedCacheSettings, memoryLimit: Int, _ file: PositionFile? = nil) throws(IOError) {
+    package init?(_ settings: SharedCacheSettings, _ file: PositionFile? = nil) throws(IOError) {
         guard let url = settings.url, let key = settings.key else { return nil }
         var engine = EngineSettings(nodes: url.nodes)
         engine.isCluster = url.isCluster
@@ -43,7 +41,7 @@ package final class Sharing: Sendable {
         }
         self.url = url
         self.engine = engine
-        rules = SharingRules(choice: settings.share, limit: min(settings.maxObject.bytes, memoryLimit))
+        rules = SharingRules(choice: settings.share, limit: Int64(settings.maxObject.bytes))
         state = SharedState(namespace: settings.namespace, secret: Array(key.reveal().utf8))
         self.file = file
         if let place = file?.read() {

@@ -10,7 +10,7 @@ import LarderShared
 struct SharingRules: Sendable {
     let choice: SharedCacheChoice
     /// Octets of content.
-    let limit: Int
+    let limit: Int64
 
     /// What `Cache-Status` says of a response that another daemon had stored.
     static let detail = "shared"
@@ -55,20 +55,35 @@ struct SharingRules: Sendable {
         return address.isLoopback || address.isUnspecified || address.isLinkLocal
     }
 
-    /// Whether a request may be answered with what others have stored: one that anybody could have sent.
-    static func mayAsk(_ head: RequestHead, policy: CachePolicy) -> Bool {
+    /// Whether a request may wait for another daemon's: one that anybody could have sent, so that the response is
+    /// everybody's.
+    static func mayWait(_ head: RequestHead, policy: CachePolicy) -> Bool {
         head.method == .get && !Credentials.areIn(head.fields) && policy.personalField(of: head.fields) == nil
     }
 
     /// Whether a stored response may be given to others.
-    func mayGive(_ stored: StoredResponse, length: Int) -> Bool {
+    ///
+    /// - Parameter request: the client's that it is the answer to; nil where it is made of the answers to several, or
+    ///   credentials of the configuration were added.
+    func mayGive(_ stored: StoredResponse, to request: RequestHead?, length: Int64) -> Bool {
         let flags = stored.facts.directives.flags
         // Stored all the same where its status is understood (RFC 9111 §5.2.2.3).
         let isForNobody = flags.contains(.noStore) && !flags.contains(.mustUnderstand)
-        return !isForNobody && !flags.contains(.isPrivate) && !stored.requestWasAuthorized
-            && !stored.requestWasPersonal && !stored.isPartial && stored.standing == .asReceived
-            && stored.requestMethod == .get && length <= limit
-            && !stored.fields.contains(.setCookie)
+        return !isForNobody && !flags.contains(.isPrivate) && stored.standing == .asReceived
+            && stored.requestMethod == .get && length <= limit && !stored.fields.contains(.setCookie)
+            && !stored.variance.selectors.contains { $0.value != nil && Credentials.isOne($0.name) }
+            && (!SharingRules.neededCredentials(stored) || SharingRules.isForAll(stored, despite: request))
+    }
+
+    /// Whether the origin saw credentials, so that its answer may be for those who have them.
+    private static func neededCredentials(_ stored: StoredResponse) -> Bool {
+        stored.requestHadCredentials || stored.requestWasAuthorized || stored.requestWasPersonal
+    }
+
+    /// Whether the answer to a request with `Authorization`, and no other credential, is for all caches (RFC 9111 §3.5).
+    private static func isForAll(_ stored: StoredResponse, despite request: RequestHead?) -> Bool {
+        guard let request else { return false }
+        return stored.facts.allowsAuthorized && Credentials.all(in: request.fields) == [.authorization]
     }
 
     /// The entities that this daemon would have stored itself.
@@ -81,12 +96,16 @@ struct SharingRules: Sendable {
         let decoded = StoredResponseCoding.decode(
             entity.head, requestTime: entity.requestTime, responseTime: entity.responseTime,
             contentLength: entity.content.length, policy: policy)
-        guard let stored = decoded, !stored.isPartial, stored.standing == .asReceived,
+        guard let stored = decoded, stored.isPartial == entity.isPart, stored.standing == .asReceived,
+            !neededCredentials(stored) || stored.requestWasAuthorized && stored.facts.allowsAuthorized,
             StoredResponseCoding.variantKey(stored.variance) == entity.variant
         else { return nil }
         let head = ResponseHead(status: stored.status, fields: stored.fields)
-        // Of the request it is known that anybody could have sent it.
-        let request = RequestHead(method: .get, target: uri.pathAndQuery, fields: [:])
+        // Of the request it is known that anybody could have sent it, but for this.
+        var fields = Fields()
+        if stored.requestWasAuthorized { fields[.authorization] = "" }
+        if let range = stored.requestedRange { fields[.range] = String(decoding: range, as: UTF8.self) }
+        let request = RequestHead(method: .get, target: uri.pathAndQuery, fields: fields)
         let storability = Storability.decide(
             request: request, target: uri, response: head, policy: policy, responseTime: stored.responseTime)
         guard case .store(_, let durability) = storability else { return nil }

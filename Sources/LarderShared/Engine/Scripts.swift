@@ -41,6 +41,12 @@ extension EngineKeys {
         return Command([octets("SET"), key, content, octets("PX"), octets(EngineKeys.contentLife)], key: key)
     }
 
+    /// Removes a piece that is not what its name says: whoever shares the content next writes it again.
+    package func remove(_ piece: ContentDigest) -> Command {
+        let key = self.piece(piece)
+        return Command([octets("DEL"), key], key: key)
+    }
+
     /// Replaces the index if it and the generation of the URL are still those that were read; answers 1 then.
     package func write(
         _ new: SharedIndex, over old: SharedIndex, in generation: Generation?, _ key: SharedKey

@@ -9,7 +9,8 @@ package enum SharedContent {
         package let octets: [UInt8]
     }
 
-    /// The content of an entity, and its pieces where it is not in the entity itself.
+    /// The content of an entity that is in memory, and its pieces where it is not in the entity itself. It has at most
+    /// `SharedEntity.pieceLimit` of them.
     package static func cut(_ chunks: [ContentChunk]) -> (SharedEntity.Content, [Piece]) {
         let length = chunks.reduce(0) { $0 + $1.count }
         var octets: [UInt8] = []
@@ -26,6 +27,26 @@ package enum SharedContent {
     /// A piece as it was found, if it is the one that was meant.
     package static func chunk(_ found: [UInt8], _ digest: ContentDigest) -> ContentChunk? {
         ContentDigest(of: found) == digest ? ContentChunk(found) : nil
+    }
+
+    /// How many pieces content has, which is not empty.
+    package static func count(of length: Int64) -> Int { Int((length - 1) / Int64(SharedEntity.pieceLength)) + 1 }
+
+    /// How many lists the digests of so many pieces fill.
+    package static func lists(of pieces: Int) -> Int { (pieces - 1) / SharedEntity.listLength + 1 }
+
+    /// The digests in a list as it was found, if it is the one that was meant and has `count` of them.
+    package static func digests(_ found: [UInt8], _ digest: ContentDigest, count: Int) -> [ContentDigest]? {
+        guard found.count == count * SharedEntity.digestLength, ContentDigest(of: found) == digest else { return nil }
+        return stride(from: 0, to: found.count, by: SharedEntity.digestLength).compactMap { start in
+            ContentDigest(Array(found[start..<start + SharedEntity.digestLength]))
+        }
+    }
+
+    /// A list of digests as a piece.
+    package static func list(_ digests: ArraySlice<ContentDigest>) -> Piece {
+        let octets = digests.flatMap(\.bytes)
+        return Piece(digest: ContentDigest(of: octets), octets: octets)
     }
 
     /// How many octets the piece at `index` has.

@@ -9,11 +9,14 @@ package struct SharedEntity: Sendable, Equatable {
         case inline([UInt8])
         /// In pieces of `pieceLength` octets, the last of which may be shorter.
         case pieces([ContentDigest], length: Int64)
+        /// The same for so many pieces that their digests are in pieces themselves: those of `listLength` in each, of
+        /// fewer in the last.
+        case lists([ContentDigest], length: Int64)
 
         package var length: Int64 {
             switch self {
             case .inline(let octets): Int64(octets.count)
-            case .pieces(_, let length): length
+            case .pieces(_, let length), .lists(_, let length): length
             }
         }
     }
@@ -21,6 +24,11 @@ package struct SharedEntity: Sendable, Equatable {
     /// Content of at most so many octets is in the entity.
     package static let inlineLimit = 4 << 10
     package static let pieceLength = 256 << 10
+    /// The digests of more pieces than that are in lists.
+    package static let pieceLimit = 128
+    /// So many digests are as long as a piece.
+    package static let listLength = pieceLength / digestLength
+    package static let digestLength = 32
 
     /// Identifies the variant; equal for responses selected by the same requests.
     package let variant: [UInt8]
@@ -31,11 +39,13 @@ package struct SharedEntity: Sendable, Equatable {
     /// The groups it belongs to, at `origin`.
     package let groups: [String]
     package let origin: String
+    /// Whether the content is not the whole representation.
+    package let isPart: Bool
     package let content: Content
 
     package init(
         variant: [UInt8], head: [UInt8], requestTime: Timestamp, responseTime: Timestamp, groups: [String],
-        origin: String, content: Content
+        origin: String, isPart: Bool = false, content: Content
     ) {
         self.variant = variant
         self.head = head
@@ -43,6 +53,7 @@ package struct SharedEntity: Sendable, Equatable {
         self.responseTime = responseTime
         self.groups = groups
         self.origin = origin
+        self.isPart = isPart
         self.content = content
     }
 
@@ -78,6 +89,7 @@ package struct EntityCoding: Sendable {
         out.append(time: entity.requestTime)
         out.append(time: entity.responseTime)
         out.append(run: entity.origin)
+        out.append(entity.isPart ? 1 : UInt8(0))
         out.append(count: entity.groups.count)
         for group in entity.groups { out.append(run: group) }
         out.append(optional: generations.url?.octets)
@@ -87,13 +99,17 @@ package struct EntityCoding: Sendable {
         case .inline(let octets):
             out.append(UInt8(0))
             out.append(run: octets)
-        case .pieces(let digests, let length):
-            out.append(UInt8(1))
-            out.append(place: length)
-            out.append(count: digests.count)
-            for digest in digests { out.append(run: digest.bytes) }
+        case .pieces(let digests, let length): EntityCoding.append(digests, length, as: 1, to: &out)
+        case .lists(let digests, let length): EntityCoding.append(digests, length, as: 2, to: &out)
         }
         return out.octets + seal.code(for: sealed(out.octets, under: key), as: .entity)
+    }
+
+    private static func append(_ digests: [ContentDigest], _ length: Int64, as kind: UInt8, to out: inout OctetWriter) {
+        out.append(kind)
+        out.append(place: length)
+        out.append(count: digests.count)
+        for digest in digests { out.append(run: digest.bytes) }
     }
 
     /// Opens octets that were found under `key`.
@@ -106,6 +122,7 @@ package struct EntityCoding: Sendable {
         var reader = OctetReader(plain)
         guard reader.byte() == EntityCoding.version, let variant = reader.run(), let head = reader.run(),
             let requestTime = reader.time(), let responseTime = reader.time(), let origin = reader.text(),
+            let part = reader.byte(), part <= 1,
             let groups = EntityCoding.list(&reader, { $0.text() }), case .some(let url) = reader.optional(),
             let scopes = EntityCoding.list(&reader, { $0.run().flatMap(Generation.init) }),
             let content = EntityCoding.content(&reader), reader.isAtEnd
@@ -117,7 +134,7 @@ package struct EntityCoding: Sendable {
         }
         let entity = SharedEntity(
             variant: variant, head: head, requestTime: requestTime, responseTime: responseTime, groups: groups,
-            origin: origin, content: content)
+            origin: origin, isPart: part == 1, content: content)
         guard scopes.count == entity.scopes(of: key).count else { return nil }
         return Opened(entity: entity, generations: EntityGenerations(url: generation, scopes: scopes))
     }
@@ -138,11 +155,16 @@ package struct EntityCoding: Sendable {
         case 0:
             guard let octets = reader.run(), octets.count <= SharedEntity.inlineLimit else { return nil }
             return .inline(octets)
-        case 1:
-            guard let length = reader.place(), let digests = list(&reader, { $0.run().flatMap(ContentDigest.init) }),
-                length > 0, (length - 1) / Int64(SharedEntity.pieceLength) == Int64(digests.count) - 1
+        case let kind? where kind <= 2:
+            guard let length = reader.place(), length > 0,
+                let digests = list(&reader, { $0.run().flatMap(ContentDigest.init) })
             else { return nil }
-            return .pieces(digests, length: length)
+            let pieces = SharedContent.count(of: length)
+            let isListed = pieces > SharedEntity.pieceLimit
+            guard isListed == (kind == 2), digests.count == (isListed ? SharedContent.lists(of: pieces) : pieces) else {
+                return nil
+            }
+            return isListed ? .lists(digests, length: length) : .pieces(digests, length: length)
         default: return nil
         }
     }

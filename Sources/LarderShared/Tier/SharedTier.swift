@@ -8,9 +8,9 @@ import LarderStores
 package final class SharedTier {
     package let state: SharedState
     let engine: Engine
-    private let loop: EventLoop
+    let loop: EventLoop
     /// For each question.
-    private let timeout: Duration
+    let timeout: Duration
     /// Before this instant nothing is written: the engine refused to. In monotonic nanoseconds.
     private var writesFrom = Int64.min
 
@@ -18,6 +18,8 @@ package final class SharedTier {
     private static let leaseTime = Duration.seconds(5)
     private static let noteTime = Duration.seconds(120)
     package static let waitLimit = Duration.seconds(2)
+    /// For what is written at once.
+    static let writeTime = Duration.seconds(2)
     /// How long nothing is written after a refusal.
     private static let writePause = Duration.seconds(1)
 
@@ -92,39 +94,12 @@ package final class SharedTier {
         for (scope, outcome) in zip(unknown, outcomes) { learn(outcome, scope, asked) }
     }
 
-    /// All of an entity's content; nil when a piece is missing, is not the one that was meant, or is late.
-    package func content(of entity: SharedEntity) async -> [ContentChunk]? {
-        switch entity.content {
-        case .inline(let octets): return octets.isEmpty ? [] : [ContentChunk(octets)]
-        case .pieces(let digests, let length):
-            var chunks: [ContentChunk] = []
-            // Some at a time, each of which has its deadline: as long as content comes, more of it is worth waiting for.
-            for start in stride(from: 0, to: digests.count, by: SharedTier.pieceBatch) {
-                let batch = Array(digests[start..<min(start + SharedTier.pieceBatch, digests.count)])
-                let outcomes = await engine.perform(
-                    batch.map { state.keys.read($0) }, until: engine.instant(after: timeout))
-                for (digest, outcome) in zip(batch, outcomes) {
-                    guard case .success(.bulk(let octets)) = outcome else { return nil }
-                    guard let chunk = SharedContent.chunk(octets, digest),
-                        Int64(chunk.count) == SharedContent.length(of: chunks.count, in: length)
-                    else {
-                        state.counters.add(.rejected)
-                        return nil
-                    }
-                    chunks.append(chunk)
-                }
-            }
-            return chunks
-        }
-    }
-
-    private static let pieceBatch = 4
     private static let entityLimit = 48 << 10
 
-    private var mayWrite: Bool { loop.monotonicHere() >= writesFrom }
+    var mayWrite: Bool { loop.monotonicHere() >= writesFrom }
 
     /// Performs a command that changes something.
-    private func change(_ command: Command, until deadline: Int64) async -> EngineOutcome {
+    func change(_ command: Command, until deadline: Int64) async -> EngineOutcome {
         let outcome = await engine.perform(command, until: deadline)
         if case .failure(.refused(let refusal)) = outcome, refusal.kind == .unwritable || refusal.kind == .forbidden {
             writesFrom = engine.instant(after: SharedTier.writePause)
@@ -199,11 +174,12 @@ package final class SharedTier {
 
     // MARK: Writing
 
-    /// Writes an entity and its pieces, unless the URL was invalidated since `look`. True if it is there now.
+    /// Writes an entity, whose content is there already but for `pieces`, unless the URL was invalidated since `look`.
+    /// True if it is there now.
     package func write(
         _ entity: SharedEntity, _ pieces: [SharedContent.Piece], after look: SharedLook
     ) async -> Bool {
-        let deadline = engine.instant(after: .seconds(2))
+        let deadline = engine.instant(after: SharedTier.writeTime)
         guard mayWrite, let generations = await generations(of: entity, after: look, until: deadline),
             await write(pieces, until: deadline)
         else { return false }
@@ -213,6 +189,7 @@ package final class SharedTier {
         var index = look.index
         // Other daemons may add variants at the same time.
         for _ in 0..<4 {
+            guard !isOutdone(entity, generations, by: index, look.key) else { return false }
             let next = index.adding(sealed) { isReplaced($0, by: entity, generations, look.key) }
             let command = state.keys.write(next, over: index, in: look.generation, look.key)
             guard case .success(.integer(let written)) = await change(command, until: deadline) else {
@@ -235,6 +212,19 @@ package final class SharedTier {
         return other.entity.variant == entity.variant || other.generations.url != generations.url
     }
 
+    /// Whether what another daemon has written for the same requests is worth more: it is newer, or all of what
+    /// `entity` is a part of.
+    private func isOutdone(
+        _ entity: SharedEntity, _ generations: EntityGenerations, by index: SharedIndex, _ key: SharedKey
+    ) -> Bool {
+        index.entries.contains { entry in
+            guard let other = state.entities.decode(entry, under: key), other.generations == generations,
+                other.entity.variant == entity.variant
+            else { return false }
+            return other.entity.responseTime > entity.responseTime || entity.isPart && !other.entity.isPart
+        }
+    }
+
     /// The generations that `entity` belongs to: as of the look-up, and for groups, which are known since the response,
     /// as of now.
     private func generations(
@@ -249,16 +239,5 @@ package final class SharedTier {
         }
         guard let known = state.all(groups, at: loop.monotonicHere()) else { return nil }
         return EntityGenerations(url: look.generation, scopes: look.scopes + known)
-    }
-
-    private func write(_ pieces: [SharedContent.Piece], until deadline: Int64) async -> Bool {
-        guard !pieces.isEmpty else { return true }
-        let kept = await engine.perform(pieces.map { state.keys.keep($0.digest) }, until: deadline)
-        let missing = zip(pieces, kept).filter { $1 != .success(.integer(1)) }.map(\.0)
-        for piece in missing {
-            let outcome = await change(state.keys.write(piece.digest, piece.octets), until: deadline)
-            guard case .success = outcome else { return false }
-        }
-        return true
     }
 }

@@ -22,9 +22,10 @@ struct SettingsCatalogueTests {
         let first = try ConfigurationFixture(SettingsCatalogueTests.everything)
         let shown = SettingsCatalogue.show(try first.settings())
         // Secrets are not shown; what stands in their place is too short for some of them.
-        let second = try ConfigurationFixture(shown.yamlBlock.replacing("[redacted]", with: "a secret of enough length"))
+        let secret = "a secret of enough length"
+        let second = try ConfigurationFixture(shown.yamlBlock.replacing("[redacted]", with: secret))
         #expect(SettingsCatalogue.show(try second.settings()).yamlBlock == shown.yamlBlock)
-        let inline = try ConfigurationFixture(shown.yaml.replacing("[redacted]", with: "a secret of enough length"))
+        let inline = try ConfigurationFixture(shown.yaml.replacing("[redacted]", with: secret))
         #expect(SettingsCatalogue.show(try inline.settings()).yamlBlock == shown.yamlBlock)
     }
 

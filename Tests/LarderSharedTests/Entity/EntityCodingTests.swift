@@ -7,12 +7,13 @@ import Testing
 
 extension SharedEntity {
     static func sample(
-        variant: String = "v", head: String = "head", groups: [String] = [],
+        variant: String = "v", head: String = "head", groups: [String] = [], at time: Int64 = 7, isPart: Bool = false,
         content: SharedEntity.Content = .inline(Array("hello".utf8))
     ) -> SharedEntity {
         SharedEntity(
             variant: Array(variant.utf8), head: Array(head.utf8), requestTime: Timestamp(nanoseconds: 5),
-            responseTime: Timestamp(nanoseconds: 7), groups: groups, origin: "https://a.test", content: content)
+            responseTime: Timestamp(nanoseconds: time), groups: groups, origin: "https://a.test", isPart: isPart,
+            content: content)
     }
 }
 
@@ -36,6 +37,7 @@ struct EntityCodingTests {
         .sample(), .sample(content: .inline([])), .sample(groups: ["a", "b"]),
         .sample(content: .pieces([ContentDigest(of: [1])], length: 5000)),
         .sample(content: .pieces([ContentDigest(of: [1]), ContentDigest(of: [2])], length: 262_145)),
+        .sample(isPart: true), .sample(content: .lists([ContentDigest(of: [3])], length: 129 * 262_144)),
     ]
 
     @Test(arguments: samples)
@@ -95,11 +97,15 @@ struct EntityCodingTests {
         "f1,7b,d4,3f,da,27,9b,78,5b,1b,f1,29,7,9,8d,7c,be,"
         + "36,4d,bc,e2,85,60,28,11,5d,30,cc,d6,f3,69,c"
 
-    @Test(arguments: [
-        SharedEntity.Content.pieces([], length: 5), .pieces([ContentDigest(of: [1])], length: 0),
-        .pieces([ContentDigest(of: [1])], length: 262_145), .pieces([ContentDigest(of: [1])], length: .max),
-        .inline([UInt8](repeating: 0, count: 4097)),
-    ])
+    private static let one = [ContentDigest(of: [1])]
+    private static let piece: Int64 = 262_144
+    private static let unfit: [SharedEntity.Content] = [
+        .pieces([], length: 5), .pieces(one, length: 0), .pieces(one, length: piece + 1), .pieces(one, length: .max),
+        .inline([UInt8](repeating: 0, count: 4097)), .lists(one, length: piece), .lists(one, length: 128 * piece),
+        .lists(one, length: 8192 * piece + 1), .lists([], length: 129 * piece), .pieces(one, length: 129 * piece),
+    ]
+
+    @Test(arguments: unfit)
     func `lengths that do not fit the pieces are refused`(_ content: SharedEntity.Content) {
         let octets = coding.encode(.sample(content: content), under: .sample(), in: .random())
         #expect(coding.decode(octets, under: .sample()) == nil)
@@ -121,7 +127,17 @@ struct EntityCodingTests {
                 #expect(SharedContent.chunk(piece.octets, piece.digest) != nil)
                 #expect(SharedContent.chunk(piece.octets + [0], piece.digest) == nil)
             }
+        case .lists: Issue.record("content in memory has few pieces")
         }
+    }
+
+    @Test func `a list of digests is read as it was written, and as no other`() {
+        let digests = (0..<5).map { ContentDigest(of: [$0]) }
+        let list = SharedContent.list(digests[1..<4])
+        #expect(SharedContent.digests(list.octets, list.digest, count: 3) == Array(digests[1..<4]))
+        #expect(SharedContent.digests(list.octets, list.digest, count: 2) == nil)
+        #expect(SharedContent.digests(list.octets.reversed(), list.digest, count: 3) == nil)
+        #expect(SharedContent.digests(list.octets, digests[0], count: 3) == nil)
     }
 }
 

@@ -31,31 +31,75 @@ struct SharingRulesTests {
         arguments: [
             (["Accept": "*/*"], true), (["Authorization": "Basic x"], false), (["Cookie": "a=b"], false),
         ] as [(Fields, Bool)])
-    func `a request that anybody could have sent may be answered by others`(_ fields: Fields, _ mayAsk: Bool) {
+    func `a request that anybody could have sent may wait for others`(_ fields: Fields, _ mayWait: Bool) {
         let head = RequestHead(method: .get, target: "/a", fields: fields)
-        #expect(SharingRules.mayAsk(head, policy: CachePolicy()) == mayAsk)
-        #expect(!SharingRules.mayAsk(RequestHead(method: .post, target: "/a", fields: fields), policy: CachePolicy()))
+        #expect(SharingRules.mayWait(head, policy: CachePolicy()) == mayWait)
+        #expect(!SharingRules.mayWait(RequestHead(method: .post, target: "/a", fields: fields), policy: CachePolicy()))
+    }
+
+    private func isGiven(
+        _ fields: Fields, request: Fields = [:], length: Int64 = 5, policy: CachePolicy = CachePolicy()
+    ) -> Bool {
+        let head = RequestHead(method: .get, target: "/a", fields: request)
+        let stored = StoredResponse(
+            ResponseHead(status: 200, fields: fields), to: head, requestTime: Self.now, responseTime: Self.now,
+            contentLength: 5, policy: policy)
+        return rules.mayGive(stored, to: head, length: length)
     }
 
     @Test func `a response for everybody is given, and no other`() {
-        #expect(rules.mayGive(stored(["Cache-Control": "max-age=60"]), length: 5))
-        #expect(!rules.mayGive(stored(["Cache-Control": "max-age=60"]), length: 101))
-        #expect(!rules.mayGive(stored(["Cache-Control": "private, max-age=60"]), length: 5))
-        #expect(!rules.mayGive(stored(["Cache-Control": "public"], request: ["Authorization": "x"]), length: 5))
-        #expect(!rules.mayGive(stored(["Cache-Control": "no-store, max-age=60"]), length: 5))
-        #expect(rules.mayGive(stored(["Cache-Control": "no-store, must-understand, max-age=60"]), length: 5))
+        #expect(isGiven(["Cache-Control": "max-age=60"]))
+        #expect(!isGiven(["Cache-Control": "max-age=60"], length: 101))
+        #expect(!isGiven(["Cache-Control": "private, max-age=60"]))
+        #expect(!isGiven(["Cache-Control": "no-store, max-age=60"]))
+        #expect(isGiven(["Cache-Control": "no-store, must-understand, max-age=60"]))
         let stale = stored(["Cache-Control": "max-age=60"]).marked(.stale, policy: CachePolicy())
-        #expect(!rules.mayGive(stale, length: 5))
-        #expect(!rules.mayGive(stored(["Content-Range": "bytes 0-4/9"], status: 206), length: 5))
+        #expect(!rules.mayGive(stale, to: nil, length: 5))
+        #expect(rules.mayGive(stored(["Content-Range": "bytes 0-4/9"], status: 206), to: nil, length: 5))
+    }
+
+    @Test(arguments: ["public", "s-maxage=60", "must-revalidate, max-age=60"])
+    func `the answer to Authorization is given where it is for all caches, and only first-hand`(_ directives: String) {
+        #expect(isGiven(["Cache-Control": directives], request: ["Authorization": "x"]))
+        #expect(!isGiven(["Cache-Control": "max-age=60"], request: ["Authorization": "x"]))
+        #expect(!isGiven(["Cache-Control": "\(directives), private"], request: ["Authorization": "x"]))
+        let stored = stored(["Cache-Control": directives], request: ["Authorization": "x"])
+        #expect(!rules.mayGive(stored, to: nil, length: 5))
+    }
+
+    @Test(
+        arguments: [
+            ["Cookie": "a=b"], ["X-Api-Key": "x"], ["Private-Token": "x"], ["Proxy-Authorization": "Basic x"],
+            ["Authorization": "x", "Cookie": "a=b"], ["Authorization": "x", "X-Api-Key": "y"],
+        ] as [Fields])
+    func `the answer to any other credential is not given, whatever it says`(_ credentials: Fields) {
+        for directives in ["public, max-age=60", "s-maxage=60", "max-age=60, must-revalidate"] {
+            #expect(!isGiven(["Cache-Control": directives], request: credentials))
+        }
+    }
+
+    @Test func `the answer to credentials of the configuration is not given`() {
+        var policy = CachePolicy()
+        policy.addsCredentials = true
+        #expect(!isGiven(["Cache-Control": "public, max-age=60"], policy: policy))
+        policy.ignoredResponse = IgnoredResponse(isForEveryone: true)
+        #expect(isGiven(["Cache-Control": "max-age=60"], policy: policy))
+    }
+
+    @Test func `a credential that selects a response stays here`() {
+        let fields: Fields = ["Cache-Control": "public, max-age=60", "Vary": "Authorization"]
+        #expect(!isGiven(fields, request: ["Authorization": "x"]))
+        #expect(isGiven(fields))
+        #expect(isGiven(["Cache-Control": "public, max-age=60", "Vary": "Accept"], request: ["Accept": "a/b"]))
     }
 
     @Test func `an entity is a response again, if this daemon would have stored it`() throws {
         let response = stored(["Cache-Control": "max-age=60", "Vary": "Accept"], request: ["Accept": "text/plain"])
-        func entity(variant: [UInt8]) -> SharedEntity {
+        func entity(variant: [UInt8], isPart: Bool = false) -> SharedEntity {
             SharedEntity(
                 variant: variant, head: StoredResponseCoding.encode(response, normalises: false),
                 requestTime: response.requestTime, responseTime: response.responseTime, groups: [],
-                origin: "http://a.test", content: .inline(Array("hello".utf8)))
+                origin: "http://a.test", isPart: isPart, content: .inline(Array("hello".utf8)))
         }
         let right = entity(variant: StoredResponseCoding.variantKey(response.variance))
         let uri = try TargetURI("http://a.test/a")
@@ -65,12 +109,30 @@ struct SharingRulesTests {
         #expect(found(right)?.fields[.vary] == "Accept")
         #expect(found(right)?.facts.freshUntil == response.facts.freshUntil)
         #expect(found(entity(variant: [])) == nil)
+        #expect(found(entity(variant: right.variant, isPart: true)) == nil)
         var head = right.head
         head.removeLast()
         let cut = SharedEntity(
             variant: right.variant, head: head, requestTime: right.requestTime, responseTime: right.responseTime,
             groups: [], origin: right.origin, content: right.content)
         #expect(found(cut) == nil)
+    }
+
+    @Test func `an entity whose request had credentials is used where it is for all caches, and else not`() throws {
+        let uri = try TargetURI("http://a.test/a")
+        func isUsed(_ fields: Fields, to request: Fields) -> Bool {
+            let response = stored(fields, request: request)
+            let entity = SharedEntity(
+                variant: StoredResponseCoding.variantKey(response.variance),
+                head: StoredResponseCoding.encode(response, normalises: false), requestTime: response.requestTime,
+                responseTime: response.responseTime, groups: [], origin: uri.origin,
+                content: .inline(Array("hello".utf8)))
+            return SharingRules.candidate(entity, at: uri, policy: CachePolicy()) != nil
+        }
+        #expect(isUsed(["Cache-Control": "public, max-age=60"], to: ["Authorization": "x"]))
+        #expect(!isUsed(["Cache-Control": "max-age=60"], to: ["Authorization": "x"]))
+        #expect(!isUsed(["Cache-Control": "public, max-age=60"], to: ["Cookie": "a=b"]))
+        #expect(isUsed(["Cache-Control": "max-age=60"], to: [:]))
     }
 }
 

@@ -19,7 +19,9 @@ struct TeamScenarios {
         let daemon: Daemon
         let address: SocketAddress
 
-        func get(_ path: String, _ lines: String...) async throws -> WireMessage {
+        func get(_ path: String, _ lines: String...) async throws -> WireMessage { try await get(path, lines) }
+
+        func get(_ path: String, _ lines: [String]) async throws -> WireMessage {
             let client = try await scene.connect(to: address, "the second daemon's client")
             try await client.get(scene.url(path), lines)
             let response = try await client.response()
@@ -139,6 +141,83 @@ struct TeamScenarios {
             _ = try await second.get("/b", "Authorization: Basic eA==")
             _ = try await scene.get("/b")
             #expect(scene.origin.seen.count == 4)
+        }
+    }
+
+    @Test(arguments: ["public, max-age=60", "s-maxage=60", "must-revalidate, max-age=60"])
+    func `the answer to Authorization is shared where it is for all caches`(directives: String) async throws {
+        try await Self.run { scene, second in
+            scene.origin.answer { _ in "HTTP/1.1 200 OK\r\nCache-Control: \(directives)\r\nContent-Length: 3\r\n\r\nall"
+            }
+            _ = try await scene.get("/a", "Authorization: Basic eA==")
+            try await Self.until { scene.proxy.sharedCount("written") == 1 }
+            for lines in [[], ["Authorization: Basic eQ=="]] {
+                let found = try await second.get("/a", lines)
+                #expect(found["Cache-Status"]?.hasPrefix("Larder; hit") == true)
+            }
+            #expect(scene.origin.seen.count == 1)
+        }
+    }
+
+    @Test(arguments: ["Cookie: id=1", "X-Api-Key: 1"])
+    func `the answer to another credential stays, whatever it says`(line: String) async throws {
+        try await Self.run { scene, second in
+            scene.origin.answer { _ in
+                "HTTP/1.1 200 OK\r\nCache-Control: public, max-age=60\r\nContent-Length: 2\r\n\r\nme"
+            }
+            _ = try await scene.get("/a", line)
+            _ = try await scene.get("/b", "Authorization: Basic eA==", line)
+            // What is given later is there first.
+            _ = try await scene.get("/c")
+            try await Self.until { scene.proxy.sharedCount("written") == 1 }
+            for path in ["/a", "/b"] {
+                #expect(try await second.get(path)["Cache-Status"]?.contains("fwd=uri-miss") == true)
+            }
+            #expect(try await second.get("/c")["Cache-Status"]?.contains("shared") == true)
+        }
+    }
+
+    @Test func `what the configuration's credentials were needed for stays`() async throws {
+        try await Self.run { settings in
+            var block = ConfigureBlock()
+            block.headers = [HeaderEdit(name: "Authorization", value: Secret("Bearer x"))]
+            settings.services[0].configure = [block]
+        } _: { scene, second in
+            scene.origin.answer { _ in
+                "HTTP/1.1 200 OK\r\nCache-Control: public, max-age=60\r\nContent-Length: 2\r\n\r\nme"
+            }
+            _ = try await scene.get("/a")
+            #expect(try await second.get("/a")["Cache-Status"]?.contains("fwd=uri-miss") == true)
+            for proxy in [scene.proxy, second.daemon.proxy] {
+                #expect(proxy.sharedCount("written") == 0 && proxy.sharedCount("missed") == 0)
+            }
+        }
+    }
+
+    @Test func `parts are shared, completed elsewhere and shared whole`() async throws {
+        try await Self.run { scene, second in
+            let content = "0123456789"
+            scene.origin.answer { request in
+                let lines = "Cache-Control: max-age=60\r\nETag: \"1\"\r\n"
+                switch request["Range"] {
+                case "bytes=0-3":
+                    return "HTTP/1.1 206 OK\r\n\(lines)Content-Range: bytes 0-3/10\r\nContent-Length: 4\r\n\r\n0123"
+                case "bytes=4-", "bytes=4-9":
+                    return "HTTP/1.1 206 OK\r\n\(lines)Content-Range: bytes 4-9/10\r\nContent-Length: 6\r\n\r\n456789"
+                default: return "HTTP/1.1 200 OK\r\n\(lines)Content-Length: 10\r\n\r\n\(content)"
+                }
+            }
+            _ = try await scene.get("/a", "Range: bytes=0-3")
+            try await Self.until { scene.proxy.sharedCount("written") == 1 }
+            let part = try await second.get("/a", "Range: bytes=1-2")
+            #expect(part.status == 206 && part.text == "12")
+            #expect(part["Cache-Status"]?.contains("detail=shared") == true)
+            #expect(try await second.get("/a").text == content)
+            #expect(scene.origin.seen.last?["If-Range"] == "\"1\"")
+            try await Self.until { second.daemon.proxy.sharedCount("written") == 1 }
+            let rest = try await scene.get("/a", "Range: bytes=8-9")
+            #expect(rest.text == "89" && rest["Cache-Status"]?.contains("detail=shared") == true)
+            #expect(scene.origin.seen.count == 2)
         }
     }
 

@@ -103,7 +103,7 @@ final class Member {
     "The shared tier with a real engine", .timeLimit(.minutes(5)),
     .enabled(if: RedisServer.path != nil, "neither valkey-server nor redis-server is installed"))
 struct SharedTierTests {
-    private static func run(_ body: @Sendable @escaping (EventLoop, RedisServer) async throws -> Void) async throws {
+    static func run(_ body: @Sendable @escaping (EventLoop, RedisServer) async throws -> Void) async throws {
         let server = try RedisServer()
         let loop = try EventLoop(name: "test")
         try loop.start()

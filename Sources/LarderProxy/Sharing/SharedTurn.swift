@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+import LarderRules
+import LarderShared
+
+/// The turn of a load to ask the origin, until it is known what came of it. Confined to its loop.
+final class SharedTurn {
+    private let sharing: LoopSharing
+    private let look: SharedLook
+    private let token: LeaseToken?
+    private var isOver = false
+
+    init(_ look: SharedLook, _ token: LeaseToken?, _ sharing: LoopSharing) {
+        self.look = look
+        self.token = token
+        self.sharing = sharing
+    }
+
+    /// What is given: a response, and how it is encoded.
+    struct Gift {
+        let stored: StoredResponse
+        let origin: String
+        let normalises: Bool
+        /// The client's request that it is the answer to; nil where it is made of the answers to several, or credentials
+        /// of the configuration were added.
+        let request: RequestHead?
+    }
+
+    /// Content that is read as it is needed.
+    struct Source {
+        let length: Int64
+        /// Exactly so many octets from an offset on; nil when they cannot be read.
+        let read: (_ offset: Int64, _ count: Int) async -> [UInt8]?
+    }
+
+    /// Shares a response whose content is in memory.
+    func give(_ gift: Gift, _ chunks: [ContentChunk]) {
+        let length = chunks.reduce(0) { $0 + $1.count }
+        give(gift, length: Int64(length), octets: 2 * length + 1024) { _ in SharedContent.cut(chunks) }
+    }
+
+    /// The same for content on disk, which is read a piece at a time.
+    ///
+    /// - Parameters:
+    ///   - isFreshened: whether it was stored before; then an entity that was found with the same content lends its own.
+    ///   - content: finds it; nil when it is gone.
+    func give(_ gift: Gift, isFreshened: Bool = false, from content: @escaping () async -> Source?) {
+        let known = isFreshened ? sharing.known(like: gift.stored, in: look) : nil
+        let limit = Int64(sharing.sharing.rules.limit)
+        give(gift, length: gift.stored.contentLength ?? 0, octets: SharedTier.octetsAtOnce) { tier in
+            if let known { return (known, []) }
+            guard let found = await content(), found.length <= limit else { return nil }
+            return await tier.write(contentOf: found.length, found.read).map { ($0, []) }
+        }
+    }
+
+    /// - Parameters:
+    ///   - length: as far as it is known.
+    ///   - octets: of memory that `place` needs.
+    ///   - place: puts content into the engine, but for the pieces that it returns; nil when that is impossible.
+    private func give(
+        _ gift: Gift, length: Int64, octets: Int,
+        _ place: @escaping (SharedTier) async -> (SharedEntity.Content, [SharedContent.Piece])?
+    ) {
+        guard sharing.sharing.rules.mayGive(gift.stored, to: gift.request, length: length) else {
+            return giveNothing()
+        }
+        guard !isOver else { return }
+        isOver = true
+        let (tier, look, token) = (sharing.tier, look, token)
+        let counters = sharing.sharing.state.counters
+        let isTaken = sharing.later(octets: octets) {
+            var isWritten = false
+            if let (content, pieces) = await place(tier) {
+                isWritten = await tier.write(SharedTurn.entity(gift, content), pieces, after: look)
+            }
+            counters.add(isWritten ? .written : .unwritten)
+            await tier.release(token, look.key)
+        }
+        if !isTaken {
+            counters.add(.unwritten)
+            release()
+        }
+    }
+
+    private static func entity(_ gift: Gift, _ content: SharedEntity.Content) -> SharedEntity {
+        let stored = gift.stored
+        return SharedEntity(
+            variant: StoredResponseCoding.variantKey(stored.variance),
+            head: StoredResponseCoding.encode(stored, normalises: gift.normalises), requestTime: stored.requestTime,
+            responseTime: stored.responseTime, groups: stored.facts.groups, origin: gift.origin,
+            isPart: stored.isPartial, content: content)
+    }
+
+    /// The response is not for others: nobody need wait for the next one.
+    func giveNothing() {
+        end { [tier = sharing.tier, look, token] in await tier.note(token, look.key) }
+    }
+
+    /// There was no response: the next daemon asks.
+    func giveUp() {
+        end { [tier = sharing.tier, look, token] in await tier.release(token, look.key) }
+    }
+
+    private func end(_ job: @escaping () async -> Void) {
+        guard !isOver else { return }
+        isOver = true
+        if token != nil { _ = sharing.later(octets: 0, job) }
+    }
+
+    private func release() {
+        _ = sharing.later(octets: 0) { [tier = sharing.tier, look, token] in await tier.release(token, look.key) }
+    }
+}
+
+extension LoopSharing {
+    /// The content of an entity that was found and has the same, by a strong validator and the length.
+    fileprivate func known(like stored: StoredResponse, in look: SharedLook) -> SharedEntity.Content? {
+        guard let tag = stored.facts.eTag, !tag.isWeak, !stored.isPartial, let length = stored.contentLength else {
+            return nil
+        }
+        let variant = StoredResponseCoding.variantKey(stored.variance)
+        return look.entities.first { entity in
+            guard entity.variant == variant, !entity.isPart, entity.content.length == length else { return false }
+            let other = StoredResponseCoding.decode(
+                entity.head, requestTime: entity.requestTime, responseTime: entity.responseTime,
+                contentLength: length, policy: CachePolicy())
+            return other?.facts.eTag == tag && other?.status == stored.status
+        }?.content
+    }
+}
