@@ -82,7 +82,10 @@ struct Situation: Sendable {
         isProbeDue = standing == .outOfReach && outlook.isProbeDue
         hold = outlook.hold
         isLoading = outlook.joinsLoad
-        if method == .get { sharedKey = proxy.sharedKey(of: uri, in: partition, service, configuration) }
+        if method == .get {
+            sharedKey = proxy.sharedKey(
+                of: uri, in: partition, for: request.fields, service, configuration)
+        }
         if let memory {
             let snapshot = memory.snapshot
             variants = snapshot.variants

@@ -22,12 +22,14 @@ extension Load {
     func askSharedTier() async -> Variant? {
         guard let tier = context.sharing, clientHead.method == .get,
             !tier.isUsuallyUnstored(resource.memory, at: context.now()),
-            let key = tier.sharing.rules.key(of: resource, at: uri, service, configuration)
+            let key = tier.sharing.rules.key(
+                of: resource, at: uri, for: clientHead.fields, service, configuration, tier.sharing.state)
         else { return nil }
         var look = sharedLook
         if look == nil { look = await tier.tier.look(key) }
         guard let look else { return nil }
-        guard sharing == .asks, !asksOrigin, SharingRules.mayWait(clientHead, policy: policy) else {
+        let mayWait = !key.owner.isEmpty || SharingRules.mayWait(clientHead, policy: policy)
+        guard sharing == .asks, !asksOrigin, mayWait else {
             sharedTurn = SharedTurn(look, nil, tier)
             return nil
         }
@@ -140,7 +142,7 @@ extension Load {
         let isClients = isFirstHand && completion == nil && !stored.isPartial && !policy.addsCredentials
         return SharedTurn.Gift(
             stored: stored, origin: uri.origin, normalises: policy.normalisedVary,
-            request: isClients ? clientHead : nil)
+            request: isClients ? clientHead : nil, isPrivate: policy.role == .private)
     }
 }
 

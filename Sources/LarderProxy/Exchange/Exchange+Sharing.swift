@@ -18,7 +18,8 @@ extension Exchange {
         guard traits.method == .get || traits.method == .head, retrieval.content == nil,
             !sharing.isUsuallyUnstored(memory, at: context.now()), !memory.flights.contains(where: \.isJoinable),
             let key = sharing.sharing.rules.key(
-                of: retrieval.resource, at: uri, retrieval.service, retrieval.configuration)
+                of: retrieval.resource, at: uri, for: head.fields, retrieval.service, retrieval.configuration,
+                sharing.sharing.state)
         else { return false }
         guard await sharing.beginReading(key) else { return true }
         defer { sharing.endReading(key) }
@@ -93,7 +94,8 @@ extension Exchange {
             freshened.stored.standing == .asReceived
         else { return }
         let gift = SharedTurn.Gift(
-            stored: freshened.stored, origin: uri.origin, normalises: retrieval.policy.normalisedVary, request: nil)
+            stored: freshened.stored, origin: uri.origin, normalises: retrieval.policy.normalisedVary, request: nil,
+            isPrivate: retrieval.policy.narrowed(for: head.fields).role == .private)
         SharedTurn(look, nil, sharing).give(gift, freshened.content)
     }
 }

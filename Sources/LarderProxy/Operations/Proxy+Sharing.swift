@@ -49,11 +49,11 @@ extension Proxy {
     /// The key in the engine of what is shared for a URL. Nil where nothing is shared with other daemons, and
     /// `.some(nil)` where this URL is not.
     package func sharedKey(
-        of uri: TargetURI, in partition: Larder.Partition, _ service: RoutedService,
+        of uri: TargetURI, in partition: Larder.Partition, for fields: Fields, _ service: RoutedService,
         _ configuration: EffectiveConfiguration
     ) -> String?? {
         guard let sharing else { return nil }
-        let key = sharing.rules.key(of: uri, in: partition, service, configuration)
+        let key = sharing.rules.key(of: uri, in: partition, for: fields, service, configuration, sharing.state)
         return .some(key.map { String(decoding: sharing.state.keys.index($0), as: UTF8.self) })
     }
 

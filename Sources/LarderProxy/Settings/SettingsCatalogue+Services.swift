@@ -44,6 +44,13 @@ extension SettingsCatalogue {
             which are not named here. See [requests](requests.md#who-is-who).
             """),
         Setting(
+            "shared", \.sharesPartitions, .flag, initially: "`false`",
+            """
+            Whether what is stored for one user (`privacy: partitioned`) is shared with the team's other daemons \
+            (`sharedCache`), for that user alone. Needs an `identity` that is the same there: fields and cookies. Whoever \
+            can read the engine can read these responses.
+            """),
+        Setting(
             "ignoreQuery", \.ignoreQuery, .list(of: .namePattern, count: 0...256), initially: "none",
             """
             Query parameters that make no difference, by name; `*` is any characters (`utm_*`). They are no part of what \

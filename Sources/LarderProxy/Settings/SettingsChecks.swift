@@ -26,6 +26,7 @@ enum SettingsChecks {
                     advice: "set that, or remove `identity`: nobody is told apart here",
                     &reader)
             }
+            if service.sharesPartitions { checkShared(service, &reader) }
             for (index, block) in service.configure.enumerated() {
                 checkRefresh(block, settings, at: "services.\(service.name).configure[\(index)]", &reader)
                 checkIgnored(block, of: service, at: "services.\(service.name).configure[\(index)]", &reader)
@@ -193,6 +194,37 @@ enum SettingsChecks {
             refuse(
                 setting, found: "`tls` for \(SettingsProblem.quoted(service.baseURL.shown))",
                 expected: "an https URL in `baseURL`", advice: "change `baseURL`, or remove `tls`", &reader)
+        }
+    }
+
+    /// What is one user's is shared where every daemon knows that user, and the origin knows no other.
+    private static func checkShared(_ service: ServiceSettings, _ reader: inout SettingsReader) {
+        let setting = "services.\(service.name).shared"
+        if service.privacy != .partitioned {
+            refuse(
+                setting, found: "`shared: true` with `privacy: \(service.privacy.rawValue)`",
+                expected: "`privacy: partitioned` and an `identity`",
+                advice: service.privacy == .shared
+                    ? "remove `shared`: `sharedCache.share` says whether responses for everyone are shared"
+                    : "other daemons have other users; keep users apart, or remove `shared`", &reader)
+        } else if service.identity == nil {
+            refuse(
+                setting, found: "`shared: true` without an `identity`", expected: "what says who asks at every daemon",
+                advice: "name it, as `identity: [Authorization]`", &reader)
+        } else if service.identity?.contains(.client) == true {
+            refuse(
+                setting, found: "`shared: true` with `client` in the `identity`",
+                expected: "fields and cookies, which mean the same user at every daemon",
+                advice: "remove `client`: an address is somebody else's at another daemon", &reader)
+        } else if service.token != nil || service.tls.certificate != nil
+            || service.configure.contains(where: {
+                $0.headers.contains { $0.value != nil && SecretName.isOne(field: $0.name) }
+            })
+        {
+            refuse(
+                setting, found: "`shared: true` where Larder adds credentials of its own",
+                expected: "no credentials but the users'",
+                advice: "what they were needed for stays here; remove them, or `shared`", &reader)
         }
     }
 

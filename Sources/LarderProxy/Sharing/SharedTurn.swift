@@ -25,6 +25,8 @@ final class SharedTurn {
         /// The client's request that it is the answer to; nil where it is made of the answers to several, or credentials
         /// of the configuration were added.
         let request: RequestHead?
+        /// Whether the rules of a private cache hold for it.
+        let isPrivate: Bool
     }
 
     /// Content that is read as it is needed.
@@ -63,9 +65,11 @@ final class SharedTurn {
         _ gift: Gift, length: Int64, octets: Int,
         _ place: @escaping (SharedTier) async -> (SharedEntity.Content, [SharedContent.Piece])?
     ) {
-        guard sharing.sharing.rules.mayGive(gift.stored, to: gift.request, length: length) else {
-            return giveNothing()
-        }
+        // What is stored for one user goes to no other key, and nothing else to that one.
+        let isOwn = !look.key.owner.isEmpty
+        guard isOwn == gift.isPrivate,
+            sharing.sharing.rules.mayGive(gift.stored, to: gift.request, isOwn: isOwn, length: length)
+        else { return giveNothing() }
         guard !isOver else { return }
         isOver = true
         let (tier, look, token) = (sharing.tier, look, token)

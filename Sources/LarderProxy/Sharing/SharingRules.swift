@@ -19,29 +19,35 @@ struct SharingRules: Sendable {
     /// responses depend on this daemon's configuration.
     func allows(_ service: RoutedService) -> Bool {
         guard service.base != nil else { return choice != .services }
+        if service.sharesPartitions { return true }
         return choice != .unclaimed && service.settings.privacy == .shared && !service.hasPartitions
             && service.settings.declare == nil
     }
 
     /// What a Resource is called among daemons; nil for one that is not shared.
+    ///
+    /// - Parameter fields: of the request, which say whose it is.
     func key(
-        of resource: Resource, at uri: TargetURI, _ service: RoutedService, _ configuration: EffectiveConfiguration
+        of resource: Resource, at uri: TargetURI, for fields: Fields, _ service: RoutedService,
+        _ configuration: EffectiveConfiguration, _ state: SharedState
     ) -> SharedKey? {
         guard !resource.key.hasMark, resource.key.isFor(uri) else { return nil }
-        return key(of: uri, in: resource.partition, service, configuration)
+        return key(of: uri, in: resource.partition, for: fields, service, configuration, state)
     }
 
     /// The same for a URL in its normal form.
     func key(
-        of uri: TargetURI, in partition: Larder.Partition, _ service: RoutedService,
-        _ configuration: EffectiveConfiguration
+        of uri: TargetURI, in partition: Larder.Partition, for fields: Fields, _ service: RoutedService,
+        _ configuration: EffectiveConfiguration, _ state: SharedState
     ) -> SharedKey? {
-        guard allows(service), partition == .shared, configuration.caches, configuration.fingerprint == 0,
+        guard allows(service), configuration.caches, configuration.fingerprint == 0,
             !configuration.mayTransform,
             !configuration.hasOwnCaches, !configuration.isProgrammed, configuration.decorators == nil,
             !service.addsCredentials(to: uri, method: .get), service.base != nil || !SharingRules.isOwn(uri)
         else { return nil }
-        return SharingRules.key(of: uri, service)
+        let key = SharingRules.key(of: uri, service)
+        if partition == .shared { return key }
+        return service.sharedIdentity(of: fields, in: partition).map { state.own(key, of: $0) }
     }
 
     static func key(of uri: TargetURI, _ service: RoutedService) -> SharedKey {
@@ -63,16 +69,21 @@ struct SharingRules: Sendable {
 
     /// Whether a stored response may be given to others.
     ///
-    /// - Parameter request: the client's that it is the answer to; nil where it is made of the answers to several, or
-    ///   credentials of the configuration were added.
-    func mayGive(_ stored: StoredResponse, to request: RequestHead?, length: Int64) -> Bool {
+    /// - Parameters:
+    ///   - request: the client's that it is the answer to; nil where it is made of the answers to several, or credentials
+    ///     of the configuration were added.
+    ///   - isOwn: whether it is given to the same user alone, and was stored by the rules of a private cache.
+    func mayGive(_ stored: StoredResponse, to request: RequestHead?, isOwn: Bool = false, length: Int64) -> Bool {
         let flags = stored.facts.directives.flags
         // Stored all the same where its status is understood (RFC 9111 §5.2.2.3).
         let isForNobody = flags.contains(.noStore) && !flags.contains(.mustUnderstand)
-        return !isForNobody && !flags.contains(.isPrivate) && stored.standing == .asReceived
+        guard !flags.contains(.isPrivate) || isOwn else { return false }
+        return !isForNobody && stored.standing == .asReceived
             && stored.requestMethod == .get && length <= limit && !stored.fields.contains(.setCookie)
             && !stored.variance.selectors.contains { $0.value != nil && Credentials.isOne($0.name) }
-            && (!SharingRules.neededCredentials(stored) || SharingRules.isForAll(stored, despite: request))
+            && (isOwn
+                ? !stored.requestWasPersonal
+                : !SharingRules.neededCredentials(stored) || SharingRules.isForAll(stored, despite: request))
     }
 
     /// Whether the origin saw credentials, so that its answer may be for those who have them.
@@ -88,16 +99,22 @@ struct SharingRules: Sendable {
 
     /// The entities that this daemon would have stored itself.
     static func candidates(in look: SharedLook, at uri: TargetURI, policy: CachePolicy) -> [SharedCandidate] {
-        look.entities.compactMap { candidate($0, at: uri, policy: policy) }
+        look.entities.compactMap { candidate($0, at: uri, isOwn: !look.key.owner.isEmpty, policy: policy) }
     }
 
     /// Nil for an entity that this daemon would not have stored itself.
-    static func candidate(_ entity: SharedEntity, at uri: TargetURI, policy: CachePolicy) -> SharedCandidate? {
+    ///
+    /// - Parameter isOwn: whether it was found under a key of the user's own.
+    static func candidate(
+        _ entity: SharedEntity, at uri: TargetURI, isOwn: Bool = false, policy: CachePolicy
+    ) -> SharedCandidate? {
         let decoded = StoredResponseCoding.decode(
             entity.head, requestTime: entity.requestTime, responseTime: entity.responseTime,
             contentLength: entity.content.length, policy: policy)
         guard let stored = decoded, stored.isPartial == entity.isPart, stored.standing == .asReceived,
-            !neededCredentials(stored) || stored.requestWasAuthorized && stored.facts.allowsAuthorized,
+            isOwn
+                ? !stored.requestWasPersonal && policy.role == .private
+                : !neededCredentials(stored) || stored.requestWasAuthorized && stored.facts.allowsAuthorized,
             StoredResponseCoding.variantKey(stored.variance) == entity.variant
         else { return nil }
         let head = ResponseHead(status: stored.status, fields: stored.fields)

@@ -71,6 +71,14 @@ extension EngineKeys {
             [octets("SET"), key, generation.octets, octets("NX"), octets("PX"), octets(EngineKeys.scopeLife)], key: key)
     }
 
+    /// The same for a URL.
+    package func begin(_ generation: Generation, of key: SharedKey) -> Command {
+        let name = self.generation(key)
+        return Command(
+            [octets("SET"), name, generation.octets, octets("NX"), octets("PX"), octets(EngineKeys.contentLife)],
+            key: name)
+    }
+
     // MARK: Invalidating
 
     package func replace(_ generation: Generation, of scope: SharedScope) -> Command {

@@ -52,5 +52,6 @@ package final class Seal: @unchecked Sendable {
     package enum Purpose: UInt8, Sendable {
         case entity = 1
         case message = 2
+        case owner = 3
     }
 }

@@ -146,6 +146,7 @@ package struct EntityCoding: Sendable {
         out.append(run: key.service)
         out.append(run: key.base)
         out.append(run: key.url)
+        out.append(run: key.owner)
         out.append(run: plain)
         return out.octets
     }

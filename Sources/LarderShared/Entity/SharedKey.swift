@@ -9,18 +9,29 @@ package struct SharedKey: Sendable, Hashable {
     /// Empty for unclaimed traffic.
     package let base: String
     package let url: [UInt8]
-    /// 32 hexadecimal digits.
+    /// Whose it is, if it is one user's (`SharedState.own`); empty for everybody's.
+    package let owner: [UInt8]
+    /// 32 hexadecimal digits, the same for all owners.
     package let name: String
 
-    package init(service: String, base: String, url: [UInt8]) {
+    package init(service: String, base: String, url: [UInt8], owner: [UInt8] = []) {
         self.service = service
         self.base = base
         self.url = url
+        self.owner = owner
         var writer = OctetWriter(room: service.utf8.count + base.utf8.count + url.count + 16)
         writer.append(run: service)
         writer.append(run: base)
         writer.append(run: url)
         name = String(ContentDigest(of: writer.octets).hexadecimal.prefix(32))
+    }
+
+    /// The key of everybody's for the same URL: what an invalidation is about.
+    package var forAll: SharedKey { owner.isEmpty ? self : SharedKey(service: service, base: base, url: url) }
+
+    /// Tells owners apart in the names of keys.
+    fileprivate var mark: String {
+        owner.isEmpty ? "" : ":" + ContentDigest(of: owner).hexadecimal.prefix(32)
     }
 }
 
@@ -55,9 +66,10 @@ package struct EngineKeys: Sendable, Equatable {
 
     package init(namespace: String) { self.namespace = namespace }
 
-    package func index(_ key: SharedKey) -> [UInt8] { octets("i:{\(key.name)}") }
+    package func index(_ key: SharedKey) -> [UInt8] { octets("i:{\(key.name)}\(key.mark)") }
+    /// One for all owners.
     package func generation(_ key: SharedKey) -> [UInt8] { octets("g:{\(key.name)}") }
-    package func lease(_ key: SharedKey) -> [UInt8] { octets("l:{\(key.name)}") }
+    package func lease(_ key: SharedKey) -> [UInt8] { octets("l:{\(key.name)}\(key.mark)") }
     package func generation(_ scope: SharedScope) -> [UInt8] { octets("s:\(scope.name)") }
     package func piece(_ digest: ContentDigest) -> [UInt8] { octets("c:\(digest.hexadecimal)") }
     package var log: [UInt8] { octets("log") }

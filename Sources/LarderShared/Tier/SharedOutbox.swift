@@ -20,7 +20,7 @@ package struct SharedOutbox: Sendable {
     package var isEmpty: Bool { items.isEmpty }
 
     /// Whether an invalidation of that URL is under way.
-    package func contains(_ key: SharedKey) -> Bool { !keys.isEmpty && keys[key] != nil }
+    package func contains(_ key: SharedKey) -> Bool { !keys.isEmpty && keys[key.forAll] != nil }
 
     /// Adds an invalidation. When there are too many, for an engine that is away, one of everything takes the place of
     /// all; that one is returned for its generation to be learnt.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderIO
+import LarderStores
 import Synchronization
 
 /// What all loops of a process know about the shared tier.
@@ -13,15 +14,30 @@ package final class SharedState: Sendable {
     private let generations = Lock(KnownGenerations())
     private let outbox = Lock(SharedOutbox())
     private let heardAt = Atomic<Int64>(.min)
+    private let seal: Seal
 
     /// For how long after the last word of the log the tier is asked.
     package static let patience = Duration.seconds(1)
 
     package init(namespace: String, secret: [UInt8]) {
         let seal = Seal(secret: secret)
+        self.seal = seal
         keys = EngineKeys(namespace: namespace)
         entities = EntityCoding(namespace: namespace, seal: seal)
         messages = MessageCoding(namespace: namespace, seal: seal)
+    }
+
+    /// The key of what belongs to one user: the same for that identity at all daemons of the team. Who has not their
+    /// secret learns nothing about the identity, nor that it is the same at two URLs.
+    package func own(_ key: SharedKey, of identity: [UInt8]) -> SharedKey {
+        var out = OctetWriter(room: identity.count + key.url.count + 128)
+        out.append(run: keys.namespace)
+        out.append(run: key.service)
+        out.append(run: key.base)
+        out.append(run: key.url)
+        out.append(run: identity)
+        return SharedKey(
+            service: key.service, base: key.base, url: key.url, owner: seal.code(for: out.octets, as: .owner))
     }
 
     // MARK: The log

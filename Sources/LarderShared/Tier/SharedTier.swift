@@ -66,7 +66,9 @@ package final class SharedTier {
         let opened = raw.index.entries.compactMap { state.entities.decode($0, under: key) }
         state.counters.add(.rejected, raw.index.entries.count - opened.count)
         // Those of the URL as of an older generation are not looked at further.
-        let current = opened.filter { $0.generations.url == raw.generation }
+        let current = opened.filter {
+            $0.generations.url == raw.generation && (key.owner.isEmpty || raw.generation != nil)
+        }
         await learn(current.flatMap { $0.entity.scopes(of: key) }, until: deadline)
         let now = loop.monotonicHere()
         let valid = current.filter { state.all($0.entity.scopes(of: key), at: now) == $0.generations.scopes }
@@ -180,7 +182,8 @@ package final class SharedTier {
         _ entity: SharedEntity, _ pieces: [SharedContent.Piece], after look: SharedLook
     ) async -> Bool {
         let deadline = engine.instant(after: SharedTier.writeTime)
-        guard mayWrite, let generations = await generations(of: entity, after: look, until: deadline),
+        guard mayWrite, case .some(let generation) = await urlGeneration(of: look, until: deadline),
+            let generations = await generations(of: entity, in: generation, after: look, until: deadline),
             await write(pieces, until: deadline)
         else { return false }
         let sealed = state.entities.encode(entity, under: look.key, in: generations)
@@ -191,13 +194,13 @@ package final class SharedTier {
         for _ in 0..<4 {
             guard !isOutdone(entity, generations, by: index, look.key) else { return false }
             let next = index.adding(sealed) { isReplaced($0, by: entity, generations, look.key) }
-            let command = state.keys.write(next, over: index, in: look.generation, look.key)
+            let command = state.keys.write(next, over: index, in: generation, look.key)
             guard case .success(.integer(let written)) = await change(command, until: deadline) else {
                 return false
             }
             if written == 1 { return true }
             let reply = await engine.perform(state.keys.readWithLease(look.key), until: deadline)
-            guard case .success(let parts) = reply, let raw = SharedLook.Raw(parts), raw.generation == look.generation
+            guard case .success(let parts) = reply, let raw = SharedLook.Raw(parts), raw.generation == generation
             else { return false }
             index = raw.index
         }
@@ -228,7 +231,7 @@ package final class SharedTier {
     /// The generations that `entity` belongs to: as of the look-up, and for groups, which are known since the response,
     /// as of now.
     private func generations(
-        of entity: SharedEntity, after look: SharedLook, until deadline: Int64
+        of entity: SharedEntity, in generation: Generation?, after look: SharedLook, until deadline: Int64
     ) async -> EntityGenerations? {
         let groups = Array(entity.scopes(of: look.key).dropFirst(2))
         let unknown = state.unknown(groups, at: loop.monotonicHere())
@@ -238,6 +241,20 @@ package final class SharedTier {
             for (number, scope) in unknown.enumerated() { learn(outcomes[2 * number + 1], scope, asked) }
         }
         guard let known = state.all(groups, at: loop.monotonicHere()) else { return nil }
-        return EntityGenerations(url: look.generation, scopes: look.scopes + known)
+        return EntityGenerations(url: generation, scopes: look.scopes + known)
+    }
+
+    /// The generation of the URL as of the look-up; `.none` when nothing can be written now.
+    ///
+    /// An invalidation removes everybody's index, and cannot know those of users. So these need a generation: without
+    /// one they mean nothing, also where the engine has evicted it.
+    private func urlGeneration(of look: SharedLook, until deadline: Int64) async -> Generation?? {
+        if look.generation != nil || look.key.owner.isEmpty { return .some(look.generation) }
+        let begun = Generation.random()
+        // Where there is one by now, it may be that of an invalidation.
+        guard case .success(.status) = await change(state.keys.begin(begun, of: look.key), until: deadline) else {
+            return .none
+        }
+        return .some(begun)
     }
 }

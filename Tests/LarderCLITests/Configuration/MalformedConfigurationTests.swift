@@ -77,7 +77,7 @@ struct MalformedConfigurationTests {
             label: "a key in snake case", yaml: "services:\n  a:\n    base_url: http://a/\n", line: 3, column: 5,
             setting: "services.a", found: "the unknown key `base_url`",
             expected:
-                "one of preset, token, baseURL, mount, privacy, identity, ignoreQuery, allowHosts, browsers, parent, tls, offline, history, standardTransformers, routes, quota, prices, configure",
+                "one of preset, token, baseURL, mount, privacy, identity, shared, ignoreQuery, allowHosts, browsers, parent, tls, offline, history, standardTransformers, routes, quota, prices, configure",
             suggestion: "baseURL"),
         Mistake(
             label: "a key at the wrong level", yaml: "inlineLimit: 1 KiB\n", line: 1, column: 1, setting: "",

@@ -165,6 +165,11 @@ struct SettingsCatalogueTests {
           bToken: { file: /proc/sys/kernel/ostype }
           cToken: { value: c }
         services:
+          team:
+            baseURL: https://team.test/
+            privacy: partitioned
+            identity: [Authorization]
+            shared: true
           all:
             baseURL: https://api.test/v1
             mount: /all-of/it/

@@ -3,6 +3,7 @@ import LarderAdmin
 import LarderHTTP
 import LarderIO
 import LarderProxy
+import LarderRules
 import LarderScenarios
 import LarderTesting
 import Logging
@@ -190,6 +191,41 @@ struct TeamScenarios {
             #expect(try await second.get("/a")["Cache-Status"]?.contains("fwd=uri-miss") == true)
             for proxy in [scene.proxy, second.daemon.proxy] {
                 #expect(proxy.sharedCount("written") == 0 && proxy.sharedCount("missed") == 0)
+            }
+        }
+    }
+
+    @Test func `a user's own is shared for that user alone, where the service says so`() async throws {
+        for isShared in [true, false] {
+            try await Self.run { settings in
+                settings.services[0].privacy = .partitioned
+                settings.services[0].identity = [.field(.authorization)]
+                settings.services[0].sharesPartitions = isShared
+            } _: { scene, second in
+                scene.origin.answer { request in
+                    let name = request["Authorization"] ?? "nobody"
+                    return "HTTP/1.1 200 OK\r\nCache-Control: private, max-age=60\r\n"
+                        + "Content-Length: \(name.count)\r\n\r\n\(name)"
+                }
+                let (anna, ben) = ("Authorization: anna", "Authorization: ben")
+                _ = try await scene.get("/a", anna)
+                // Another credential may have made the response.
+                _ = try await scene.get("/b", anna, "Cookie: role=admin")
+                if isShared { try await Self.until { scene.proxy.sharedCount("written") == 1 } }
+                for (lines, name) in [([anna], "anna"), ([ben], "ben"), ([], "nobody")] {
+                    let found = try await second.get("/a", lines)
+                    #expect(found.text == name)
+                    #expect(found["Cache-Status"]?.contains("detail=shared") == (isShared && name == "anna"))
+                }
+                #expect(try await second.get("/b", anna)["Cache-Status"]?.contains("shared") == false)
+                #expect(try await second.get("/a", anna, "Cookie: role=admin")["Cache-Status"] != nil)
+                let client = try await scene.client()
+                try await client.send("DELETE \(scene.url("/a")) HTTP/1.1", "Host: \(scene.origin.authority)", anna)
+                _ = try await client.response()
+                if isShared {
+                    try await Self.until { second.daemon.proxy.sharedCount("received") == 1 }
+                    #expect(try await second.get("/a", anna)["Cache-Status"]?.contains("fwd=") == true)
+                }
             }
         }
     }

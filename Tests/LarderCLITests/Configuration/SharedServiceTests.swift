@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderProxy
+import Testing
+
+@Suite("Services whose users' own is shared")
+struct SharedServiceTests {
+    private func problems(_ settings: String) throws -> [String] {
+        let fixture = try ConfigurationFixture(
+            """
+            services:
+              api:
+                baseURL: https://api.test/
+                shared: true
+                \(settings.replacing("\n", with: "\n    "))
+
+            """)
+        return fixture.problems().map { "\($0.setting): \($0.found)" }
+    }
+
+    @Test(arguments: [
+        ("privacy: shared", "`shared: true` with `privacy: shared`"),
+        ("privacy: private", "`shared: true` with `privacy: private`"),
+        ("privacy: partitioned", "`shared: true` without an `identity`"),
+        ("privacy: partitioned\nidentity: [client]", "`shared: true` with `client` in the `identity`"),
+        ("privacy: partitioned\nidentity: [Authorization, client]", "`shared: true` with `client` in the `identity`"),
+        (
+            "privacy: partitioned\nidentity: [Authorization]\nconfigure: [{ headers: { X-Api-Key: secret } }]",
+            "`shared: true` where Larder adds credentials of its own"
+        ),
+        (
+            "privacy: partitioned\nidentity: [Authorization]\ntls: { certificate: /c.pem, key: /k.pem }",
+            "`shared: true` where Larder adds credentials of its own"
+        ),
+    ])
+    func `one where another user might get it is refused`(_ settings: String, _ found: String) throws {
+        #expect(try problems(settings) == ["services.api.shared: \(found)"])
+    }
+
+    @Test(arguments: [
+        "privacy: partitioned\nidentity: [Authorization]",
+        "privacy: partitioned\nidentity: [\"cookie: session\", X-Api-Key]\nconfigure: [{ headers: { X-Api-Key: null } }]",
+    ])
+    func `one that every daemon tells users apart for is not`(_ settings: String) throws {
+        #expect(try problems(settings) == [])
+    }
+}
