@@ -41,10 +41,19 @@ function showFigures(status) {
   }
   $("store").textContent = "On disk: " + status.store.state
     + (status.store.entries === undefined ? "" : ", " + count(status.store.entries) + " responses");
-  const shared = status.sharedCache;
-  if (shared) $("store").textContent += "; shared tier: " + shared.state + ", " + count(shared.found) + " found";
+  showShared(status.sharedCache);
   $("store").className = status.store.state.startsWith("reading only") ? "bad-text" : "quiet";
   $("resources-note").textContent = "in memory and on disk; " + count(status.resources) + " of them in memory";
+}
+
+// What several daemons have in common; nothing where this one shares nothing.
+function showShared(tier) {
+  $("shared").hidden = !tier;
+  if (!tier) return;
+  $("shared").textContent = "Shared with other daemons: " + tier.state + "; "
+    + count(tier.found) + " of " + count(tier.found + tier.missed) + " found, " + count(tier.written) + " given"
+    + (tier.rejected ? ", " + count(tier.rejected) + " rejected: altered, or sealed with another key" : "");
+  $("shared").className = tier.state === "working" && !tier.rejected ? "quiet" : "bad-text";
 }
 
 function showRefused({ latest }) {
