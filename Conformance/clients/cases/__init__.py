@@ -20,6 +20,8 @@ MODULES = [
     "https_clients",
     "network",
     "sharing",
+    "sharing_cluster",
+    "sharing_users",
     "users",
     "page",
     "pages",
