@@ -352,7 +352,7 @@ def long(context, make):
     noise = random.Random(1).randbytes((256 << 10) - 8)
     count = 1200 if context.full else 150
     content = b"".join(number.to_bytes(8, "big") + noise for number in range(count)) + b"end"
-    team = make(3, {None: fresh(content)}, maxObject="1 GiB")
+    team = make(3, {None: fresh(content)}, maxObject="1 GiB", timeout="200 ms")
     first, second, third = team.daemons
 
     def peak(daemon):

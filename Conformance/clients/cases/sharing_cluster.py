@@ -19,8 +19,8 @@ from harness.engine import Cluster, eventually
 from harness.origin import fresh
 
 TIMEOUT = 0.1
-# The machine's own moods.
-MOOD = 0.25
+# The machine's own moods, in the middle and at the worst.
+MOODS = (0.05, 0.25)
 AGAIN = 5
 
 
@@ -196,8 +196,8 @@ def disturbed(context):
                 f"{name}: used again after {used:.1f} s; misses {added * 1000:+.0f} ms (median), {late * 1000:+.0f} ms"
                 f" (of twenty the slowest), of {len(misses)}")
             expect(used < AGAIN, f"{name}: used again only after {used:.1f} s")
-            expect(added <= TIMEOUT, f"{name}: a miss takes {added * 1000:.0f} ms longer")
-            expect(late <= TIMEOUT + MOOD, f"{name}: the slowest misses take {late * 1000:.0f} ms longer")
+            expect(added <= TIMEOUT + MOODS[0], f"{name}: a miss takes {added * 1000:.0f} ms longer")
+            expect(late <= TIMEOUT + MOODS[1], f"{name}: the slowest misses take {late * 1000:.0f} ms longer")
             disturbances.nothing()
     finally:
         load.end()
