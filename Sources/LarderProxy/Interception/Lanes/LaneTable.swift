@@ -53,37 +53,3 @@ package final class LaneTable: Sendable {
         return lanes.withLock { $0[token] }
     }
 }
-
-/// Base64 as in credentials (RFC 4648 §4), whole groups only.
-enum Base64Text {
-    static func decoded(_ text: some StringProtocol) -> [UInt8]? {
-        let octets = Array(text.utf8)
-        guard !octets.isEmpty, octets.count % 4 == 0 else { return nil }
-        var output: [UInt8] = []
-        output.reserveCapacity(octets.count / 4 * 3)
-        let padding = octets.suffix(2).count { $0 == UInt8(ascii: "=") }
-        var group: UInt32 = 0
-        for (index, octet) in octets.enumerated() {
-            let isPadding = index >= octets.count - padding
-            guard let bits = isPadding ? (octet == UInt8(ascii: "=") ? 0 : nil) : value(of: octet) else { return nil }
-            group = group << 6 | bits
-            guard index % 4 == 3 else { continue }
-            output.append(UInt8(truncatingIfNeeded: group >> 16))
-            output.append(UInt8(truncatingIfNeeded: group >> 8))
-            output.append(UInt8(truncatingIfNeeded: group))
-            group = 0
-        }
-        return Array(output.dropLast(padding))
-    }
-
-    private static func value(of octet: UInt8) -> UInt32? {
-        switch octet {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(octet - UInt8(ascii: "A"))
-        case UInt8(ascii: "a")...UInt8(ascii: "z"): UInt32(octet - UInt8(ascii: "a")) + 26
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(octet - UInt8(ascii: "0")) + 52
-        case UInt8(ascii: "+"): 62
-        case UInt8(ascii: "/"): 63
-        default: nil
-        }
-    }
-}
