@@ -59,6 +59,9 @@ let package = Package(
         .target(
             name: "CHiredis",
             linkerSettings: [.linkedLibrary("hiredis")]),
+        .target(
+            name: "CCrypt",
+            linkerSettings: [.linkedLibrary("crypt")]),
 
         .target(name: "CAllocation"),
 
@@ -113,6 +116,7 @@ let package = Package(
             dependencies: [
                 "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderCodings", "LarderShared", "LarderStores",
                 "LarderTransformers", "LarderUpstream",
+                "CCrypt",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: swiftSettings),

@@ -37,6 +37,7 @@ let package = Package(
         .target(name: "CZstd", linkerSettings: [.linkedLibrary("zstd")]),
         .target(name: "CRE2", linkerSettings: [.linkedLibrary("re2")]),
         .target(name: "CJq", linkerSettings: [.linkedLibrary("jq")]),
+        .target(name: "CCrypt", linkerSettings: [.linkedLibrary("crypt")]),
         .target(name: "LarderHTTP", swiftSettings: settings),
         .target(
             name: "LarderCodings", dependencies: ["CZlib", "CBrotli", "CZstd"], swiftSettings: settings),
@@ -74,6 +75,7 @@ let package = Package(
             dependencies: [
                 "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderCodings", "LarderStores",
                 "LarderTransformers", "LarderUpstream",
+                "CCrypt",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: settings),

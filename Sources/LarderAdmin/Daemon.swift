@@ -21,6 +21,7 @@ package final class Daemon: Sendable {
     package init(settings: Settings, logger: Logger, time: any TimeSource = SystemTime()) throws {
         var lasting = try Lasting(settings)
         lasting.clock = DaemonClock(time)
+        lasting.users = try Daemon.gate(settings.access)
         _ = lasting.variables.declare(settings.variables, at: Timestamp(nanoseconds: time.now()))
         let store = try Daemon.openStore(settings, time: time, logger: logger)
         if let store { lasting.identities = try InstallationKey.digest(in: store) }
@@ -48,10 +49,12 @@ package final class Daemon: Sendable {
     @discardableResult
     package func reload(_ settings: Settings) throws -> [String] {
         let (applied, waiting) = SettingsCatalogue.reloaded(proxy.configuration.settings, as: settings)
+        let users = try Daemon.gate(applied.access)
         let changed = try state.withLock { lasting in
             try lasting.prepareTLS(applied)
             try lasting.serve(applied.tls)
             try proxy.interception.prepare(for: applied, now: proxy.now)
+            lasting.users = users
             let changed = lasting.variables.declare(applied.variables, at: proxy.now)
             // Applied under the lock, so that an older configuration cannot replace a newer one.
             proxy.apply(Daemon.configuration(applied, &lasting))
@@ -120,6 +123,8 @@ package final class Daemon: Sendable {
         let pseudonym = Pseudonym()
         var identities = IdentityDigest.ephemeral()
         var interception = Interception()
+        /// Those who may use the proxy.
+        var users: UserGate?
         private(set) var tls: TLSClientContext
         /// The inputs of `tls`.
         private var trust: Trust
@@ -290,7 +295,20 @@ package final class Daemon: Sendable {
         upstream.onCertificateRequest = { [interception = lasting.interception] in interception.noteRequest(by: $0) }
         return ProxyConfiguration(
             settings: settings, router: router, pseudonym: pseudonym, upstreamSettings: upstream,
-            variables: lasting.variables, tls: lasting.clientTLS)
+            variables: lasting.variables, tls: lasting.clientTLS, users: lasting.users)
+    }
+
+    /// Whoever is to be asked is never let in because nobody knows whom to let in.
+    private static func gate(_ access: Settings.Access) throws(IOError) -> UserGate? {
+        guard let path = access.users else { return nil }
+        guard let table = access.userTable else {
+            throw IOError(
+                .permissionDenied, operation: "read the users of `access.users`",
+                detail: "this user may not read \(path)")
+        }
+        // Clients' passwords are in memory from now on.
+        CoreDumps.refuse()
+        return UserGate(table)
     }
 }
 

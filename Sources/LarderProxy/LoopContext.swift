@@ -34,7 +34,10 @@ final class LoopContext {
     let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: BufferPool.size, alignment: 16)
     private var clientKinds: [Router.Client: ClientKind] = [:]
     private var lastClient:
-        (isLoopback: Bool, isAdminOnly: Bool, local: SocketAddress, client: Router.Client, kind: ClientKind?)?
+        (
+            isLoopback: Bool, isAdminOnly: Bool, isProven: Bool, local: SocketAddress, client: Router.Client,
+            kind: ClientKind?
+        )?
     /// The streams of events on this loop.
     // Holds: set at the end of `init`.
     private(set) var events: LoopEvents!
@@ -101,14 +104,18 @@ final class LoopContext {
         let local = stream.localAddress
         let (isLoopback, isUnix) = (stream.peerAddress.isLoopback, stream.peerAddress.isUnix)
         let isAdminOnly = isAdminOnly || isUnix
-        if let last = lastClient, last.isLoopback == isLoopback, last.isAdminOnly == isAdminOnly, last.local == local {
+        let isProven = stream.isProven
+        if let last = lastClient, last.isLoopback == isLoopback, last.isAdminOnly == isAdminOnly, last.local == local,
+            last.isProven == isProven
+        {
             return (last.client, last.kind)
         }
-        let client = Router.Client(
+        var client = Router.Client(
             isLoopback: isLoopback, isAdminOnly: isAdminOnly, localHost: local.isIPv6 ? "[\(local.host)]" : local.host,
             localPort: local.port)
+        client.isProven = isProven
         let kind = isAdminOnly ? nil : kind(of: client)
-        lastClient = (isLoopback, isAdminOnly, local, client, kind)
+        lastClient = (isLoopback, isAdminOnly, isProven, local, client, kind)
         return (client, kind)
     }
 
@@ -358,6 +365,7 @@ final class LoopContext {
         serviceCounters = [:]
         tracer = Tracer(configuration, self)
         front.removeAll()
+        for connection in connections.all where !configuration.admits(connection.principal) { connection.revoke() }
         upstream.apply(configuration.upstreamSettings)
     }
 

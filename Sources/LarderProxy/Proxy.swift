@@ -65,6 +65,8 @@ package final class Proxy: Sendable {
     private let latest: Atomic<UInt>
     /// Limits client connections.
     let admission = Admission()
+    /// Finds out whether users' passwords are right.
+    let passwords: PasswordChecks<ClientAddress, ContentDigest>
     private let tunnels = Atomic<Int>(0)
 
     private struct State {
@@ -99,6 +101,7 @@ package final class Proxy: Sendable {
         self.pages = pages
         self.logger = logger
         self.time = time
+        passwords = PasswordChecks(time: time)
         startedAt = Timestamp(nanoseconds: time.now())
         accessLog = AccessLog(logger: logger)
         cacheLog = Proxy.cacheLog(to: logger, time)
@@ -391,10 +394,4 @@ package final class Proxy: Sendable {
         count.subtract(1, ordering: .relaxed)
         return false
     }
-
-    // MARK: Content
-
-    /// How much content is buffered for one client at a time: a quarter of the memory tier for all of them together,
-    /// within sensible bounds.
-    var pieceSize: Int { max(16 << 10, min(256 << 10, registry.limit / 4 / max(1, openConnections))) }
 }

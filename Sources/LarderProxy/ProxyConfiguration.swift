@@ -24,14 +24,17 @@ package final class ProxyConfiguration: Sendable {
     let transformedContentLimit: Int
     /// The TLS configuration of `tls.listen`.
     let tls: TLSServerContext?
+    /// Those who may use the proxy; nil where nobody is asked who it is.
+    let users: UserGate?
     /// The https hosts that are intercepted.
     package let interception: InterceptionRules
 
     package init(
         settings: Settings, router: Router, pseudonym: Pseudonym, upstreamSettings: UpstreamSettings,
-        variables: VariableStore? = nil, tls: TLSServerContext? = nil
+        variables: VariableStore? = nil, tls: TLSServerContext? = nil, users: UserGate? = nil
     ) {
         self.tls = tls
+        self.users = users
         self.variables = variables
         self.settings = settings
         self.router = router
@@ -55,6 +58,12 @@ package final class ProxyConfiguration: Sendable {
     var address: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
     /// `Via` in a request to the origin of `uri`.
     func via(to uri: TargetURI) -> String { "1.1 \(pseudonym.name(for: uri.origin))" }
+
+    /// Whether a connection whose requests are all of one client may go on.
+    func admits(_ principal: Principal?) -> Bool {
+        guard let users, let principal else { return true }
+        return users.admits(principal)
+    }
 
     /// Whether a client at `address` is served: on this machine always, elsewhere if the access list contains it.
     func allows(_ address: SocketAddress) -> Bool {

@@ -16,6 +16,8 @@ package struct Identity: Sendable, Hashable {
         case cookie(String)
         /// The address the client connects from.
         case client
+        /// The user that the client has proved to be (`access.users`).
+        case user
     }
 
     /// Nil for all fields that look like credentials: a request with any other set of these has another identity.
@@ -31,8 +33,10 @@ package struct Identity: Sendable, Hashable {
     /// The identity as octets, which contain secrets; different identities never have the same octets. Empty for an
     /// anonymous request.
     ///
-    /// - Parameter client: the address the request came from, if it came from one.
-    package func octets(of fields: Fields, client: String?) -> [UInt8] {
+    /// - Parameters:
+    ///   - client: the address the request came from, if it came from one.
+    ///   - user: the proven user, if there is one.
+    package func octets(of fields: Fields, client: String?, user: String? = nil) -> [UInt8] {
         var identity: [UInt8] = []
         func add(_ kind: String, _ octets: [UInt8]) {
             LengthPrefixed.append(Array(kind.utf8), to: &identity)
@@ -52,6 +56,7 @@ package struct Identity: Sendable, Hashable {
             case .cookie(let name):
                 for value in Identity.cookies(named: name, in: fields) { add("cookie " + name, value) }
             case .client: if let client { add("client", Array(client.utf8)) }
+            case .user: if let user { add("user", Array(user.utf8)) }
             }
         }
         return identity
@@ -67,7 +72,7 @@ package struct Identity: Sendable, Hashable {
                     case .field(let named): named == name
                     // Of several cookies, only the named one is part of the identity.
                     case .cookie(let cookie): name == .cookie && !Identity.cookies(named: cookie, in: fields).isEmpty
-                    case .client: false
+                    case .client, .user: false
                     }
                 }
         }
@@ -80,13 +85,14 @@ package struct Identity: Sendable, Hashable {
     }
 
     /// The names of the parts of the identity that a request has: for explanations.
-    package func named(in fields: Fields) -> [String] {
+    package func named(in fields: Fields, user: String? = nil) -> [String] {
         guard let parts else { return Credentials.all(in: fields).map(\.spelling) }
         return parts.compactMap { part in
             switch part {
             case .field(let name): fields.contains(name) ? name.spelling : nil
             case .cookie(let name): Identity.cookies(named: name, in: fields).isEmpty ? nil : "cookie: \(name)"
             case .client: "client"
+            case .user: user == nil ? nil : "user"
             }
         }
     }

@@ -36,8 +36,10 @@ struct CredentialsTests {
 
 @Suite("Who asks")
 struct IdentityTests {
-    private func octets(_ parts: [Identity.Part]?, _ lines: String..., client: String? = nil) -> [UInt8] {
-        Identity(parts).octets(of: Fields(lines: lines), client: client)
+    private func octets(
+        _ parts: [Identity.Part]?, _ lines: String..., client: String? = nil, user: String? = nil
+    ) -> [UInt8] {
+        Identity(parts).octets(of: Fields(lines: lines), client: client, user: user)
     }
 
     @Test func `unless something is named, it is all credentials`() {
@@ -62,11 +64,19 @@ struct IdentityTests {
         #expect(octets([.client], "Cookie: a=1") == [])
     }
 
+    @Test func `a proven user counts, and only where that is said`() {
+        #expect(octets([.user], user: "anna") != octets([.user], user: "ben"))
+        #expect(octets([.user], "X-Any: a", client: "1", user: "anna") == octets([.user], client: "2", user: "anna"))
+        #expect(octets([.user]) == [] && octets([.client], user: "anna") == [] && octets(nil, user: "anna") == [])
+        #expect(Identity([.user]).unnamedCredential(in: Fields(lines: ["Authorization: a"])) == .authorization)
+    }
+
     @Test func `one cannot pass for another`() {
         let parts: [Identity.Part] = [.cookie("a"), .cookie("b")]
         #expect(octets(parts, "Cookie: a=1; b=2") != octets(parts, "Cookie: a=11:b1:2"))
         #expect(octets([.field("A"), .field("B")], "A: 1") != octets([.field("A"), .field("B")], "B: 1"))
         #expect(octets([.client, .field("A")], client: "1") != octets([.client, .field("A")], "A: 1"))
+        #expect(octets([.user, .client], client: "1") != octets([.user, .client], user: "1"))
     }
 
     @Test func `credentials that are no part of it are noticed, unless the origin does not see them`() {

@@ -6,9 +6,10 @@ import LarderProxy
 import LarderRules
 
 extension Explanation {
-    /// Answers `/-/explain?url=…&method=…&header=…`, without any request upstream.
+    /// Answers `/-/explain?url=…&method=…&header=…&user=…`, without any request upstream.
     init(of request: OwnRequest, _ proxy: Proxy) async throws(Problem) {
-        let parameters = try AdminParameters(request, known: ["url", "method", "header"], repeatable: ["header"])
+        let parameters = try AdminParameters(
+            request, known: ["url", "method", "header", "user"], repeatable: ["header"])
         let url = try parameters.required("url")
         let fields = try parameters.fields("header")
         let token = parameters.text("method")
@@ -28,7 +29,8 @@ extension Explanation {
             self.init(of: url, method, .failure(problem))
             return
         }
-        self.init(await Situation(subject, method: method, fields: fields, in: proxy))
+        self.init(
+            await Situation(subject, method: method, fields: fields, user: parameters.text("user"), in: proxy))
     }
 
     /// `host:port` alone, as in CONNECT.

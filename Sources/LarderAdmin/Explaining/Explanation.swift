@@ -153,13 +153,15 @@ extension Explanation {
     private static func partition(_ situation: Situation) -> String? {
         let (service, fields) = (situation.service, situation.request.fields)
         guard service.privacy(for: situation.uri) == .partitioned else { return nil }
-        let names = service.identification(in: fields)
+        let names = service.identification(in: fields, user: situation.user)
         let unnamed = situation.policy.identity?.unnamedCredential(in: fields).map {
             "; \($0.spelling) is not part of `identity`, so the rules of a shared cache hold for the response"
         }
         guard situation.partition.isOfUser else {
             return "nobody in particular, as nothing of the request is part of `identity`: "
                 + "the rules of a shared cache hold" + (unnamed ?? "")
+                + (situation.user == nil && situation.policy.identity?.parts?.contains(.user) == true
+                    ? "; `larder explain --user NAME` tells what a user gets" : "")
         }
         return "a digest of \(names.joined(separator: ", "))"
             + (names.contains("client") ? ", the client being at \(Situation.client)" : "") + (unnamed ?? "")

@@ -15,6 +15,8 @@ struct Situation: Sendable {
     var url: String
     /// The hypothetical request.
     var request: RequestHead
+    /// The user who would ask, where that is part of the identity.
+    var user: String?
     /// The request directives that the configuration ignores.
     var ignoredWishes: [String] = []
     /// The request content that is part of the key.
@@ -51,7 +53,7 @@ struct Situation: Sendable {
 
     init(
         service: RoutedService, way: Way, uri: TargetURI, url: String? = nil, method: LarderHTTP.Method = .get,
-        fields: Fields = Fields(), now: Timestamp
+        fields: Fields = Fields(), user: String? = nil, now: Timestamp
     ) {
         self.service = service
         self.way = way
@@ -60,16 +62,21 @@ struct Situation: Sendable {
         var head = RequestHead(method: method, target: uri.pathAndQuery, fields: fields)
         head.fields[.host] = uri.authority
         request = head
-        partition = service.partition(of: head.fields, for: uri, from: .machine, client: Situation.client)
+        partition = service.partition(
+            of: head.fields, for: uri, from: .machine, client: Situation.client,
+            user: user.map(UserTable.identity(ofUser:)))
+        self.user = user
         self.now = now
         if isRead { ignoredWishes = configuration.policy.ignoredRequest.remove(from: &request.fields) }
     }
 
     /// Reads memory and store, changes neither, and sends nothing.
-    init(_ subject: ResourceSubject, method: LarderHTTP.Method, fields: Fields, in proxy: Proxy) async {
+    init(
+        _ subject: ResourceSubject, method: LarderHTTP.Method, fields: Fields, user: String? = nil, in proxy: Proxy
+    ) async {
         self.init(
             service: subject.service, way: subject.way, uri: subject.uri, url: subject.url, method: method,
-            fields: fields, now: proxy.now)
+            fields: fields, user: user, now: proxy.now)
         services = proxy.configuration.router.table
         content = subject.content
         rewriting = subject.rewriting

@@ -90,7 +90,8 @@ extension RequestNote {
     var object: JSONObject {
         [
             "number": .integer(number), "at": .time(at), "method": .string(method), "url": .string(shownURL),
-            "service": .string(service), "client": .string(client), "status": .integer(status),
+            "service": .string(service), "client": .string(client), "user": user.map { .string($0) } ?? .null,
+            "status": .integer(status),
             "outcome": .string("\(kind)"), "reason": .string(reason),
             "cacheStatus": cacheStatus.map { .string($0.member()) } ?? .null,
             "problem": problem.map { .string($0) } ?? .null, "bytes": .integer(bytes),

@@ -41,6 +41,9 @@ struct Explain: ParsableCommand {
         help: ArgumentHelp("A field of the request, as `-H 'Accept: text/html'`.", valueName: "name: value"))
     var headers: [String] = []
 
+    @Option(help: ArgumentHelp("The user who asks, where a service has `identity: [user]`.", valueName: "name"))
+    var user: String?
+
     @OptionGroup var client: ClientOptions
 
     func validate() throws {
@@ -54,7 +57,8 @@ struct Explain: ParsableCommand {
         // A host and port without a path is a tunnel's.
         let isTunnel = url.contains(":") && !url.contains("/")
         let meant = isTunnel ? url : Diagnosis.meantURL(url)
-        try client.performInWords("/-/explain", [("url", meant)] + method + headers.map { ("header", $0) })
+        let user = user.map { [("user", $0)] } ?? []
+        try client.performInWords("/-/explain", [("url", meant)] + method + headers.map { ("header", $0) } + user)
     }
 }
 

@@ -33,10 +33,17 @@ enum BoundedFile {
 
     /// The octets of the file at `path`, which may also be a pipe (`--config /dev/stdin`).
     static func read(_ path: String, limit: Int) throws(Failure) -> [UInt8] {
+        try readWithStatus(path, limit: limit).octets
+    }
+
+    /// The octets of the file, and whose it is.
+    static func readWithStatus(_ path: String, limit: Int) throws(Failure) -> (octets: [UInt8], status: stat) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
         guard descriptor >= 0 else { throw Failure(code: errno) }
         defer { close(descriptor) }
-        return try read(descriptor, limit: limit)
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw Failure(code: errno) }
+        return (try read(descriptor, limit: limit), status)
     }
 
     /// The octets of standard input.

@@ -15,6 +15,8 @@ package struct SettingsLoader: Sendable {
     /// The files of which the first that exists is read when none is given, other than the usual ones.
     var usualFiles: [String]?
     var user: uid_t = getuid()
+    /// Whether the file of users is read too; the command that makes it does without.
+    var readsUsers = true
 
     /// Larger files are refused.
     static let fileLimit = 1 << 20
@@ -82,6 +84,11 @@ package struct SettingsLoader: Sendable {
             settings.variables[index].read(references, reader, &problems)
         }
 
+        var users = ConfiguredUsers()
+        if readsUsers, let path = settings.access.users { users.read(path, reader.place(of: "access.users")) }
+        settings.access.userTable = users.table
+        problems += users.problems
+
         guard problems.isEmpty else {
             let kept = problems.inOrder.prefix(SettingsReader.problemLimit)
             throw SettingsProblems(Array(kept), omitted: problems.count - kept.count + reader.omitted)
@@ -89,7 +96,7 @@ package struct SettingsLoader: Sendable {
         let files = ConfiguredFiles(settings, reader, places: places.compactMapValues(\.self))
         return Loaded(
             settings: settings, file: path, searched: searched, notes: notes,
-            warnings: (reader.warnings + files.warnings).map(origins.asWritten).inOrder,
+            warnings: (reader.warnings + files.warnings + users.warnings).map(origins.asWritten).inOrder,
             absent: files.problems.map(origins.asWritten))
     }
 

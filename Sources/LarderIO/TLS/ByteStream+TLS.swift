@@ -97,6 +97,12 @@ extension ByteStream {
     /// Whether the server asked for a certificate of ours, which we do not have.
     package var wasAskedForCertificate: Bool { tls.map { SSL_get_ex_data($0.ssl, 0) != nil } ?? false }
 
+    /// Whether the client has proved to hold a certificate that it was asked for.
+    package var isProven: Bool {
+        guard let ssl = tls?.ssl else { return false }
+        return SSL_get0_peer_certificate(ssl) != nil && SSL_get_verify_result(ssl) == X509_V_OK
+    }
+
     /// The client according to the certificate that it has proved to hold, if it was asked for one: a digest of subject
     /// and alternative names, so that a renewed certificate names the same client.
     package var provenIdentity: String? {

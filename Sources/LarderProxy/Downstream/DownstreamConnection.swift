@@ -80,7 +80,7 @@ final class DownstreamConnection {
                 isIdle = false
                 let goesOn = try await exchange.run()
                 isIdle = true
-                guard goesOn, !context.isDraining || !buffer.isEmpty else { break }
+                guard goesOn, !isRevoked, !context.isDraining || !buffer.isEmpty else { break }
             }
         } catch {
             // The client is gone or has timed out: no response can be sent.
@@ -93,6 +93,24 @@ final class DownstreamConnection {
 
     /// The client's identity according to its connection: its certificate, else its address.
     private(set) lazy var identity = stream.provenIdentity ?? stream.peerAddress.host
+
+    /// Whom all of the connection is of, once a CONNECT or an upgrade was accepted. Until then each request says it.
+    var principal: Principal?
+    /// Whether that is no user any more, so that the response under way is the last one.
+    private(set) var isRevoked = false
+
+    /// Whether octets are relayed from now on, which ends with the connection.
+    var isRelay = false
+
+    /// Ends the connection of somebody who is no user any more: a tunnel at once; where requests are seen, an exchange
+    /// ends first.
+    func revoke() {
+        kind = nil
+        useFront()
+        guard client.inside != nil, !isRelay else { return abort() }
+        isRevoked = true
+        drain()
+    }
 
     /// The lane of all requests, once the connection carries those for one https origin.
     private(set) var lane: Lane?

@@ -19,7 +19,17 @@ extension Exchange {
 
     /// The partition of the request's Resource.
     func partition(in service: RoutedService) -> Larder.Partition {
-        service.partition(
-            of: head.fields, for: uri, from: reach, client: service.isKeyedByHead ? nil : connection.identity)
+        guard !service.isKeyedByHead else { return service.partition(of: head.fields, for: uri, from: reach) }
+        return service.partition(
+            of: head.fields, for: uri, from: reach, client: connection.identity, user: userIdentity)
+    }
+
+    /// What tells the proven user from others, whatever their names are.
+    private var userIdentity: String? {
+        switch principal {
+        case .user(let user): UserTable.identity(ofUser: user.name)
+        case .certificate: connection.identity
+        case .anyone, .lane: nil
+        }
     }
 }

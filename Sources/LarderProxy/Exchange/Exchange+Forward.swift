@@ -249,6 +249,6 @@ extension Exchange {
         record.kind = .tunnel
         stopWatching()
         try await sendHead()
-        await relayTunnel(to: upstream, early: early)
+        try await hold { await relayTunnel(to: upstream, early: early) }
     }
 }

@@ -13,7 +13,9 @@ struct Repeatable {
     /// Nil when another request with the same head may have to be answered differently.
     init?(_ snapshot: ResourceMemory.Snapshot, of exchange: Exchange) {
         guard !exchange.received.isEmpty, let client = exchange.connection.kind,
-            exchange.traits.version == .http11, exchange.span == nil, Reuse.isPlain(exchange.head)
+            exchange.traits.version == .http11, exchange.span == nil, Reuse.isPlain(exchange.head),
+            // After a reload, octets that had been admitted are nobody's until they are admitted again.
+            exchange.users === exchange.context.configuration.users
         else { return nil }
         self.snapshot = snapshot
         self.client = client

@@ -69,7 +69,7 @@ extension Exchange {
     }
 
     func appendConnection() {
-        if context.isDraining { isPersistent = false }
+        if context.isDraining || connection.isRevoked { isPersistent = false }
         if !isPersistent {
             PreparedHead.appendField("Connection", "close", to: &out)
         } else if traits.version == .http10 {

@@ -64,6 +64,10 @@ final class Exchange {
     var record = ExchangeRecord()
     /// The lane of the request, where lanes are used.
     var lane: Lane?
+    /// Whom it is from.
+    var principal = Principal.anyone
+    /// The users among whom that was found out; nil where nobody is asked.
+    var users: UserGate?
     /// Whether it has one of the places for requests to origins (`takeOriginPlace`).
     var hasOriginPlace = false
     /// Collects the response for the lane's recording.
@@ -169,6 +173,8 @@ final class Exchange {
         isEnded = false
         record = ExchangeRecord(startedAt: context.loop.time.monotonic())
         lane = connection.lane
+        principal = .anyone
+        users = nil
         recorder = nil
         span = nil
         if traits.has(.proxyAuthorization) { findLane() }
@@ -187,11 +193,15 @@ final class Exchange {
                 connection: connection, interims: interims, framing: framing,
                 isContinueExpected: traits.expectsContinue, timeout: context.configuration.settings.timeouts.content)
         }
-        switch context.configuration.router.route(
+        let route = context.configuration.router.route(
             head, from: connection.client, uri: &uri, spelling: &spelling, host: &knownHost)
-        {
+        switch route {
         case .resource where connection.isForOwnPages, .tunnel where connection.isForOwnPages:
             throw Problem.connectionLimit
+        case .resource, .tunnel, .refused: try await admit()
+        case .larder, .capabilities: break
+        }
+        switch route {
         case .resource(let service, let way): try await dispatch(service, way)
         case .larder:
             // A client that tunnels through Larder need not be on this machine, though the connection is.
@@ -200,7 +210,7 @@ final class Exchange {
             if connection.isForOwnPages { isPersistent = false }
             head.target = RequestTarget.originForm(of: head.target)
             try await answerOwn()
-        case .tunnel(let authority): try await connect(to: authority)
+        case .tunnel(let authority): try await hold { try await connect(to: authority) }
         case .capabilities: try await answerCapabilities()
         case .refused(let problem): throw problem
         }
@@ -339,4 +349,6 @@ struct ExchangeRecord {
     var problem: Problem?
     /// Octets of content sent to the client.
     var contentSent: Int64 = 0
+    /// The proven name of the client's user.
+    var user: String?
 }

@@ -107,6 +107,7 @@ struct AccessLine {
             ("microseconds", .number(record.duration / 1000)), ("problem", .text(record.problem?.title ?? "-")),
             ("client", .text(client)),
         ]
+        if let user = record.user { fields.append(("user", .text(user))) }
         if let agent { fields.append(("agent", .text(agent))) }
         if let trace { fields.append(("traceparent", .text(trace))) }
         return fields
@@ -116,7 +117,7 @@ struct AccessLine {
     var combined: String {
         let status = record.status == 0 ? "-" : "\(record.status)"
         let request = "\(method) \(url) HTTP/1.\(version == .http10 ? 0 : 1)"
-        return "\(client) - - [\(ISOTime.commonLog(now))] \"\(AccessLine.quoted(request))\" \(status) "
+        return "\(client) - \(user) [\(ISOTime.commonLog(now))] \"\(AccessLine.quoted(request))\" \(status) "
             + "\(record.contentSent) \"-\" \"\(AccessLine.quoted(agent ?? "-"))\""
     }
 
@@ -130,8 +131,11 @@ struct AccessLine {
         let hierarchy = asksOrigin ? "HIER_DIRECT/\(host)" : "HIER_NONE/-"
         let type = contentType.map { $0.prefix { $0 != ";" && $0 != " " } } ?? "-"
         return "\(milliseconds / 1_000).\(fraction) \(padding)\(elapsed) \(client) \(squidCode)/\(status) "
-            + "\(record.contentSent) \(method) \(AccessLine.unbroken(url)) - \(hierarchy) \(type)"
+            + "\(record.contentSent) \(method) \(AccessLine.unbroken(url)) \(user) \(hierarchy) \(type)"
     }
+
+    /// The user, or `-`, as one word.
+    private var user: String { record.user.map { $0 == "-" ? "\\x2d" : AccessLine.unbroken($0) } ?? "-" }
 
     private var asksOrigin: Bool {
         switch record.kind {

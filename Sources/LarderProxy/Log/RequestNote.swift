@@ -15,6 +15,8 @@ package struct RequestNote: Sendable {
     package let url: String
     package let service: String
     package let client: String
+    /// The proven name of the client's user.
+    package let user: String?
     /// 0 for an exchange that was aborted before the response.
     package let status: Int
     package let kind: LoopCounters.Kind
@@ -54,6 +56,7 @@ extension RequestNote {
         url = uri.isEmpty ? AccessLog.shown(exchange.head.target) : String(uri.string.prefix(4_096))
         service = record.service
         client = exchange.stream.peerAddress.host
+        user = record.user
         status = Int(record.status.rawValue)
         kind = record.kind
         reason = record.reason

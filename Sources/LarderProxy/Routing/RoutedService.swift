@@ -83,7 +83,7 @@ package final class RoutedService: Sendable {
         configurations = service.configurationSet
         saysPrivacyByURL = settings.declare != nil && configurations.entries.contains(where: \.saysPrivacy)
         identity = settings.privacy == .partitioned || saysPrivacyByURL ? Identity(settings.identity) : nil
-        isKeyedByHead = identity?.parts?.contains(.client) != true
+        isKeyedByHead = identity?.parts?.contains { $0 == .client || $0 == .user } != true
         denials = DenialRules(settings.configure, relativeTo: service.baseURL)
         usesVariables = !settings.usedVariables.isEmpty
         configuredCredentials = variables.octets(of: settings.variablesInFields)
@@ -151,19 +151,21 @@ package final class RoutedService: Sendable {
     /// The partition of a request (T-03), and whether the request may have come from inside this machine or its
     /// network.
     ///
-    /// - Parameter client: its address; nil for requests of operators.
+    /// - Parameters:
+    ///   - client: its address; nil for requests of operators.
+    ///   - user: the user that it has proved to be.
     package func partition(
-        of fields: Fields, for uri: TargetURI, from reach: Reach, client: String? = nil
+        of fields: Fields, for uri: TargetURI, from reach: Reach, client: String? = nil, user: String? = nil
     ) -> Larder.Partition {
         let privacy = privacy(for: uri)
-        let own = privacy == .partitioned ? partition(of: fields, client) : .shared
+        let own = privacy == .partitioned ? partition(of: fields, client, user) : .shared
         // The one user of a private service is on this machine.
         return reach == .network && (!namesItsPlace || privacy == .private) ? own.acrossNetwork : own
     }
 
-    private func partition(of fields: Fields, _ client: String?) -> Larder.Partition {
+    private func partition(of fields: Fields, _ client: String?, _ user: String?) -> Larder.Partition {
         guard let identity else { return .shared }
-        let own = identity.octets(of: fields, client: client)
+        let own = identity.octets(of: fields, client: client, user: user)
         guard let configuredCredentials else { return own.isEmpty ? .shared : identities.partition(of: own) }
         // The service's own credentials separate responses fetched before and after they changed. They belong to no
         // user.
@@ -197,7 +199,9 @@ package final class RoutedService: Sendable {
     }
 
     /// The identifying parts of a request, by name.
-    package func identification(in fields: Fields) -> [String] { identity?.named(in: fields) ?? [] }
+    package func identification(in fields: Fields, user: String? = nil) -> [String] {
+        identity?.named(in: fields, user: user) ?? []
+    }
 
     /// Whether resources of the service were stored in partitions since the start.
     package var hasPartitions: Bool {

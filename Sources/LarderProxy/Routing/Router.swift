@@ -54,6 +54,8 @@ package final class Router: Sendable {
         package var isLoopback: Bool
         /// Whether the client connected to a listener of the admin surface alone.
         package var isAdminOnly = false
+        /// Whether it proved by a certificate who it is.
+        package var isProven = false
         /// Whether URLs in absolute form are those after rewriting: an operator's are.
         package var namesForwarded = false
         /// The address the client connected to, as a normalised host, and its port.

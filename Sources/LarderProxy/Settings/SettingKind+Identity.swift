@@ -4,14 +4,14 @@ import LarderHTTP
 package import LarderRules
 
 extension SettingKind where Value == Identity.Part {
-    /// One part of a client's identity: a field, a cookie or the client's address.
+    /// One part of a client's identity: a field, a cookie, the client's address, or its user.
     static var identityPart: SettingKind {
-        let expected = "the name of a field, `cookie: NAME` or `client`"
+        let expected = "the name of a field, `cookie: NAME`, `client` or `user`"
         let parse: @Sendable (String) -> Result<Identity.Part, TextRefusal> = { text in
             if text == "client" { return .success(.client) }
-            if ["user", "lane"].contains(text) {
-                return .failure(
-                    TextRefusal(advice: "clients have no `\(text)` here; name the field that tells them apart"))
+            if text == "user" { return .success(.user) }
+            if text == "lane" {
+                return .failure(TextRefusal(advice: "clients have no `lane` here; name what tells them apart"))
             }
             if let colon = text.firstIndex(of: ":") {
                 let name = text[text.index(after: colon)...].drop { $0 == " " }
@@ -47,6 +47,7 @@ extension Identity.Part {
         case .field(let name): name.spelling
         case .cookie(let name): "cookie: \(name)"
         case .client: "client"
+        case .user: "user"
         }
     }
 }

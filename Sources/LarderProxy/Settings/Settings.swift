@@ -211,6 +211,10 @@ package struct Settings: Sendable {
     package struct Access: Sendable {
         /// Clients beside those on a loopback address that are served.
         package var allow: [AddressRange] = []
+        /// The file with those who may use the proxy; nil where nobody is asked who it is.
+        package var users: String?
+        /// What is in that file; filled in by `SettingsLoader`.
+        package var userTable: UserTable?
     }
 
     package struct Forward: Sendable {

@@ -39,8 +39,8 @@ extension SettingsCatalogue {
             initially: "all fields that look like credentials",
             """
             What says who asks, with `privacy: partitioned`: names of fields (`Authorization`, `X-Api-Key`), \
-            `cookie: NAME`, and `client`: subject and alternative names of the client's certificate (`tls.clientCA`), else \
-            its address. Whoever has none of them is nobody in particular: for them the rules of a shared cache hold. So they do for responses to requests that carry credentials \
+            `cookie: NAME`, `user`: the client's user by `access.users`, and `client`: subject and alternative names of \
+            the client's certificate (`tls.clientCA`), else its address. Whoever has none of them is nobody in particular: for them the rules of a shared cache hold. So they do for responses to requests that carry credentials \
             which are not named here. See [requests](requests.md#who-is-who).
             """),
         Setting(

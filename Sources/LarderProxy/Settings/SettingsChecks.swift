@@ -26,6 +26,12 @@ enum SettingsChecks {
                     advice: "set that, or remove `identity`: nobody is told apart here",
                     &reader)
             }
+            if service.identity?.contains(.user) == true, settings.access.users == nil {
+                refuse(
+                    "services.\(service.name).identity", found: "`user` without `access.users`",
+                    expected: "a file of users in `access.users`",
+                    advice: "name it, or leave `user` out: clients are not asked who they are", &reader)
+            }
             if service.sharesPartitions { checkShared(service, &reader) }
             for (index, block) in service.configure.enumerated() {
                 checkRefresh(block, settings, at: "services.\(service.name).configure[\(index)]", &reader)

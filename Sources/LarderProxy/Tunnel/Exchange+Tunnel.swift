@@ -56,6 +56,7 @@ extension Exchange {
     ///
     /// The octets behind the client's head are sent first, and `early`, which the other side sent behind its own.
     func relayTunnel(to upstream: ByteStream, early: [UInt8]) async {
+        connection.isRelay = true
         let relay = TunnelRelay(
             client: stream, upstream: upstream, idle: context.configuration.settings.timeouts.tunnelIdle,
             counters: context.counters, buffers: context.buffers)

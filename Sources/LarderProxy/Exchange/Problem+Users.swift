@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+import LarderRules
+
+extension Problem {
+    /// The client is no user of `access.users`.
+    ///
+    /// - Parameter refusal: why it has no credentials; nil where they are wrong.
+    static func userUnknown(_ refusal: BasicCredentials.Refusal?) -> Problem {
+        var problem = Problem(
+            status: 407, title: "Proxy authentication required", proxyError: .httpRequestDenied,
+            detail: refusal?.detail ?? "There is no such user, or the password is wrong.",
+            advice: "Put name and password into the proxy's URL, as http://NAME:PASSWORD@HOST:PORT, or send "
+                + "Proxy-Authorization. `larder user add` makes users of `access.users`, which count after `larder reload`."
+        )
+        problem.fields[.proxyAuthenticate] = #"Basic realm="Larder", charset="UTF-8""#
+        return problem
+    }
+
+    /// The user that a connection was opened for is none any more.
+    static let userGone = Problem(
+        status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
+        detail: "This connection's user is not in `access.users` any more, or has another password.",
+        advice: "Connect again.", closes: true)
+
+    /// A client has tried too many wrong passwords.
+    static func attemptLimit(seconds: Int64) -> Problem {
+        var problem = Problem(
+            status: 429, title: "Too many wrong passwords", proxyError: .httpRequestDenied,
+            detail: "Too many names and passwords from this address were wrong.",
+            advice: "Correct them, and wait. Those that were right a moment ago go on working.")
+        problem.fields[.retryAfter] = "\(seconds)"
+        return problem
+    }
+
+    /// Too many passwords of other clients wait to be compared.
+    static let passwordsBusy: Problem = {
+        var problem = Problem(
+            status: 503, title: "Too many clients", proxyError: .connectionLimitReached,
+            detail: "Too many clients say at once who they are.", advice: "Send the request again in a moment.")
+        problem.fields[.retryAfter] = "1"
+        return problem
+    }()
+}
+
+extension BasicCredentials.Refusal {
+    fileprivate var detail: String {
+        switch self {
+        case .missing: "Larder serves its users only, and the request has no Proxy-Authorization."
+        case .repeated: "The request has more than one Proxy-Authorization."
+        case .otherScheme: "Proxy-Authorization is of another scheme than Basic."
+        case .tooLong: "Name and password in Proxy-Authorization are too long."
+        case .notBase64: "Proxy-Authorization has no base64 behind Basic."
+        case .notText: "Name and password in Proxy-Authorization are not UTF-8, or contain control characters."
+        case .withoutColon: "There is no colon between name and password in Proxy-Authorization."
+        }
+    }
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CCrypt
+
+/// crypt(3): takes tens of milliseconds and megabytes by design, so never on a loop.
+package enum Crypt {
+    /// The longest password, in octets (`CRYPT_MAX_PASSPHRASE_SIZE`).
+    package static let passwordLimit = 511
+
+    /// Whether `password` is the one that the hash was made of.
+    static func matches(_ password: String, _ hash: PasswordHash) -> Bool {
+        password.utf8.count <= passwordLimit && larder_crypt_matches(password, hash.text) == 1
+    }
+
+    /// Whether this system's library knows the method of a hash.
+    package static func knows(_ hash: PasswordHash) -> Bool { larder_crypt_knows(hash.text) == 1 }
+
+    /// A hash of `password` by yescrypt, with a salt of its own; nil when the system has no memory or randomness for it.
+    package static func hash(_ password: String) -> PasswordHash? {
+        guard password.utf8.count <= passwordLimit else { return nil }
+        var made = [CChar](repeating: 0, count: 384)
+        guard larder_crypt_make(password, "$y$", &made, made.count) == 1 else { return nil }
+        return made.withUnsafeBufferPointer { hash in
+            hash.baseAddress.flatMap { try? PasswordHash(String(cString: $0)) }
+        }
+    }
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Whom a request comes from, as far as it was found out.
+enum Principal: Sendable, Equatable {
+    /// Nobody was asked.
+    case anyone
+    case user(UserTable.User)
+    /// A client with a certificate of `tls.clientCA`.
+    case certificate
+    /// A command on this machine, whose lane was opened over a Unix socket.
+    case lane
+
+    /// The user's name.
+    var name: String? { if case .user(let user) = self { user.name } else { nil } }
+}
+
+extension UserGate {
+    /// Whether clients that are this may use the proxy.
+    func admits(_ principal: Principal) -> Bool {
+        switch principal {
+        case .anyone: false
+        case .user(let user): table.holds(user)
+        case .certificate, .lane: true
+        }
+    }
+}

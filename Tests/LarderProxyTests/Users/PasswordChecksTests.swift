@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import LarderHTTP
+import LarderIO
+import LarderTesting
+import Testing
+
+@testable import LarderProxy
+
+@Suite("Users who are remembered, and attempts that are limited")
+struct UserMemoryTests {
+    @Test func `what was right is remembered for a while`() {
+        var memory = RememberedUsers<Int>(limit: 4, lifetime: 100)
+        memory.remember(TestUsers.anna, by: 1, at: 10)
+        #expect(memory.user(of: 1, at: 109) == TestUsers.anna)
+        #expect(memory.user(of: 1, at: 110) == nil)
+        #expect(memory.user(of: 2, at: 10) == nil)
+        memory.remember(TestUsers.anna, by: 1, at: 200)
+        #expect(memory.user(of: 1, at: 299) == TestUsers.anna)
+    }
+
+    @Test func `those who would be forgotten first make room`() {
+        var memory = RememberedUsers<Int>(limit: 4, lifetime: 100)
+        for number in 0..<20 {
+            memory.remember(TestUsers.anna, by: number, at: Int64(number))
+            #expect(memory.count <= 4)
+            #expect(memory.user(of: number, at: Int64(number)) != nil)
+        }
+        memory.remember(TestUsers.anna, by: 20, at: 1_000)
+        #expect(memory.user(of: 19, at: 1_000) == nil)
+    }
+
+    @Test func `a client has some attempts, and another one after each interval`() {
+        var limit = AttemptLimit<String>(burst: 3, interval: 10)
+        for number in 1...3 {
+            #expect(limit.wait(of: "a", at: 100) == nil)
+            #expect(limit.charge("a", at: 100) == (number == 3))
+        }
+        #expect(limit.wait(of: "a", at: 100) == 10)
+        #expect(limit.wait(of: "b", at: 100) == nil)
+        #expect(limit.wait(of: "a", at: 109) == 1)
+        #expect(limit.wait(of: "a", at: 110) == nil)
+        let isLast = limit.charge("a", at: 110)
+        #expect(isLast)
+        // Later all of them are there again.
+        let later = (0..<3).map { _ in limit.charge("a", at: 1_000) }
+        #expect(later == [false, false, true])
+    }
+
+    @Test func `of too many clients those are forgotten that tried least`() {
+        var limit = AttemptLimit<Int>(burst: 2, interval: 10, clients: 4)
+        for _ in 0..<2 { _ = limit.charge(0, at: 100) }
+        for client in 1...40 {
+            _ = limit.charge(client, at: 100)
+            #expect(limit.clientCount <= 4)
+        }
+        #expect(limit.wait(of: 0, at: 100) != nil)
+    }
+
+    @Test func `clients take turns, however many one has that wait`() {
+        var queue = CheckQueue<String, Int>(threads: 1, limit: 6, clientLimit: 4)
+        let own = (1...5).map { queue.add($0, of: "a") }
+        #expect(own == [true, true, true, true, false])
+        let others = [queue.add(10, of: "b"), queue.add(20, of: "c"), queue.add(30, of: "d")]
+        #expect(others == [true, true, false])
+        var order: [Int] = []
+        while let next = queue.next() {
+            #expect(queue.running == 1)
+            let second = queue.next()
+            #expect(second == nil)
+            order.append(next.item)
+            queue.ended()
+        }
+        #expect(order == [1, 10, 20, 2, 3, 4])
+        #expect(queue.count == 0 && queue.running == 0)
+    }
+}
+
+@Suite("Passwords that are compared", .timeLimit(.minutes(10)))
+struct PasswordChecksTests {
+    typealias Checks = PasswordChecks<String, Int>
+
+    /// Comparisons that wait until the test lets them go on.
+    private final class Gate: Sendable {
+        private let state = Lock((isOpen: false, begun: 0, atOnce: 0, most: 0))
+
+        func compare(_ result: Bool) -> @Sendable () -> Bool {
+            {
+                self.state.withLock { state in
+                    state.begun += 1
+                    state.atOnce += 1
+                    state.most = max(state.most, state.atOnce)
+                }
+                while !self.state.withLock({ $0.isOpen }) { sched_yield() }
+                self.state.withLock { $0.atOnce -= 1 }
+                return result
+            }
+        }
+
+        func open() { state.withLock { $0.isOpen = true } }
+        var begun: Int { state.withLock { $0.begun } }
+        var most: Int { state.withLock { $0.most } }
+    }
+
+    @Test func `equal credentials are compared once, for all who wait`() async {
+        let checks = Checks(time: ManualTime())
+        let gate = Gate()
+        let outcomes = await withTaskGroup(of: Checks.Outcome.self, returning: [Checks.Outcome].self) { group in
+            for number in 0..<20 { group.addTask { await checks.check(7, of: "\(number)", gate.compare(true)) } }
+            while gate.begun == 0 { await Task.yield() }
+            gate.open()
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(outcomes == Array(repeating: .right, count: 20))
+        #expect(gate.begun >= 1 && gate.most == 1)
+    }
+
+    @Test func `few run at once, and one client cannot fill the queue`() async {
+        let checks = Checks(threads: 2, limit: 8, time: ManualTime())
+        let gate = Gate()
+        let outcomes = await withTaskGroup(of: Checks.Outcome.self, returning: [Checks.Outcome].self) { group in
+            for number in 0..<2 { group.addTask { await checks.check(number, of: "a", gate.compare(false)) } }
+            while gate.begun < 2 { await Task.yield() }
+            for number in 2..<10 { group.addTask { await checks.check(number, of: "a", gate.compare(false)) } }
+            var refused: [Checks.Outcome] = []
+            // Two run and two wait; the others are refused at once.
+            while refused.count < 6, let outcome = await group.next() { refused.append(outcome) }
+            group.addTask { await checks.check(100, of: "b", gate.compare(true)) }
+            gate.open()
+            return await group.reduce(into: refused) { $0.append($1) }
+        }
+        #expect(outcomes.count { $0 == .busy } == 6)
+        #expect(outcomes.count { $0 == .wrong } == 4)
+        #expect(outcomes.count { $0 == .right } == 1)
+        #expect(gate.most <= 2)
+    }
+
+    @Test func `whoever was wrong too often has to wait, and nobody else`() async {
+        let time = ManualTime()
+        let checks = Checks(burst: 3, interval: 6_000_000_000, time: time)
+        var outcomes: [Checks.Outcome] = []
+        for number in 0..<4 { outcomes.append(await checks.check(number, of: "a") { false }) }
+        #expect(outcomes == [.wrong, .wrong, .lastWrong, .tooOften(6_000_000_000)])
+        #expect(await checks.check(10, of: "a") { true } == .tooOften(6_000_000_000))
+        #expect(await checks.check(11, of: "b") { true } == .right)
+        time.advance(by: .seconds(6))
+        #expect(await checks.check(10, of: "a") { true } == .right)
+        // What is right costs no attempt.
+        #expect(await checks.check(12, of: "a") { false } == .lastWrong)
+    }
+
+    @Test func `those that waited while others were wrong are not compared any more`() async {
+        let checks = Checks(threads: 1, limit: 64, burst: 2, interval: 6_000_000_000, time: ManualTime())
+        let gate = Gate()
+        let outcomes = await withTaskGroup(of: Checks.Outcome.self, returning: [Checks.Outcome].self) { group in
+            for number in 0..<10 { group.addTask { await checks.check(number, of: "a", gate.compare(false)) } }
+            while gate.begun == 0 { await Task.yield() }
+            gate.open()
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(outcomes.count { $0 == .wrong || $0 == .lastWrong } == 2)
+        #expect(gate.begun == 2)
+    }
+}
+
+@Suite("The users of a configuration")
+struct UserGateTests {
+    private let gate = UserGate(UserTable([TestUsers.anna, TestUsers.ben]))
+
+    private func compare(_ name: String, _ password: String, _ gate: UserGate) -> Bool {
+        gate.comparison(of: BasicCredentials(name: name, password: password))()
+    }
+
+    @Test func `a user's own password is right, and nothing else`() {
+        #expect(compare("anna", "flour", gate) && compare("ben", "salt", gate))
+        for (name, password) in [("anna", "salt"), ("anna", ""), ("Anna", "flour"), ("", ""), ("cleo", "flour")] {
+            #expect(!compare(name, password, gate), "\(name)")
+        }
+        #expect(!compare("anna", "flour", UserGate(UserTable())))
+    }
+
+    @Test func `an unknown name is compared with somebody's hash, always the same`() {
+        let table = UserTable([TestUsers.anna, TestUsers.ben])
+        #expect(Set((0..<20).map { table.decoy(for: $0) }) == [TestUsers.anna.hash, TestUsers.ben.hash])
+        #expect(table.decoy(for: 3) == table.decoy(for: 3))
+        #expect(UserTable().decoy(for: 3)?.method == .yescrypt)
+    }
+
+    @Test func `digests are of no use elsewhere`() {
+        let credentials = BasicCredentials(name: "anna", password: "flour")
+        #expect(gate.digest(of: credentials) == gate.digest(of: credentials))
+        #expect(gate.digest(of: credentials) != UserGate(gate.table).digest(of: credentials))
+        #expect(gate.digest(of: credentials) != gate.digest(of: BasicCredentials(name: "anna", password: "flou")))
+    }
+
+    @Test func `who had another password, or is gone, is admitted no more`() {
+        #expect(gate.admits(.user(TestUsers.anna)) && gate.admits(.lane) && gate.admits(.certificate))
+        #expect(!gate.admits(.user(TestUsers.changedAnna)) && !gate.admits(.anyone))
+        #expect(!UserGate(UserTable([TestUsers.ben])).admits(.user(TestUsers.anna)))
+    }
+}
