@@ -20,7 +20,9 @@ package struct Program: AsyncParsableCommand {
         groupedSubcommands: [
             CommandGroup(
                 name: "Daemon",
-                subcommands: [Serve.self, Check.self, Reload.self, SettingsCommand.self, PresetCommand.self]),
+                subcommands: [
+                    Serve.self, Check.self, Reload.self, SettingsCommand.self, PresetCommand.self, UserCommand.self,
+                ]),
             CommandGroup(
                 name: "Asking a running daemon",
                 subcommands: [
@@ -55,7 +57,7 @@ package struct Program: AsyncParsableCommand {
         "ls": "list", "purge": "wipe", "rm": "wipe", "delete": "wipe", "clear": "wipe", "clean": "wipe", "cat": "get",
         "fetch": "get", "curl": "get", "start": "serve", "daemon": "serve", "validate": "check", "test": "check",
         "stats": "status", "config": "settings", "refresh": "load", "exec": "run", "log": "watch", "logs": "watch",
-        "tail": "watch", "why": "explain",
+        "tail": "watch", "why": "explain", "users": "user", "htpasswd": "user", "passwd": "user",
     ]
 
     /// The command line as the parser reads it: with `--` in front of the command of `larder run`.

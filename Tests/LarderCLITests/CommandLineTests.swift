@@ -24,6 +24,8 @@ struct CommandLineTests {
     @Test(arguments: [
         ["explain", "-H", "nonsense", "http://a/"], ["invalidate"], ["invalidate", "http://a/", "--match", "**"],
         ["wipe"], ["show"], ["load"], ["frobnicate"], ["serve", "--nonsense"], ["settings", "--markdown", "--json"],
+        ["user", "add"], ["user", "add", "a:b"], ["user", "add", "lane-a"], ["user", "add", "a", "--config", "-"],
+        ["user", "add", "a", "--file", "b", "--config", "c"],
     ])
     func `what is not understood exits with 64`(arguments: [String]) {
         #expect {

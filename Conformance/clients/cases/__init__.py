@@ -23,6 +23,7 @@ MODULES = [
     "sharing_cluster",
     "sharing_users",
     "users",
+    "proxy_users",
     "page",
     "pages",
     "dashboard",

@@ -23,6 +23,9 @@ enum Terminal {
     /// Writes a line to standard error.
     static func writeError(_ line: String) { write(line + "\n", to: STDERR_FILENO) }
 
+    /// Writes a question to standard error, without ending the line.
+    static func writePrompt(_ text: String) { write(text, to: STDERR_FILENO) }
+
     /// Writes a line that replaces itself to standard error, which must be a terminal; nil removes it.
     static func writeProgress(_ line: String?) { write("\r\u{1B}[K" + (line ?? ""), to: STDERR_FILENO) }
 
