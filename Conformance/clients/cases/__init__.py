@@ -24,6 +24,7 @@ MODULES = [
     "sharing_users",
     "users",
     "proxy_users",
+    "proxy_user_connections",
     "page",
     "pages",
     "dashboard",
