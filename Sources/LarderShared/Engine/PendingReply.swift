@@ -24,6 +24,8 @@ package final class PendingReply {
         case nothing
         case waiting(UnsafeContinuation<Void, Never>)
         case settled(EngineOutcome)
+        /// Who waited has it: nothing of it is kept here until the deadline.
+        case taken(isAnswered: Bool)
     }
 
     private var state = State.nothing
@@ -35,15 +37,26 @@ package final class PendingReply {
         settle(.failure(failure))
     }
 
-    package var isSettled: Bool { if case .settled = state { true } else { false } }
+    package var isSettled: Bool {
+        switch state {
+        case .nothing, .waiting: false
+        case .settled, .taken: true
+        }
+    }
     /// Whether the engine replied, whatever it said.
-    package var isAnswered: Bool { if case .settled(.success) = state { true } else { false } }
+    package var isAnswered: Bool {
+        switch state {
+        case .nothing, .waiting, .settled(.failure): false
+        case .settled(.success): true
+        case .taken(let isAnswered): isAnswered
+        }
+    }
 
     /// False when there is an outcome already, which stays.
     @discardableResult
     package func settle(_ outcome: EngineOutcome) -> Bool {
         switch state {
-        case .settled: return false
+        case .settled, .taken: return false
         case .nothing: state = .settled(outcome)
         case .waiting(let continuation):
             state = .settled(outcome)
@@ -52,7 +65,7 @@ package final class PendingReply {
         return true
     }
 
-    /// Waits for the outcome. One task at a time may call this.
+    /// Waits for the outcome. One task may call this, once.
     package func outcome() async -> EngineOutcome {
         if case .nothing = state {
             await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
@@ -61,6 +74,7 @@ package final class PendingReply {
         }
         // Unreachable: the continuation is resumed when there is an outcome.
         guard case .settled(let outcome) = state else { preconditionFailure("a reply is awaited by one task") }
+        state = .taken(isAnswered: isAnswered)
         return outcome
     }
 }

@@ -296,3 +296,17 @@ struct EngineTests {
         }
     }
 }
+
+@Suite("A reply that is awaited")
+struct PendingReplyTests {
+    @Test(arguments: [EngineOutcome.success(.null), .failure(.timedOut)])
+    func `it comes once, and when it was taken it is known what it was`(_ outcome: EngineOutcome) async {
+        let reply = PendingReply()
+        #expect(!reply.isSettled && !reply.isAnswered)
+        reply.settle(outcome)
+        #expect(await reply.outcome() == outcome)
+        #expect(reply.isSettled && reply.isAnswered == (outcome == .success(.null)))
+        let isSettledAgain = reply.settle(.success(.null))
+        #expect(!isSettledAgain)
+    }
+}
