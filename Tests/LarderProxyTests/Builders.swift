@@ -51,10 +51,10 @@ extension [ContentChunk] {
 }
 
 /// Waits for something that other tasks bring about and no event tells of.
-func eventually(_ what: String, _ holds: () throws -> Bool) async throws {
+func eventually(_ what: String, _ holds: () async throws -> Bool) async throws {
     let deadline = ContinuousClock.now + Wire.patience
     while ContinuousClock.now < deadline {
-        if try holds() { return }
+        if try await holds() { return }
         try await Task.sleep(for: .milliseconds(1))
     }
     throw ScenarioFailure("in vain: \(what)")

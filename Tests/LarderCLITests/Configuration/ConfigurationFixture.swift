@@ -8,7 +8,7 @@ import LarderProxy
 /// A configuration as files, options and an environment of its own.
 struct ConfigurationFixture: ~Copyable {
     let directory: String
-    let loader: SettingsLoader
+    var loader: SettingsLoader
 
     init(_ yaml: String?, set overrides: [String] = [], environment: [String: String] = [:]) throws {
         try self.init(bytes: yaml.map { Array($0.utf8) }, set: overrides, environment: environment)

@@ -19,18 +19,18 @@ struct SettingsCatalogueTests {
     }
 
     @Test func `what is shown of a full configuration reads back as the same`() throws {
-        let first = try ConfigurationFixture(SettingsCatalogueTests.everything)
+        let first = try SettingsCatalogueTests.fixture(SettingsCatalogueTests.everything)
         let shown = SettingsCatalogue.show(try first.settings())
         // Secrets are not shown; what stands in their place is too short for some of them.
-        let secret = "a secret of enough length"
-        let second = try ConfigurationFixture(shown.yamlBlock.replacing("[redacted]", with: secret))
+        let secret = "a-secret-of-enough-length"
+        let second = try SettingsCatalogueTests.fixture(shown.yamlBlock.replacing("[redacted]", with: secret))
         #expect(SettingsCatalogue.show(try second.settings()).yamlBlock == shown.yamlBlock)
-        let inline = try ConfigurationFixture(shown.yaml.replacing("[redacted]", with: secret))
+        let inline = try SettingsCatalogueTests.fixture(shown.yaml.replacing("[redacted]", with: secret))
         #expect(SettingsCatalogue.show(try inline.settings()).yamlBlock == shown.yamlBlock)
     }
 
     @Test func `every setting can be set, and each changes what is shown`() throws {
-        let fixture = try ConfigurationFixture(SettingsCatalogueTests.everything)
+        let fixture = try SettingsCatalogueTests.fixture(SettingsCatalogueTests.everything)
         let shown = SettingsCatalogue.show(try fixture.settings())
         let names = Set(SettingsCatalogueTests.leaves(of: shown, below: ""))
         let missing = SettingsReference.flat.map(\.name).filter { name in
@@ -87,6 +87,13 @@ struct SettingsCatalogueTests {
     private static let referencePage = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appendingPathComponent("docs/configuration.md")
+
+    /// The users' file is named, but not read.
+    private static func fixture(_ yaml: String) throws -> ConfigurationFixture {
+        var fixture = try ConfigurationFixture(yaml)
+        fixture.loader.readsUsers = false
+        return fixture
+    }
 
     /// A value for every setting, none of them the default.
     static let everything = """
@@ -154,7 +161,7 @@ struct SettingsCatalogueTests {
           key: /etc/tls.key
           certificates: { /etc/other.pem: /etc/other.key }
           clientCA: /etc/clients.pem
-        access: { allow: [192.0.2.0/24, "fd00::/8"] }
+        access: { allow: [192.0.2.0/24, "fd00::/8"], users: /etc/users }
         gateway: { anyHost: false, hosts: [larder.test] }
         forward: { anyHost: false }
         forwarded: add

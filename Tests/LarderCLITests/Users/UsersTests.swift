@@ -37,7 +37,8 @@ struct UsersTests {
     private func warnings(_ text: String, mode: Int = 0o600) throws -> [SettingsProblem] {
         let file = try File(text, mode: mode)
         defer { withExtendedLifetime(file) {} }
-        return try ConfigurationFixture(file.yaml).loader.load().warnings
+        let fixture = try ConfigurationFixture(file.yaml)
+        return try fixture.loader.load().warnings
     }
 
     @Test func `the users are read with the configuration`() throws {

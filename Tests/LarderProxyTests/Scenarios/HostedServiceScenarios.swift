@@ -47,11 +47,20 @@ struct HostedServiceScenarios {
         }
     }
 
+    /// A client has its response a moment before the load ends, and a load that is wiped before its end keeps nothing.
+    private func listed(in scene: Scenario, _ paths: String...) async throws {
+        try await eventually("the responses are kept") {
+            let list = try await scene.ask("/-/resources").description
+            return paths.allSatisfy { list.contains(scene.url($0)) }
+        }
+    }
+
     @Test(arguments: [Resource.WipeScope.memory, .memoryAndCaches])
     func `SV-11 RS-29 wiping a service's resources reaches what its clients get`(scope: Resource.WipeScope) async throws
     {
         try await run { scene, program in
             for path in ["/a", "/b"] { _ = try await scene.get(path) }
+            try await listed(in: scene, "/a", "/b")
             let service = try program.service
             service.wipeResources(scope) { $0.url.string.hasSuffix("/a") }
             await service.finishCacheWork()
@@ -71,6 +80,7 @@ struct HostedServiceScenarios {
     ) async throws {
         try await run { scene, program in
             for path in ["/a", "/b"] { _ = try await scene.get(path) }
+            try await listed(in: scene, "/a", "/b")
             let service = try program.service
             service.resource("/a").wipe(scope)
             await service.finishCacheWork()
