@@ -35,16 +35,16 @@ package final class RoutedService: Sendable {
     /// Their results for the proxy, one for each frozen configuration in use.
     private let effective = OnceMap<Frozen, EffectiveConfiguration>()
     /// The values of variables in the service's own credentials, which are part of every identity (T-03).
-    private let configuredCredentials: [UInt8]?
+    let configuredCredentials: [UInt8]?
     private let usesVariables: Bool
     /// The parts of a request that identify a client; nil where users are not separated.
-    private let identity: Identity?
+    let identity: Identity?
     /// Whether a program decides for some of its URLs whether users are separated.
     private let saysPrivacyByURL: Bool
     /// Whether the octets of a request and the kind of its client determine the partition.
     let isKeyedByHead: Bool
     private let targets: [FieldName]
-    private let identities: IdentityDigest
+    let identities: IdentityDigest
     /// Whether the configuration pins the service's origin, so that clients elsewhere may be connected to it even
     /// inside this machine or its network, and share stored responses with those on this machine.
     ///
@@ -171,24 +171,6 @@ package final class RoutedService: Sendable {
         // user.
         let partition = identities.partition(of: own, with: configuredCredentials)
         return own.isEmpty ? partition.ofNobody : partition
-    }
-
-    /// Whether users' own parts of the cache are shared with other daemons.
-    var sharesPartitions: Bool {
-        settings.sharesPartitions && settings.privacy == .partitioned && settings.declare == nil
-            && identity?.parts?.isEmpty == false && identity?.parts?.contains(.client) == false
-    }
-
-    /// The identity of a request whose own part of the cache is shared so; nil where it is not. It contains secrets.
-    ///
-    /// - Parameter partition: of the Resource, which has to be that of this identity and of nothing else.
-    func sharedIdentity(of fields: Fields, in partition: Larder.Partition) -> [UInt8]? {
-        guard sharesPartitions, configuredCredentials == nil, let identity,
-            identity.unnamedCredential(in: fields) == nil
-        else { return nil }
-        let octets = identity.octets(of: fields, client: nil)
-        guard !octets.isEmpty, identities.partition(of: octets) == partition else { return nil }
-        return octets
     }
 
     /// The clients that may get the stored responses of a URL.

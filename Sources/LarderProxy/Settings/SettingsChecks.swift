@@ -217,11 +217,12 @@ enum SettingsChecks {
             refuse(
                 setting, found: "`shared: true` without an `identity`", expected: "what says who asks at every daemon",
                 advice: "name it, as `identity: [Authorization]`", &reader)
-        } else if service.identity?.contains(.client) == true {
+        } else if let part = service.identity?.first(where: { $0 == .client || $0 == .user }) {
+            let name = part == .client ? "client" : "user"
             refuse(
-                setting, found: "`shared: true` with `client` in the `identity`",
+                setting, found: "`shared: true` with `\(name)` in the `identity`",
                 expected: "fields and cookies, which mean the same user at every daemon",
-                advice: "remove `client`: an address is somebody else's at another daemon", &reader)
+                advice: "remove `\(name)`: another daemon may have another user of that address or name", &reader)
         } else if service.token != nil || service.tls.certificate != nil
             || service.configure.contains(where: {
                 $0.headers.contains { $0.value != nil && SecretName.isOne(field: $0.name) }

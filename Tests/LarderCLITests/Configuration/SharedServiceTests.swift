@@ -2,11 +2,14 @@
 import LarderProxy
 import Testing
 
+@testable import LarderCLI
+
 @Suite("Services whose users' own is shared")
 struct SharedServiceTests {
     private func problems(_ settings: String) throws -> [String] {
-        let fixture = try ConfigurationFixture(
+        var fixture = try ConfigurationFixture(
             """
+            access: { users: /etc/users }
             services:
               api:
                 baseURL: https://api.test/
@@ -14,6 +17,8 @@ struct SharedServiceTests {
                 \(settings.replacing("\n", with: "\n    "))
 
             """)
+        // The file is named, but not read.
+        fixture.loader.readsUsers = false
         return fixture.problems().map { "\($0.setting): \($0.found)" }
     }
 
@@ -22,6 +27,7 @@ struct SharedServiceTests {
         ("privacy: private", "`shared: true` with `privacy: private`"),
         ("privacy: partitioned", "`shared: true` without an `identity`"),
         ("privacy: partitioned\nidentity: [client]", "`shared: true` with `client` in the `identity`"),
+        ("privacy: partitioned\nidentity: [user]", "`shared: true` with `user` in the `identity`"),
         ("privacy: partitioned\nidentity: [Authorization, client]", "`shared: true` with `client` in the `identity`"),
         (
             "privacy: partitioned\nidentity: [Authorization]\nconfigure: [{ headers: { X-Api-Key: secret } }]",
