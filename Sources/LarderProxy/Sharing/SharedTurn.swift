@@ -75,12 +75,13 @@ final class SharedTurn {
         let (tier, look, token) = (sharing.tier, look, token)
         let counters = sharing.sharing.state.counters
         let isTaken = sharing.later(octets: octets) {
-            var isWritten = false
-            if let (content, pieces) = await place(tier) {
-                isWritten = await tier.write(SharedTurn.entity(gift, content), pieces, after: look)
+            guard let (content, pieces) = await place(tier) else {
+                counters.add(.unwritten)
+                return await tier.release(token, look.key)
             }
+            let isWritten = await tier.write(
+                SharedTurn.entity(gift, content), pieces, after: look, releasing: token)
             counters.add(isWritten ? .written : .unwritten)
-            await tier.release(token, look.key)
         }
         if !isTaken {
             counters.add(.unwritten)

@@ -168,7 +168,5 @@ package struct LeaseToken: Sendable, Equatable {
 
     package let octets: [UInt8]
 
-    package static func random() -> LeaseToken {
-        LeaseToken(octets: (0..<16).map { _ in UInt8.random(in: .min ... .max) })
-    }
+    package static func random() -> LeaseToken { LeaseToken(octets: .random16()) }
 }

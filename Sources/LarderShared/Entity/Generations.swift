@@ -14,7 +14,7 @@ package struct Generation: Sendable, Hashable {
     private init(random octets: [UInt8]) { self.octets = octets }
 
     package static func random() -> Generation {
-        Generation(random: (0..<length).map { _ in UInt8.random(in: .min ... .max) })
+        Generation(random: .random16())
     }
 }
 

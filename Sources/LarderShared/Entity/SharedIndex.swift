@@ -42,9 +42,7 @@ package struct SharedIndex: Sendable, Equatable {
     /// The index with `entry` in front, without the entries for which `isReplaced` is true, under a new revision.
     package func adding(_ entry: [UInt8], replacing isReplaced: ([UInt8]) -> Bool) -> SharedIndex {
         let kept = entries.filter { !isReplaced($0) }.prefix(SharedIndex.variantLimit - 1)
-        return SharedIndex(
-            revision: (0..<SharedIndex.revisionLength).map { _ in UInt8.random(in: .min ... .max) },
-            entries: [entry] + kept)
+        return SharedIndex(revision: .random16(), entries: [entry] + kept)
     }
 
     package var octets: [UInt8] {

@@ -9,7 +9,7 @@ package final class SharedState: Sendable {
     package let entities: EntityCoding
     package let messages: MessageCoding
     /// This process among the senders of messages.
-    package let sender: [UInt8] = (0..<16).map { _ in UInt8.random(in: .min ... .max) }
+    package let sender: [UInt8] = .random16()
     package let counters = SharedCounters()
     private let generations = Lock(KnownGenerations())
     private let outbox = Lock(SharedOutbox())

@@ -102,11 +102,17 @@ package final class SharedTier {
 
     /// Performs a command that changes something.
     func change(_ command: Command, until deadline: Int64) async -> EngineOutcome {
-        let outcome = await engine.perform(command, until: deadline)
-        if case .failure(.refused(let refusal)) = outcome, refusal.kind == .unwritable || refusal.kind == .forbidden {
+        await change([command], until: deadline)[0]
+    }
+
+    /// The same for several, which are sent together.
+    private func change(_ commands: [Command], until deadline: Int64) async -> [EngineOutcome] {
+        let outcomes = await engine.perform(commands, until: deadline)
+        for case .failure(.refused(let refusal)) in outcomes
+        where refusal.kind == .unwritable || refusal.kind == .forbidden {
             writesFrom = engine.instant(after: SharedTier.writePause)
         }
-        return outcome
+        return outcomes
     }
 
     // MARK: Leases
@@ -177,9 +183,19 @@ package final class SharedTier {
     // MARK: Writing
 
     /// Writes an entity, whose content is there already but for `pieces`, unless the URL was invalidated since `look`.
-    /// True if it is there now.
+    /// True if it is there now. The lease, if there is one, is given back in any case.
     package func write(
-        _ entity: SharedEntity, _ pieces: [SharedContent.Piece], after look: SharedLook
+        _ entity: SharedEntity, _ pieces: [SharedContent.Piece], after look: SharedLook,
+        releasing token: LeaseToken? = nil
+    ) async -> Bool {
+        var token = token
+        let isWritten = await write(entity, pieces, after: look, &token)
+        await release(token, look.key)
+        return isWritten
+    }
+
+    private func write(
+        _ entity: SharedEntity, _ pieces: [SharedContent.Piece], after look: SharedLook, _ token: inout LeaseToken?
     ) async -> Bool {
         let deadline = engine.instant(after: SharedTier.writeTime)
         guard mayWrite, case .some(let generation) = await urlGeneration(of: look, until: deadline),
@@ -194,8 +210,12 @@ package final class SharedTier {
         for _ in 0..<4 {
             guard !isOutdone(entity, generations, by: index, look.key) else { return false }
             let next = index.adding(sealed) { isReplaced($0, by: entity, generations, look.key) }
-            let command = state.keys.write(next, over: index, in: generation, look.key)
-            guard case .success(.integer(let written)) = await change(command, until: deadline) else {
+            // Who waits for the lease finds the entity, so both are sent together.
+            let commands =
+                [state.keys.write(next, over: index, in: generation, look.key)]
+                + (token.map { [state.keys.release($0, look.key)] } ?? [])
+            token = nil
+            guard case .success(.integer(let written)) = await change(commands, until: deadline)[0] else {
                 return false
             }
             if written == 1 { return true }
