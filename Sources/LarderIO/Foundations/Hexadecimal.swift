@@ -3,9 +3,10 @@
 extension Sequence<UInt8> {
     /// Two digits for each octet, in lower case.
     package var hexadecimal: String {
-        withContiguousStorageIfAvailable { $0.hexadecimalDigits } ?? Array(self).withUnsafeBufferPointer {
-            $0.hexadecimalDigits
-        }
+        withContiguousStorageIfAvailable { $0.hexadecimalDigits }
+            ?? Array(self).withUnsafeBufferPointer {
+                $0.hexadecimalDigits
+            }
     }
 }
 
