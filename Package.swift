@@ -112,10 +112,18 @@ let package = Package(
             ],
             swiftSettings: swiftSettings),
         .target(
+            name: "LarderSettings",
+            dependencies: [
+                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderCodings", "LarderShared",
+                "LarderTransformers",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: swiftSettings),
+        .target(
             name: "LarderProxy",
             dependencies: [
-                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderCodings", "LarderShared", "LarderStores",
-                "LarderTransformers", "LarderUpstream",
+                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderCodings", "LarderSettings", "LarderShared",
+                "LarderStores", "LarderTransformers", "LarderUpstream",
                 "CCrypt",
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -132,7 +140,7 @@ let package = Package(
             name: "LarderAdmin",
             dependencies: [
                 "LarderDashboard", "LarderCodings", "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderStores",
-                "LarderUpstream", "LarderProxy",
+                "LarderUpstream", "LarderSettings", "LarderProxy",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: swiftSettings),
@@ -140,7 +148,7 @@ let package = Package(
             name: "LarderCLI",
             dependencies: [
                 "CYAML", "Larder", "LarderHTTP", "LarderIO", "LarderRules", "LarderStores", "LarderUpstream",
-                "LarderProxy", "LarderAdmin", "LarderTransformers",
+                "LarderSettings", "LarderProxy", "LarderAdmin", "LarderTransformers",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -154,7 +162,7 @@ let package = Package(
             swiftSettings: swiftSettings),
         .target(
             name: "LarderDaemon",
-            dependencies: ["Larder", "LarderProxy", "LarderCLI", "LarderTransformers"],
+            dependencies: ["Larder", "LarderSettings", "LarderProxy", "LarderCLI", "LarderTransformers"],
             swiftSettings: swiftSettings),
 
         .target(name: "LarderTesting", dependencies: ["Larder", "LarderIO"], swiftSettings: swiftSettings),
@@ -162,8 +170,8 @@ let package = Package(
         .target(
             name: "LarderScenarios",
             dependencies: [
-                "LarderTesting", "LarderPeers", "LarderAdmin", "LarderProxy", "LarderStores", "LarderUpstream",
-                "Larder",
+                "LarderTesting", "LarderPeers", "LarderAdmin", "LarderProxy", "LarderSettings", "LarderStores",
+                "LarderUpstream", "Larder",
                 "LarderHTTP", "LarderRules", "LarderIO",
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -190,8 +198,8 @@ let package = Package(
         .testTarget(
             name: "LarderTransformersTests",
             dependencies: [
-                "LarderTransformers", "LarderCodings", "LarderCLI", "LarderProxy", "Larder", "LarderHTTP", "LarderIO",
-                "LarderTesting", "LarderScenarios",
+                "LarderTransformers", "LarderCodings", "LarderCLI", "LarderProxy", "LarderSettings", "Larder",
+                "LarderHTTP", "LarderIO", "LarderTesting", "LarderScenarios",
             ],
             swiftSettings: swiftSettings),
         .testTarget(
@@ -203,7 +211,8 @@ let package = Package(
         .testTarget(
             name: "LarderSharedTests",
             dependencies: [
-                "LarderShared", "LarderProxy", "LarderAdmin", "LarderStores", "LarderHTTP", "LarderRules", "LarderIO",
+                "LarderShared", "LarderProxy", "LarderSettings", "LarderAdmin", "LarderStores", "LarderHTTP",
+                "LarderRules", "LarderIO",
                 "LarderTesting", "LarderPeers", "LarderScenarios",
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -213,11 +222,13 @@ let package = Package(
             dependencies: ["LarderUpstream", "LarderHTTP", "LarderIO", "LarderRules", "LarderTesting", "LarderPeers"],
             swiftSettings: swiftSettings),
         .testTarget(
+            name: "LarderSettingsTests", dependencies: ["LarderSettings", "LarderHTTP"], swiftSettings: swiftSettings),
+        .testTarget(
             name: "LarderProxyTests",
             dependencies: [
                 "LarderDashboard",
-                "LarderProxy", "LarderAdmin", "LarderStores", "LarderUpstream", "Larder", "LarderHTTP", "LarderRules",
-                "LarderIO", "LarderCodings", "LarderTesting", "LarderScenarios",
+                "LarderProxy", "LarderSettings", "LarderAdmin", "LarderStores", "LarderUpstream", "Larder",
+                "LarderHTTP", "LarderRules", "LarderIO", "LarderCodings", "LarderTesting", "LarderScenarios",
                 .product(name: "Logging", package: "swift-log"),
             ],
             exclude: ["Admin/Golden"],
@@ -225,7 +236,8 @@ let package = Package(
         .testTarget(
             name: "LarderCLITests",
             dependencies: [
-                "LarderCLI", "LarderProxy", "LarderTransformers", "Larder", "LarderHTTP", "LarderTesting",
+                "LarderCLI", "LarderProxy", "LarderSettings", "LarderTransformers", "Larder", "LarderHTTP",
+                "LarderTesting",
                 "LarderScenarios",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],

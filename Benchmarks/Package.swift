@@ -29,6 +29,9 @@ let package = Package(
         .target(
             name: "CSQLite",
             linkerSettings: [.linkedLibrary("sqlite3")]),
+        .target(
+            name: "CRE2",
+            linkerSettings: [.linkedLibrary("re2")]),
         .target(name: "LarderHTTP", swiftSettings: settings),
         .target(
             name: "LarderRules",
@@ -48,7 +51,7 @@ let package = Package(
         .target(
             name: "Larder",
             dependencies: [
-                "LarderHTTP", "LarderRules", "LarderIO", "LarderUpstream",
+                "CRE2", "LarderHTTP", "LarderRules", "LarderIO", "LarderUpstream",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -37,6 +37,7 @@ let package = Package(
         .target(name: "CZstd", linkerSettings: [.linkedLibrary("zstd")]),
         .target(name: "CRE2", linkerSettings: [.linkedLibrary("re2")]),
         .target(name: "CJq", linkerSettings: [.linkedLibrary("jq")]),
+        .target(name: "CHiredis", linkerSettings: [.linkedLibrary("hiredis")]),
         .target(name: "CCrypt", linkerSettings: [.linkedLibrary("crypt")]),
         .target(name: "LarderHTTP", swiftSettings: settings),
         .target(
@@ -71,10 +72,25 @@ let package = Package(
             name: "LarderStores", dependencies: ["Larder", "LarderHTTP", "LarderIO", "CSQLite", "COpenSSL"],
             swiftSettings: testable),
         .target(
+            name: "LarderShared",
+            dependencies: [
+                "LarderHTTP", "LarderIO", "LarderStores", "CHiredis", "COpenSSL",
+                .product(name: "DequeModule", package: "swift-collections"),
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "LarderSettings",
+            dependencies: [
+                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderCodings", "LarderShared",
+                "LarderTransformers",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: settings),
+        .target(
             name: "LarderProxy",
             dependencies: [
-                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderCodings", "LarderStores",
-                "LarderTransformers", "LarderUpstream",
+                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderCodings", "LarderSettings", "LarderShared",
+                "LarderStores", "LarderTransformers", "LarderUpstream",
                 "CCrypt",
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -91,7 +107,7 @@ let package = Package(
             name: "LarderAdmin",
             dependencies: [
                 "LarderDashboard", "LarderCodings", "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderStores",
-                "LarderUpstream", "LarderProxy",
+                "LarderUpstream", "LarderSettings", "LarderProxy",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: settings),
@@ -100,7 +116,7 @@ let package = Package(
             name: "LarderCLI",
             dependencies: [
                 "CYAML", "Larder", "LarderHTTP", "LarderIO", "LarderRules", "LarderStores", "LarderUpstream",
-                "LarderProxy", "LarderAdmin", "LarderTransformers",
+                "LarderSettings", "LarderProxy", "LarderAdmin", "LarderTransformers",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -112,8 +128,8 @@ let package = Package(
         .executableTarget(
             name: "LarderFuzz",
             dependencies: [
-                "LarderHTTP", "LarderRules", "LarderIO", "Larder", "LarderStores", "LarderProxy", "LarderCLI",
-                "CSQLite",
+                "LarderHTTP", "LarderRules", "LarderIO", "Larder", "LarderStores", "LarderSettings", "LarderProxy",
+                "LarderCLI", "CSQLite",
             ],
             swiftSettings: settings),
     ],

@@ -3,6 +3,7 @@
 import LarderHTTP
 import LarderProxy
 import LarderRules
+import LarderSettings
 
 /// Authorises requests to the admin surface (product: the status endpoints).
 ///

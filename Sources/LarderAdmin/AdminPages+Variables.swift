@@ -4,6 +4,7 @@ import Larder
 import LarderHTTP
 import LarderProxy
 import LarderRules
+import LarderSettings
 
 /// The variables of the configuration: their names for all readers, new values for those who may make changes.
 extension AdminPages {

@@ -5,6 +5,7 @@ import LarderHTTP
 import LarderIO
 package import LarderProxy
 import LarderRules
+import LarderSettings
 
 /// Everything that Larder itself serves: the first page, and the paths under `/-/`.
 package struct AdminPages: OwnPages {

@@ -4,6 +4,7 @@ import Larder
 import LarderHTTP
 import LarderProxy
 import LarderRules
+import LarderSettings
 
 /// The query of a request to the admin surface, parsed strictly: unknown parameters are refused rather than ignored.
 struct AdminParameters {

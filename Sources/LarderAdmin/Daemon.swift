@@ -6,6 +6,7 @@ import LarderHTTP
 package import LarderIO
 package import LarderProxy
 import LarderRules
+package import LarderSettings
 import LarderStores
 import LarderUpstream
 package import Logging

@@ -4,6 +4,7 @@ import Larder
 import LarderIO
 import LarderProxy
 import LarderRules
+import LarderSettings
 import LarderStores
 import LarderUpstream
 

@@ -5,6 +5,7 @@ import LarderAdmin
 import LarderHTTP
 import LarderIO
 import LarderProxy
+import LarderSettings
 import Logging
 
 /// Runs the daemon from its start until it is stopped and has ended in good order.

@@ -2,7 +2,8 @@
 
 package import ArgumentParser
 import Glibc
-package import LarderProxy
+import LarderProxy
+package import LarderSettings
 import LarderTransformers
 
 /// The `larder` command: the daemon, and the commands that talk to a running one.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderCLI
-import LarderProxy
+import LarderSettings
 
 /// A program that is the `larder` command with services of its own: the same commands, options and configuration
 /// files.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderSettings
+
 /// Size limits from the loop's own configuration, read without synchronization.
 extension LoopContext {
     var memoryObjectLimit: Int { configuration.memoryObjectLimit }

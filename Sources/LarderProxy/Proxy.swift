@@ -4,6 +4,7 @@ import Glibc
 package import Larder
 package import LarderHTTP
 package import LarderIO
+package import LarderSettings
 import LarderStores
 package import LarderUpstream
 package import Logging

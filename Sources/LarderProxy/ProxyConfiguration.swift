@@ -2,6 +2,7 @@
 
 package import LarderHTTP
 package import LarderIO
+package import LarderSettings
 package import LarderUpstream
 
 /// The proxy's configuration until the next reload: the settings and everything derived from them once.

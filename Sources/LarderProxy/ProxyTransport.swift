@@ -4,6 +4,7 @@ package import Larder
 import LarderHTTP
 import LarderIO
 import LarderRules
+import LarderSettings
 import LarderUpstream
 
 /// Sends the model's own requests over the proxy's loops and connections: those of decorators, of `afterWrite`, and of

@@ -3,6 +3,7 @@ import LarderAdmin
 package import LarderIO
 package import LarderPeers
 package import LarderProxy
+package import LarderSettings
 package import LarderTesting
 import Logging
 

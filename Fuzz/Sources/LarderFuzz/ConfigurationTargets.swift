@@ -5,6 +5,7 @@ import Larder
 @testable import LarderCLI
 import LarderHTTP
 import LarderProxy
+import LarderSettings
 
 /// Patterns are compiled or refused, and match any URL in bounded time.
 ///

@@ -5,6 +5,7 @@ import LarderHTTP
 import LarderIO
 package import LarderProxy
 import LarderRules
+import LarderSettings
 import LarderStores
 
 /// `/-/export` and `/-/import`: stored responses as a tar archive.

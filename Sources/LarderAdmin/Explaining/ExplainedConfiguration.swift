@@ -4,6 +4,7 @@ import Larder
 import LarderHTTP
 import LarderProxy
 import LarderRules
+import LarderSettings
 
 /// Which blocks of configuration apply to a resource, and the changes that each of them makes.
 enum ExplainedConfiguration {

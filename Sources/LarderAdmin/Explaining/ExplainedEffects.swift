@@ -4,6 +4,7 @@ import Larder
 import LarderHTTP
 import LarderProxy
 import LarderRules
+import LarderSettings
 
 /// The effects of the configuration besides lifetimes: the route that rewrote the URL, the decorators of requests to
 /// the origin, and transformations of its responses.

@@ -2,8 +2,8 @@
 
 import Larder
 import LarderHTTP
-import LarderProxy
 import LarderRules
+import LarderSettings
 
 /// The arithmetic of RFC 9111 §4.2 with its numbers.
 enum ExplainedFreshness {

@@ -4,6 +4,7 @@ import Larder
 import LarderHTTP
 import LarderProxy
 import LarderRules
+import LarderSettings
 
 extension Explanation {
     /// Answers `/-/explain?url=…&method=…&header=…&user=…`, without any request upstream.

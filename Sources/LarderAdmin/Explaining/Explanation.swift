@@ -4,6 +4,7 @@ import Larder
 import LarderHTTP
 import LarderProxy
 import LarderRules
+import LarderSettings
 
 /// Why a request would be answered as it would be: the content of `/-/explain` and `larder explain`.
 ///

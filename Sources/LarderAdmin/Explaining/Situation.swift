@@ -4,6 +4,7 @@ import Larder
 import LarderHTTP
 import LarderProxy
 import LarderRules
+import LarderSettings
 import LarderUpstream
 
 /// Everything an explanation depends on, at one moment: a value, so that explaining is a function.

@@ -4,6 +4,7 @@ import LarderDashboard
 import LarderHTTP
 import LarderIO
 import LarderProxy
+import LarderSettings
 
 /// The response for `http://localhost:3128/`: a dashboard for browsers, a short text with examples for all others.
 enum FirstPage {

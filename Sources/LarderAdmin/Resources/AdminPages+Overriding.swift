@@ -4,6 +4,7 @@ import Larder
 import LarderHTTP
 import LarderProxy
 import LarderRules
+import LarderSettings
 
 /// The page that overrides an origin's content.
 extension AdminPages {

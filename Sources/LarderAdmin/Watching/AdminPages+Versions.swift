@@ -4,6 +4,7 @@ import Larder
 import LarderHTTP
 import LarderProxy
 import LarderRules
+import LarderSettings
 
 /// `/-/versions`: the stored responses for a URL and those that they superseded, where a service has a `history`.
 extension AdminPages {

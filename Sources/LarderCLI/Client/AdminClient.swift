@@ -2,7 +2,7 @@
 
 import Glibc
 import Larder
-import LarderProxy
+import LarderSettings
 
 /// Sends requests to a running daemon over its Unix socket, and where this user may not use that, over TCP, which
 /// allows reading but no changes.

@@ -4,7 +4,7 @@ import ArgumentParser
 import FoundationEssentials
 import Larder
 import LarderHTTP
-import LarderProxy
+import LarderSettings
 
 /// `larder diff`
 struct DiffCommand: ParsableCommand {

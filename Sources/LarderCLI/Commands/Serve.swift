@@ -2,7 +2,7 @@
 
 import ArgumentParser
 import FoundationEssentials
-import LarderProxy
+import LarderSettings
 
 /// The source of the configuration.
 struct ConfigurationOptions: ParsableArguments {

@@ -2,7 +2,7 @@
 
 import ArgumentParser
 import LarderAdmin
-import LarderProxy
+import LarderSettings
 
 /// `larder settings`
 struct SettingsCommand: ParsableCommand {

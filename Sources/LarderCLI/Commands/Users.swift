@@ -3,6 +3,7 @@
 import ArgumentParser
 import Glibc
 import LarderProxy
+import LarderSettings
 
 /// `larder user`
 struct UserCommand: ParsableCommand {

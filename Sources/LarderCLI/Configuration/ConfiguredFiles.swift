@@ -2,7 +2,7 @@
 
 import Glibc
 import Larder
-import LarderProxy
+import LarderSettings
 import LarderTransformers
 
 /// Checks that the files and programs named in a configuration exist.

@@ -2,6 +2,7 @@
 
 import Glibc
 import LarderProxy
+import LarderSettings
 
 /// Reads the file of `access.users`, and judges who else may.
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LarderProxy
+import LarderSettings
 
 extension EnvironmentProxies {
     /// Reads `http_proxy`, `https_proxy` and `no_proxy` as curl does: the lower-case name wins, and `HTTP_PROXY` is

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LarderProxy
+import LarderSettings
 
 /// Puts problems of services with presets into the terms of the file that a person wrote.
 struct PresetOrigins {

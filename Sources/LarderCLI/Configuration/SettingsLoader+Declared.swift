@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LarderProxy
+import LarderSettings
 
 /// Services supplied by the program, inserted like those of a file: files and options override them, and all are
 /// checked alike.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-package import LarderProxy
+package import LarderSettings
 
 /// Reads the configuration: at start, for a check, and on every reload.
 package struct SettingsLoader: Sendable {

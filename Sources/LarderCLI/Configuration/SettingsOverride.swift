@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LarderProxy
+import LarderSettings
 
 /// One `--set KEY=VALUE`: a dotted path and the YAML that replaces the file's value.
 struct SettingsOverride {

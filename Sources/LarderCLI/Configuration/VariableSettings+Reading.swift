@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LarderProxy
+import LarderSettings
 
 extension VariableSettings {
     /// Reads the initial value of the variable from its source.

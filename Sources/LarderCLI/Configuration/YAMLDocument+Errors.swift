@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LarderProxy
+import LarderSettings
 
 extension YAMLDocument {
     /// The problem of a text that is not YAML. The text itself is not quoted: it may contain secrets.

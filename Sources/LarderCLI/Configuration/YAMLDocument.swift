@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LarderProxy
+import LarderSettings
 
 /// Converts YAML to a tree of settings, with the location of every node.
 ///

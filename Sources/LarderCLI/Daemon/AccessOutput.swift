@@ -3,6 +3,7 @@
 import Glibc
 import LarderIO
 import LarderProxy
+import LarderSettings
 
 /// The destination of access log lines: the log, or a file, which is reopened when the configuration is reloaded.
 final class AccessOutput: Sendable {

@@ -4,6 +4,7 @@ import Glibc
 import LarderHTTP
 import LarderIO
 import LarderProxy
+import LarderSettings
 import Logging
 
 /// The daemon's log on standard error. Level and format can change while it runs.

@@ -4,6 +4,7 @@ import LarderAdmin
 import LarderHTTP
 import LarderIO
 import LarderProxy
+import LarderSettings
 import Logging
 
 /// Reloads the configuration and applies it to the daemon, or reports why not.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LarderProxy
+import LarderSettings
 
 /// The settings of a popular service: a YAML file embedded in the program.
 struct Preset {

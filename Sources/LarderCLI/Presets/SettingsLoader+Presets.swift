@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LarderProxy
+import LarderSettings
 
 /// Presets, expanded like settings of a file: the service's own settings override them, and all are checked alike.
 extension SettingsLoader {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import LarderProxy
+import LarderSettings
 
 /// The file of users on disk, for the commands that change it.
 ///

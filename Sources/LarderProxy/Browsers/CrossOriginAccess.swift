@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderHTTP
+import LarderSettings
 
 /// The fields that allow a page of another origin to read a response (Fetch §3.3).
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderHTTP
+import LarderSettings
 
 /// How a response to a request from a web page differs from a program's.
 enum PageAccess: Equatable {

@@ -2,6 +2,7 @@
 
 package import LarderHTTP
 import LarderRules
+package import LarderSettings
 
 /// The class of a request from a web page, as a function of the fields that browsers add (Fetch Metadata
 /// Request Headers §2; RFC 6454 §7).

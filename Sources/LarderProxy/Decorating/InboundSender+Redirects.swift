@@ -4,6 +4,7 @@ import Larder
 import LarderHTTP
 import LarderIO
 import LarderRules
+import LarderSettings
 import LarderUpstream
 
 /// Redirects that are followed for clients, so that the final response is stored for the requested URL.

@@ -4,6 +4,7 @@ import Larder
 import LarderHTTP
 import LarderIO
 import LarderRules
+import LarderSettings
 import LarderUpstream
 import Logging
 

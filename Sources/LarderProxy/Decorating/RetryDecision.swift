@@ -3,6 +3,7 @@
 import Larder
 package import LarderHTTP
 import LarderIO
+package import LarderSettings
 
 /// Whether a request to the origin is repeated, as a function of its outcome.
 package enum RetryDecision: Sendable, Equatable {

@@ -3,6 +3,7 @@
 import Larder
 import LarderHTTP
 import LarderIO
+import LarderSettings
 import LarderUpstream
 import Logging
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderIO
+import LarderSettings
 import Synchronization
 
 /// Limits the number of clients: of all, and of connections from one address, with a reserve for operators.

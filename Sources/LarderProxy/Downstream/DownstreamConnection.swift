@@ -2,6 +2,7 @@
 
 import LarderHTTP
 import LarderIO
+import LarderSettings
 
 /// One client's connection from accept to close: read a head, run its exchange, again.
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderIO
+import LarderSettings
 
 /// The outcome of receiving from a client, as far as no task is needed for it.
 enum Reception {

@@ -3,6 +3,7 @@
 import Larder
 import LarderHTTP
 import LarderIO
+import LarderSettings
 
 extension Exchange {
     /// The client, as RFC 7239 §4 writes it; nil when origins are not told.

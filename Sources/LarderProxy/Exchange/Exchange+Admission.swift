@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderSettings
+
 extension Exchange {
     /// Acquires one of the places that a network client has for requests to origins, until the exchange ends. Requests
     /// answered from the cache need none.

@@ -2,6 +2,7 @@
 
 import LarderHTTP
 import LarderRules
+import LarderSettings
 
 extension Exchange {
     /// The configured answer to every such request; HEAD has its own.

@@ -3,6 +3,7 @@
 import Larder
 import LarderHTTP
 import LarderRules
+import LarderSettings
 import LarderUpstream
 
 /// Requests whose origin is in backoff.

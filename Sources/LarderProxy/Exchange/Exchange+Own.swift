@@ -3,6 +3,7 @@
 import Larder
 import LarderHTTP
 import LarderIO
+import LarderSettings
 
 extension Exchange {
     /// The content limit of a request to Larder itself; higher for recordings, over the Unix socket.

@@ -4,6 +4,7 @@ import Larder
 import LarderHTTP
 import LarderIO
 import LarderRules
+import LarderSettings
 
 /// How a response's content is delimited for its client (RFC 9112 §6).
 enum Delivery: Equatable {

@@ -4,6 +4,7 @@ import Larder
 import LarderHTTP
 import LarderIO
 import LarderRules
+import LarderSettings
 
 extension Exchange {
     /// Answers with a stored variant. False when its content turned out to be gone: the caller decides anew.

@@ -4,6 +4,7 @@ import Larder
 import LarderHTTP
 import LarderIO
 import LarderRules
+import LarderSettings
 
 /// One request and its response, from the parsed head to the line in the log.
 ///

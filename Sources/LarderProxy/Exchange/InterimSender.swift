@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderIO
+import LarderSettings
 
 /// Sends a client messages before its final response: the origin's interim responses, and our own `100 Continue`.
 ///

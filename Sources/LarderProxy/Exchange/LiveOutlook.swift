@@ -4,6 +4,7 @@ package import Larder
 package import LarderHTTP
 import LarderIO
 package import LarderRules
+import LarderSettings
 import LarderUpstream
 
 /// The current state of a request's origin, as the proxy knows it.

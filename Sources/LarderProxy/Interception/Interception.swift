@@ -2,6 +2,7 @@
 
 package import LarderHTTP
 package import LarderIO
+package import LarderSettings
 package import LarderUpstream
 
 /// Persists the local authority between runs.

@@ -2,6 +2,7 @@
 
 package import LarderHTTP
 package import LarderIO
+package import LarderSettings
 
 /// Which https hosts are intercepted, according to the configuration.
 package struct InterceptionRules: Sendable {

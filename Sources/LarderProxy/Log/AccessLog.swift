@@ -3,6 +3,7 @@
 import LarderHTTP
 import LarderIO
 import LarderRules
+import LarderSettings
 import Logging
 
 /// One line for each exchange: request, response, and the reason of its source. Queries, which may contain secrets, are

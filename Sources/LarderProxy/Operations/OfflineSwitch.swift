@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderIO
+package import LarderSettings
 import Synchronization
 
 /// An operator's choice to go offline while the daemon runs. It overrides the configuration, survives a reload, and

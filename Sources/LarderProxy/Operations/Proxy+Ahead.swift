@@ -3,6 +3,7 @@
 import Glibc
 package import Larder
 import LarderHTTP
+import LarderSettings
 
 extension Proxy {
     /// Has stored responses with a schedule looked at: after a start, and by a new configuration.

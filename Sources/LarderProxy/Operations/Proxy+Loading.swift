@@ -4,6 +4,7 @@ package import Larder
 package import LarderHTTP
 import LarderIO
 import LarderRules
+import LarderSettings
 import LarderUpstream
 
 /// The outcome of a load requested by an operator.

@@ -3,6 +3,7 @@
 package import Larder
 package import LarderHTTP
 import LarderIO
+package import LarderSettings
 import LarderStores
 import LarderUpstream
 import Logging

@@ -5,6 +5,7 @@ import LarderCodings
 import LarderHTTP
 import LarderIO
 import LarderRules
+import LarderSettings
 import LarderStores
 import LarderUpstream
 

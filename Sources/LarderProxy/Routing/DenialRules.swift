@@ -2,6 +2,7 @@
 
 import Larder
 package import LarderHTTP
+import LarderSettings
 
 /// The refusals of a service's blocks, for every URL that an origin may take the requested one for.
 ///

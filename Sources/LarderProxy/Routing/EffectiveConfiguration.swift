@@ -3,6 +3,7 @@
 package import Larder
 package import LarderHTTP
 package import LarderRules
+package import LarderSettings
 
 /// The proxy's view of a resource's frozen configuration, computed once for each.
 package final class EffectiveConfiguration: Sendable {

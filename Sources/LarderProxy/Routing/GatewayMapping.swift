@@ -3,6 +3,7 @@
 import Larder
 import LarderHTTP
 import LarderRules
+import LarderSettings
 
 /// Maps URLs and hosts in a response from the origin's names to the gateway's, so that a client of the gateway stays on
 /// it.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import LarderSettings
+
 /// The effect of one of a service's routes on a URL, for people.
 package struct RouteRewriting: Sendable, Equatable {
     /// The rule's index in the list, from 0.

@@ -4,6 +4,7 @@ package import Larder
 package import LarderHTTP
 import LarderIO
 import LarderRules
+package import LarderSettings
 package import LarderUpstream
 import Synchronization
 

@@ -2,6 +2,7 @@
 
 package import LarderHTTP
 import LarderRules
+package import LarderSettings
 
 /// The octets of a `Host` field that was found to address Larder and no service, and by which router.
 package struct KnownHost {

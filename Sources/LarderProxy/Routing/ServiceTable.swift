@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import LarderHTTP
+import LarderSettings
 
 /// All services of one configuration, ordered for lookup.
 package struct ServiceTable: Sendable {

@@ -3,6 +3,7 @@
 import Larder
 import LarderHTTP
 import LarderRules
+import LarderSettings
 
 extension RoutedService {
     /// Whether users' own parts of the cache are shared with other daemons.

@@ -2,6 +2,7 @@
 
 import LarderHTTP
 package import LarderIO
+package import LarderSettings
 package import LarderShared
 import Logging
 import Synchronization

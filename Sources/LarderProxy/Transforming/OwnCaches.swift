@@ -4,6 +4,7 @@ package import Larder
 import LarderHTTP
 import LarderIO
 import LarderRules
+import LarderSettings
 import Logging
 
 /// The caches that a service written in Swift has for the stages of its pipeline (`cacheUsing`), for one Resource of

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CCrypt
+package import LarderSettings
 
 /// crypt(3): takes tens of milliseconds and megabytes by design, so never on a loop.
 package enum Crypt {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderSettings
+
 /// Whom a request comes from, as far as it was found out.
 enum Principal: Sendable, Equatable {
     /// Nobody was asked.

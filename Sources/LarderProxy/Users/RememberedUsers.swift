@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderSettings
+
 /// The credentials that were right not long ago, by a digest of them. Bounded: when it is full, those are dropped that
 /// would be forgotten first.
 struct RememberedUsers<Digest: Hashable & Sendable>: Sendable {

@@ -2,6 +2,7 @@
 
 import LarderHTTP
 import LarderIO
+package import LarderSettings
 import LarderStores
 
 /// The users of one configuration, and those of them whose credentials were right not long ago.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LarderProxy
+import LarderSettings
 import Testing
 
 @testable import LarderCLI

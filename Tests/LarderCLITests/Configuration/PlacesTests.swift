@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import LarderProxy
+import LarderSettings
 import Testing
 
 @testable import LarderCLI

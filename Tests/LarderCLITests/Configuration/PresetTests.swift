@@ -3,7 +3,7 @@
 import Foundation
 import Larder
 import LarderHTTP
-import LarderProxy
+import LarderSettings
 import Testing
 
 @testable import LarderCLI

@@ -2,6 +2,7 @@
 
 import LarderHTTP
 import LarderProxy
+import LarderSettings
 import Testing
 
 @testable import LarderCLI

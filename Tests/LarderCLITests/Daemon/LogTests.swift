@@ -3,7 +3,7 @@
 import Foundation
 import Glibc
 import LarderHTTP
-import LarderProxy
+import LarderSettings
 import Logging
 import Testing
 

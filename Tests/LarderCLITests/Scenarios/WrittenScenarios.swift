@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderHTTP
-import LarderProxy
+import LarderSettings
 import LarderTesting
 import Testing
 

@@ -2,7 +2,7 @@
 
 import Larder
 import LarderHTTP
-import LarderProxy
+import LarderSettings
 import Testing
 
 @testable import LarderCLI

@@ -2,7 +2,7 @@
 
 import Foundation
 import Larder
-import LarderProxy
+import LarderSettings
 import Testing
 
 @testable import LarderCLI

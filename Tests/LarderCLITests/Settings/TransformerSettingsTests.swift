@@ -4,6 +4,7 @@ import Foundation
 import Larder
 import LarderHTTP
 import LarderProxy
+import LarderSettings
 import LarderTesting
 import Testing
 

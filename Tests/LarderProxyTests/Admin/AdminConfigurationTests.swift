@@ -3,7 +3,7 @@
 import Larder
 import LarderHTTP
 import LarderIO
-import LarderProxy
+import LarderSettings
 import Testing
 
 /// What the daemon says about the configuration of a resource, and where one gets from it.

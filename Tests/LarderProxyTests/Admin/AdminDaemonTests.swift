@@ -6,6 +6,7 @@ import Larder
 import LarderHTTP
 import LarderIO
 import LarderProxy
+import LarderSettings
 import LarderStores
 import Testing
 

@@ -5,6 +5,7 @@ import Larder
 import LarderHTTP
 import LarderProxy
 import LarderRules
+import LarderSettings
 import Testing
 
 @testable import LarderAdmin

@@ -7,6 +7,7 @@ import LarderAdmin
 import LarderHTTP
 import LarderIO
 import LarderProxy
+import LarderSettings
 import Logging
 import Testing
 

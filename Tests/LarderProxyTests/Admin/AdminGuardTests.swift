@@ -3,6 +3,7 @@
 import LarderHTTP
 import LarderIO
 import LarderProxy
+import LarderSettings
 import Testing
 
 @testable import LarderAdmin

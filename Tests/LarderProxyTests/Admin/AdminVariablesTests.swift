@@ -3,6 +3,7 @@
 import Larder
 import LarderHTTP
 import LarderProxy
+import LarderSettings
 import Testing
 
 @testable import LarderAdmin

@@ -6,6 +6,7 @@ import LarderDashboard
 import LarderHTTP
 import LarderIO
 import LarderProxy
+import LarderSettings
 import LarderTesting
 import Testing
 

@@ -3,6 +3,7 @@
 import Glibc
 import LarderAdmin
 import LarderIO
+import LarderSettings
 import Testing
 
 @testable import LarderProxy

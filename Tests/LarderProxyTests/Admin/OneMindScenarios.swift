@@ -3,6 +3,7 @@
 import LarderHTTP
 import LarderIO
 import LarderRules
+import LarderSettings
 import LarderTesting
 import Testing
 

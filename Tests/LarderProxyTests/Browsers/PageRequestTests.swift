@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderHTTP
 import LarderProxy
+import LarderSettings
 import Testing
 
 @Suite("Requests that pages cause")

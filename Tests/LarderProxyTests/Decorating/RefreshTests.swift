@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderHTTP
 import LarderIO
+import LarderSettings
 import LarderTesting
 import Testing
 
@@ -73,15 +74,6 @@ struct RefreshTests {
         #expect(found == value)
     }
 
-    @Test(arguments: [
-        ("/token", "https://api.test/v1/token"), ("/token?a=b", "https://api.test/v1/token?a=b"),
-        ("https://login.test/token", "https://login.test/token"), ("token", nil), ("//x/token", nil),
-        ("ftp://x/", nil), ("", nil),
-    ]) func `a refresh has a path below the base or a URL`(_ text: String, _ result: String?) throws {
-        let base = try TargetURI("https://api.test/v1/")
-        #expect(RefreshURL(text)?.resolved(below: base)?.string == result)
-    }
-
     // MARK: Variables
 
     @Test func `a variable's value is told by nothing that prints it`() async {
@@ -99,12 +91,5 @@ struct RefreshTests {
         #expect(await store.set([("token", Secret("hush")), ("other", Secret("x"))], at: Timestamp(seconds: 2)) == [])
         #expect(await store.set([("token", Secret("new"))], at: Timestamp(seconds: 2)) == ["token"])
         #expect(store.values.generation(of: ["token"]) == 1)
-    }
-
-    @Test func `what variables come to tells all combinations apart`() {
-        let one = VariableValues(["a": ("b", 0), "c": ("d", 0)])
-        let two = VariableValues(["a": ("b1:c1:d", 0)])
-        #expect(one.octets(of: ["a", "c"]) != two.octets(of: ["a", "c"]))
-        #expect(one.octets(of: ["x"]) == nil)
     }
 }

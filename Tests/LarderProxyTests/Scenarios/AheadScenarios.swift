@@ -2,6 +2,7 @@
 import Larder
 import LarderHTTP
 import LarderProxy
+import LarderSettings
 import LarderTesting
 import Testing
 

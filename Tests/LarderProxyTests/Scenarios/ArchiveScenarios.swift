@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Larder
 import LarderHTTP
-import LarderProxy
 import LarderRules
+import LarderSettings
 import LarderTesting
 import Testing
 

@@ -3,6 +3,7 @@ import Foundation
 import Larder
 import LarderHTTP
 import LarderRules
+import LarderSettings
 import LarderTesting
 import Testing
 

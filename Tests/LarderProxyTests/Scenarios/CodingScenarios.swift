@@ -3,6 +3,7 @@ import Larder
 import LarderCodings
 import LarderHTTP
 import LarderProxy
+import LarderSettings
 import LarderStores
 import LarderTesting
 import Testing

@@ -2,8 +2,8 @@
 import Larder
 import LarderHTTP
 import LarderIO
-import LarderProxy
 import LarderRules
+import LarderSettings
 import LarderTesting
 import Testing
 

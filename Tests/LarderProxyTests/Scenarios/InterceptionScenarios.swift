@@ -2,6 +2,7 @@
 
 import Glibc
 import LarderIO
+import LarderSettings
 import LarderTesting
 import Testing
 

@@ -2,6 +2,7 @@
 import Larder
 import LarderIO
 import LarderProxy
+import LarderSettings
 import LarderTesting
 import Testing
 

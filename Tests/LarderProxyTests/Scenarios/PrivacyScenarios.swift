@@ -3,6 +3,7 @@ import Larder
 import LarderHTTP
 import LarderIO
 import LarderProxy
+import LarderSettings
 import LarderTesting
 import Testing
 

@@ -2,6 +2,7 @@
 import Foundation
 import Larder
 import LarderProxy
+import LarderSettings
 import LarderTesting
 import Testing
 

@@ -4,6 +4,7 @@ import Foundation
 import LarderHTTP
 import LarderIO
 import LarderRules
+import LarderSettings
 import LarderTesting
 import Testing
 

@@ -2,6 +2,7 @@
 import LarderHTTP
 import LarderIO
 import LarderProxy
+import LarderSettings
 import LarderTesting
 import Testing
 

@@ -3,6 +3,7 @@
 import Glibc
 import LarderHTTP
 import LarderIO
+import LarderSettings
 import LarderTesting
 import Testing
 

@@ -5,6 +5,7 @@ import LarderIO
 import LarderProxy
 import LarderRules
 import LarderScenarios
+import LarderSettings
 import LarderTesting
 import Logging
 import Testing

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Larder
-package import LarderHTTP
+import LarderHTTP
 import LarderRules
+import LarderSettings
 
 /// Removes secrets from shared data: by the names of fields, parameters and members.
 package enum SecretText {

@@ -2,6 +2,7 @@
 
 import LarderHTTP
 import LarderIO
+import LarderSettings
 import LarderUpstream
 
 /// Decides on one loop which requests begin a trace, and records spans. There is none where traces are not exported.

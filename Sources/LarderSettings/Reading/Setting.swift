@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The result of reading a map of settings; a new one has the defaults.
+package protocol SettingsRoot: Sendable {
+    init()
+
+    /// The level that an unknown key belongs to; nil if no other level has it.
+    static func level(of entry: SettingNode.Entry) -> SettingLevel?
+}
+
+extension SettingsRoot {
+    package static func level(of entry: SettingNode.Entry) -> SettingLevel? { nil }
+}
+
+/// One setting: its name, its allowed values, its default, and its meaning.
+///
+/// The daemon's parsing, help, reference page and admin dump of its settings are all derived from these values.
+package struct Setting<Root: SettingsRoot>: Sendable {
+    /// The dotted path within its section.
+    package let name: String
+    package let about: SettingDescription
+    let read: @Sendable (SettingNode, inout Root, inout SettingsReader) -> Void
+    let show: @Sendable (Root) -> ShownValue
+    /// Copies the setting from the first to the second.
+    let copy: @Sendable (Root, inout Root) -> Void
+
+    /// Declares the setting at `path`. `initially` describes the default in words when it depends on something;
+    /// otherwise that of a new `Root` is shown.
+    init<Value>(
+        _ name: String, _ path: any WritableKeyPath<Root, Value> & Sendable, _ kind: SettingKind<Value>,
+        initially: String? = nil, isRequired: Bool = false, needsRestart: Bool = false,
+        inside: [SettingDescription] = [], _ text: String
+    ) {
+        self.name = name
+        let shown = kind.show(Root()[keyPath: path])
+        about = SettingDescription(
+            name: name, type: kind.name, bounds: kind.bounds, unit: kind.unit, shown: shown, initially: initially,
+            isRequired: isRequired, needsRestart: needsRestart, text: text, inside: inside)
+        read = { node, root, reader in
+            if let value = kind.read(node, &reader) { root[keyPath: path] = value }
+        }
+        show = { kind.show($0[keyPath: path]) }
+        copy = { $1[keyPath: path] = $0[keyPath: path] }
+    }
+
+    /// The same for an optional setting.
+    init<Value>(
+        _ name: String, _ path: any WritableKeyPath<Root, Value?> & Sendable, _ kind: SettingKind<Value>,
+        initially: String? = nil, isRequired: Bool = false, needsRestart: Bool = false,
+        inside: [SettingDescription] = [], _ text: String
+    ) {
+        self.init(
+            name, path, kind.optional, initially: initially, isRequired: isRequired, needsRestart: needsRestart,
+            inside: inside, text)
+    }
+}
+
+/// The description of a setting.
+package struct SettingDescription: Sendable, Equatable {
+    package var name: String
+    package var type: String
+    package var bounds: String?
+    package var unit: String?
+    /// The default, as it would be written or in words.
+    package var initially: String
+    package var isInitiallyInWords: Bool
+    package var isRequired: Bool
+    /// Whether a reload applies it; otherwise a restart is necessary.
+    package var isReloadable: Bool
+    package var text: String
+    /// The settings within a map or a list, with names relative to one of its elements.
+    package var inside: [SettingDescription]
+}
+
+extension SettingDescription {
+    /// `shown` is the default, which `initially` describes in words.
+    @inline(never)
+    fileprivate init(
+        name: String, type: String, bounds: String?, unit: String?, shown: ShownValue, initially: String?,
+        isRequired: Bool, needsRestart: Bool, text: String, inside: [SettingDescription]
+    ) {
+        self.init(
+            name: name, type: type, bounds: bounds, unit: unit,
+            initially: isRequired ? "required" : initially ?? shown.asDefault,
+            isInitiallyInWords: isRequired || initially != nil || shown.isEmpty, isRequired: isRequired,
+            isReloadable: !needsRestart, text: text, inside: inside)
+    }
+}
+
+extension ShownValue {
+    fileprivate var isEmpty: Bool {
+        switch self {
+        case .nothing: true
+        case .list(let values): values.isEmpty
+        case .map(let entries): entries.isEmpty
+        default: false
+        }
+    }
+
+    fileprivate var asDefault: String { self == .nothing ? "not set" : isEmpty ? "empty" : yaml }
+}

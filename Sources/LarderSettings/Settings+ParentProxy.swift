@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+
+extension Settings {
+    /// The proxy through which an origin is reached, or nil for none.
+    ///
+    /// The setting of `service` overrides `upstream.parent`; `noProxy` and loopback hosts are exempt from both, unless
+    /// the service itself names a proxy.
+    package func parentProxy(for service: ServiceSettings?, origin: TargetURI) -> ProxyAddress? {
+        if case .proxy(let address)? = service?.parent { return address }
+        let address: ProxyAddress?
+        var exempt = upstream.noProxy
+        switch service?.parent ?? upstream.parent {
+        case .none: return nil
+        case .proxy(let named): address = named
+        case .environment:
+            let proxies = upstream.environment
+            if proxies.bypassesAll { return nil }
+            address = origin.scheme == .https ? proxies.https : proxies.http
+            exempt += proxies.bypass
+        }
+        // Usually there is none, and the exemptions do not matter.
+        guard let address else { return nil }
+        let (host, port) = (origin.host, origin.port)
+        if HostPattern.isLoopbackName(host) || exempt.contains(where: { $0.matches(host: host, port: port) }) {
+            return nil
+        }
+        return address
+    }
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderSettings
+import Testing
+
+@Suite("Values of variables")
+struct VariableValuesTests {
+    @Test func `what variables come to tells all combinations apart`() {
+        let one = VariableValues(["a": ("b", 0), "c": ("d", 0)])
+        let two = VariableValues(["a": ("b1:c1:d", 0)])
+        #expect(one.octets(of: ["a", "c"]) != two.octets(of: ["a", "c"]))
+        #expect(one.octets(of: ["x"]) == nil)
+    }
+}
