@@ -3,6 +3,7 @@
 import Larder
 import LarderHTTP
 import LarderProxy
+import LarderSettings
 import LarderStores
 
 /// An archive of stored responses, made as it is sent: `archive.json`, then for each response `entities/N.json` with

@@ -4,6 +4,7 @@ import Larder
 import LarderHTTP
 import LarderIO
 import LarderProxy
+import LarderSettings
 
 /// The stream of events (model: 9.6).
 extension AdminPages {

@@ -5,6 +5,7 @@ import Larder
 import LarderHTTP
 import LarderProxy
 import LarderRules
+import LarderSettings
 
 /// Recordings in the format of HTTP Archive 1.2, which browsers and other tools can import.
 ///

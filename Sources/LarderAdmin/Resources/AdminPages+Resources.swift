@@ -5,6 +5,7 @@ import LarderHTTP
 import LarderIO
 import LarderProxy
 import LarderRules
+import LarderSettings
 import LarderStores
 import LarderUpstream
 

@@ -61,8 +61,8 @@ final class Load {
     private(set) var epoch: UInt64 = 0
     /// The mark of its groups at the same time.
     private(set) var mark: UInt64 = 0
-    /// The first client, while its task runs this load and it has not left.
-    var leader: (exchange: Exchange, reader: Int)?
+    /// Passes interim responses on to the first client, while its task runs this load and it has not left.
+    var leader: ((ResponseHead) -> Void)?
     /// The `Set-Cookie` fields of a 304, for the first client alone.
     var cookies: [String] = []
     let abort = UpstreamAbort()
@@ -252,7 +252,7 @@ final class Load {
     }
 
     private func announce(interim head: ResponseHead) {
-        if let leader { leader.exchange.relayInterimAtOnce(head) } else { flight.announce(interim: head) }
+        if let leader { leader(head) } else { flight.announce(interim: head) }
     }
 
     private func treatment(of arrival: Arrival) -> Treatment {

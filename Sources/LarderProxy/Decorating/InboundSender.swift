@@ -131,7 +131,7 @@ final class InboundSender {
     /// Sends it through the program that supplies the service, if there is one.
     private func sendOnce(_ request: UpstreamRequest, _ content: RepeatableContent?) async throws -> UpstreamResponse {
         let configuration = configuration.frozen.configuration
-        guard ProgramSender.isNeeded(by: configuration) else { return try await context.send(request) }
+        guard configuration.isProgrammed else { return try await context.send(request) }
         let resource = resource ?? service.service.resource(for: ResourceURL(uri))
         let sender = ProgramSender(
             context: context, service: service, resource: resource, uri: uri, configuration, request, content)

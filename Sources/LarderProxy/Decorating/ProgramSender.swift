@@ -53,11 +53,6 @@ final class ProgramSender {
             }
     }
 
-    /// Whether there is anything to do.
-    static func isNeeded(by configuration: Configuration) -> Bool {
-        !configuration.mutators.isEmpty || !configuration.decorators.isEmpty
-    }
-
     func send() async throws -> UpstreamResponse {
         guard !decorators.isEmpty else { return try await attempt() }
         let place = Confined(self)

@@ -8,7 +8,9 @@ import LarderIO
 /// It owns the client's input. One task reads at a time: the sender of the request, up to `stop`, and after that the
 /// exchange, which discards the rest. Confined to its connection's loop.
 final class RequestContent {
-    private let connection: DownstreamConnection
+    private let stream: ByteStream
+    private let buffer: ReadBuffer
+    private let context: LoopContext
     private let interims: InterimSender
     private var decoder: ContentDecoder
     /// The client waits for `100 Continue` before it sends content (RFC 9110 §10.1.1).
@@ -28,12 +30,14 @@ final class RequestContent {
     private var unread: [ContentChunk] = []
 
     init(
-        connection: DownstreamConnection, interims: InterimSender, framing: BodyFraming, isContinueExpected: Bool,
-        timeout: Duration
+        on stream: ByteStream, _ buffer: ReadBuffer, _ context: LoopContext, interims: InterimSender,
+        framing: BodyFraming, isContinueExpected: Bool, timeout: Duration
     ) {
-        self.connection = connection
+        self.stream = stream
+        self.buffer = buffer
+        self.context = context
         self.interims = interims
-        decoder = ContentDecoder(framing, limits: connection.context.configuration.parseLimits)
+        decoder = ContentDecoder(framing, limits: context.configuration.parseLimits)
         self.isContinueExpected = isContinueExpected
         self.timeout = timeout
         isComplete = decoder.isComplete
@@ -53,7 +57,7 @@ final class RequestContent {
 
     private func receive() async throws -> ContentChunk? {
         guard !isComplete else { return nil }
-        guard !isReading else { throw connection.context.fault(IOError(.contended, operation: RequestContent.reading)) }
+        guard !isReading else { throw context.fault(IOError(.contended, operation: RequestContent.reading)) }
         let isDropped = isStopped
         isReading = true
         defer {
@@ -61,13 +65,13 @@ final class RequestContent {
             whenReturned.take()?.resume()
         }
         do {
-            if isContinueExpected, connection.buffer.isEmpty {
+            if isContinueExpected, buffer.isEmpty {
                 isContinueExpected = false
                 // Holds: it is asked while this waits.
                 try await interims.sendContinue { [unowned self] in !isStopped }
             }
-            connection.stream.setReadDeadline(after: timeout)
-            defer { connection.stream.setReadDeadline(after: nil) }
+            stream.setReadDeadline(after: timeout)
+            defer { stream.setReadDeadline(after: nil) }
             while true {
                 if let chunk = try decodeBuffered() { return chunk }
                 if isComplete { return nil }
@@ -83,11 +87,11 @@ final class RequestContent {
 
     /// Receives available content, or waits for it.
     private func fill() async throws(IOError) {
-        guard let count = try connection.stream.tryRead(into: connection.buffer.writable(minimum: 4096)) else {
-            return try await connection.stream.waitReadable()
+        guard let count = try stream.tryRead(into: buffer.writable(minimum: 4096)) else {
+            return try await stream.waitReadable()
         }
         guard count > 0 else { throw IOError(.connectionReset, operation: RequestContent.reading) }
-        connection.buffer.wrote(count)
+        buffer.wrote(count)
     }
 
     /// Reads all content, unless it is longer than `limit`: then nil. `next` returns everything once more.
@@ -110,7 +114,7 @@ final class RequestContent {
     func stop() async {
         isStopped = true
         guard isReading else { return }
-        connection.stream.interruptReading()
+        stream.interruptReading()
         await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
             if isReading { whenReturned = continuation } else { continuation.resume() }
         }
@@ -140,9 +144,9 @@ final class RequestContent {
     }
 
     private func decodeBuffered() throws(ParseError) -> ContentChunk? {
-        guard !connection.buffer.isEmpty else { return nil }
-        let (chunk, consumed) = try decoder.decodeChunk(connection.buffer.readable)
-        connection.buffer.consume(consumed)
+        guard !buffer.isEmpty else { return nil }
+        let (chunk, consumed) = try decoder.decodeChunk(buffer.readable)
+        buffer.consume(consumed)
         isComplete = decoder.isComplete
         received += Int64(chunk?.count ?? 0)
         return chunk

@@ -34,8 +34,8 @@ extension Exchange {
         context.front.keep(
             FrontAnswer(
                 to: received, from: repeatable.client, with: variant, head: out[..<momentStart],
-                content: content, of: retrieval, snapshot: repeatable.snapshot, version: retrieval.version,
-                closes: !isPersistent, counters: counters),
+                content: content, of: retrieval.resource, retrieval.service.service, snapshot: repeatable.snapshot,
+                version: retrieval.version, closes: !isPersistent, counters: counters),
             to: received)
     }
 }

@@ -24,7 +24,7 @@ extension Exchange {
             load.start()
             throw error
         }
-        load.leader = (self, reader)
+        load.leader = onInterim
         load.begin()
         var answer: Flight.Answer?
         var content: ResponseContent?

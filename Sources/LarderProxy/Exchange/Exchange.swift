@@ -85,6 +85,10 @@ final class Exchange {
     // Holds: the stream is told to call it only while the exchange waits.
     private(set) lazy var onPeerClosed: () -> Void = { [unowned self] in peerClosed() }
 
+    /// A load calls it while this exchange leads it.
+    // Holds: the exchange ends that before it returns.
+    private(set) lazy var onInterim: (ResponseHead) -> Void = { [unowned self] in relayInterimAtOnce($0) }
+
     init(connection: DownstreamConnection) {
         self.connection = connection
         context = connection.context
@@ -98,7 +102,7 @@ final class Exchange {
     /// - Throws: when the client cannot be answered any more.
     func run() async throws -> Bool {
         begin()
-        // It refers to the connection, which has this exchange.
+        // Content that was read ahead is not kept between requests.
         defer { content = nil }
         do {
             try await answer()
@@ -191,7 +195,7 @@ final class Exchange {
         }
         if framing != .none {
             content = RequestContent(
-                connection: connection, interims: interims, framing: framing,
+                on: stream, connection.buffer, context, interims: interims, framing: framing,
                 isContinueExpected: traits.expectsContinue, timeout: context.configuration.settings.timeouts.content)
         }
         let route = context.configuration.router.route(
@@ -312,7 +316,7 @@ final class Exchange {
             lane.requestEnded()
         }
         let log = context.configuration.settings.log
-        if log.access { context.proxy.accessLog.write(self, in: log.accessFormat) }
+        if log.access { context.proxy.accessLog.write(AccessLine(self), in: log.accessFormat) }
     }
 }
 
@@ -328,28 +332,4 @@ extension Exchange {
         }
         context.proxy.note(RequestNote(self, at: context.now()))
     }
-}
-
-/// The client left while its response was awaited.
-struct ClientGone: Error {}
-
-/// The outcome of an exchange: the log, the counters and `Cache-Status` are made from this value.
-struct ExchangeRecord {
-    var startedAt: Int64 = 0
-    /// Nanoseconds from the parsed head to the last octet passed to the kernel.
-    var duration: Int64 = 0
-    /// How many of them were waited in a replay at the origin's pace, which is no latency.
-    var pauses: Int64 = 0
-    var kind = LoopCounters.Kind.pass
-    var status: Status = 0
-    var service = ""
-    /// The counters of its service.
-    var counters: ServiceCounters?
-    var way = Way.forward
-    var cacheStatus: CacheStatus?
-    var problem: Problem?
-    /// Octets of content sent to the client.
-    var contentSent: Int64 = 0
-    /// The proven name of the client's user.
-    var user: String?
 }

@@ -18,8 +18,7 @@ package final class AccessLog: Sendable {
     /// Sends whole lines to `write` instead of messages to the logger; nil ends that.
     package func send(to write: (@Sendable (String) -> Void)?) { output.withLock { $0 = write } }
 
-    func write(_ exchange: Exchange, in format: AccessFormat) {
-        let line = AccessLine(exchange)
+    func write(_ line: AccessLine, in format: AccessFormat) {
         let write = output.withLock { $0 }
         switch format {
         case .standard:
@@ -40,31 +39,16 @@ package final class AccessLog: Sendable {
 
 /// One exchange as a line, in machine-readable formats.
 struct AccessLine {
-    private let record: ExchangeRecord
-    private let method: String
-    private let url: String
-    private let version: HTTPVersion
-    private let client: String
-    private let agent: String?
-    private let trace: String?
-    private let contentType: String?
-    private let host: String
-    private let now: Timestamp
-
-    init(_ exchange: Exchange) {
-        let (head, uri) = (exchange.head, exchange.uri)
-        record = exchange.record
-        method = head.method.token
-        url = uri.isEmpty ? AccessLog.shown(head.target) : uri.origin + uri.path
-        version = exchange.traits.version
-        let peer = exchange.stream.peerAddress
-        client = peer.isUnix ? "-" : peer.host
-        agent = head.fields[first: .userAgent]
-        trace = head.fields[first: "traceparent"]
-        contentType = exchange.sentType
-        host = uri.isEmpty ? "-" : uri.host
-        now = exchange.context.now()
-    }
+    let record: ExchangeRecord
+    let method: String
+    let url: String
+    let version: HTTPVersion
+    let client: String
+    let agent: String?
+    let trace: String?
+    let contentType: String?
+    let host: String
+    let now: Timestamp
 
     /// Numbers stay numbers, for backends that distinguish them from texts.
     var metadata: Logger.Metadata {

@@ -54,7 +54,3 @@ extension ExchangeRecord {
         }
     }
 }
-
-extension Proxy {
-    package func total(_ reason: LoopCounters.Reason) -> UInt64 { counters.reduce(0) { $0 + $1.value(reason) } }
-}

@@ -47,22 +47,3 @@ package struct RequestNote: Sendable {
         return false
     }
 }
-
-extension RequestNote {
-    init(_ exchange: Exchange, at now: Timestamp) {
-        let (record, uri) = (exchange.record, exchange.uri)
-        at = now
-        method = exchange.head.method.token
-        url = uri.isEmpty ? AccessLog.shown(exchange.head.target) : String(uri.string.prefix(4_096))
-        service = record.service
-        client = exchange.stream.peerAddress.host
-        user = record.user
-        status = Int(record.status.rawValue)
-        kind = record.kind
-        reason = record.reason
-        cacheStatus = record.cacheStatus
-        problem = record.problem?.title
-        bytes = record.contentSent
-        nanoseconds = record.duration
-    }
-}

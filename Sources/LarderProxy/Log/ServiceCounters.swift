@@ -92,14 +92,3 @@ package final class ServiceCounters: Sendable {
         }
     }
 }
-
-extension Proxy {
-    /// The sums over all loops, by the name of the service; `-` is for URLs without one.
-    package func serviceTotals() -> [String: ServiceCounters.Totals] {
-        var totals: [String: ServiceCounters.Totals] = [:]
-        for loop in counters {
-            for (name, counters) in loop.byService { totals[name, default: ServiceCounters.Totals()].add(counters) }
-        }
-        return totals
-    }
-}

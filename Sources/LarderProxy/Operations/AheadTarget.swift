@@ -3,6 +3,7 @@
 package import Larder
 package import LarderHTTP
 package import LarderRules
+import LarderSettings
 
 /// A resource as it would be loaded without a client.
 struct AheadTarget: Sendable {

@@ -2,6 +2,7 @@
 
 import LarderHTTP
 import LarderIO
+import LarderSettings
 import LarderTransformers
 import LarderUpstream
 

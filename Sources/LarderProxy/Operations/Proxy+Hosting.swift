@@ -3,6 +3,7 @@
 package import Larder
 import LarderHTTP
 import LarderRules
+import LarderSettings
 import LarderStores
 import Logging
 

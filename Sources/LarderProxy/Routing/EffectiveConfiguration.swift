@@ -67,7 +67,7 @@ package final class EffectiveConfiguration: Sendable {
         replaysPaced = configuration.replaysPaced
         changeRule = configuration.changeRule
         refreshAhead = configuration.refreshAhead
-        isProgrammed = ProgramSender.isNeeded(by: frozen.configuration)
+        isProgrammed = configuration.isProgrammed
         mapsLinks = configuration.mapsLinks
         fingerprint = frozen.fingerprint == 0 ? 0 : (frozen.fingerprint ^ ProgramIdentity.number) | 1
     }

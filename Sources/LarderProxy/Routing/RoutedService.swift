@@ -261,7 +261,7 @@ package final class RoutedService: Sendable {
     private func addsCredentials(_ configuration: Configuration) -> Bool {
         configuredCredentials != nil || settings.tls.certificate != nil
             || configuration.fields.set.names.contains(where: SecretName.isOne(field:))
-            || ProgramSender.isNeeded(by: configuration)
+            || configuration.isProgrammed
             || (configuration.attachment as? Decorators)?.refresh != nil
     }
 
@@ -360,28 +360,5 @@ extension ConfigurationEntry {
         apply(&shared)
         apply(&own)
         return shared.privacy == own.privacy
-    }
-}
-
-extension ServiceSettings {
-    /// The variables in request fields, in the order of their names.
-    fileprivate var variablesInFields: [String] {
-        Set(configure.flatMap(\.headers).flatMap { $0.value?.variables ?? [] }).sorted()
-    }
-
-    fileprivate var usedVariables: Set<String> {
-        var names = Set(variablesInFields)
-        for block in configure {
-            if let rule = block.decorate.refresh?.value {
-                names.formUnion(rule.variables)
-                let secrets = (rule.json + rule.form).map(\.value) + rule.headers.compactMap(\.value)
-                names.formUnion(secrets.flatMap(\.variables))
-            }
-            if let rule = block.decorate.respond?.value {
-                let secrets = [rule.body] + rule.fields.compactMap(\.value)
-                names.formUnion(secrets.flatMap(\.variables))
-            }
-        }
-        return names
     }
 }

@@ -51,21 +51,21 @@ struct MadeResponse {
 
     /// The variant of the response `stored` with this content.
     func variant(
-        of stored: StoredResponse, storedAt: Timestamp, _ load: Load, via: String
+        of stored: StoredResponse, storedAt: Timestamp, _ policy: CachePolicy, fingerprint: UInt64, via: String
     ) -> Variant {
         var rendition: Rendition?
         if isTransformed || isPromoted {
             // Only storable fields of the origin's response are stored.
             let kept = StoredResponse(
                 status: head.status, fields: head.fields, requestTime: stored.requestTime,
-                responseTime: stored.responseTime, policy: load.policy)
+                responseTime: stored.responseTime, policy: policy)
             rendition = Rendition(
                 status: head.status, fields: kept.fields, originStatus: originStatus, isPromoted: isPromoted)
         }
         return Variant(
-            stored: isTransformed ? stored : stored.complete(length: Int64(length), policy: load.policy),
+            stored: isTransformed ? stored : stored.complete(length: Int64(length), policy: policy),
             content: .memory(chunks, length: length), storedAt: storedAt, via: via,
-            fingerprint: load.configuration.fingerprint, rendition: rendition)
+            fingerprint: fingerprint, rendition: rendition)
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderHTTP
+import LarderSettings
 import Testing
 
 @testable import LarderProxy

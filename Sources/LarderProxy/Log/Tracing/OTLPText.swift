@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderHTTP
+import LarderSettings
 
 /// Spans in the JSON encoding of OTLP: ids in hexadecimal, 64-bit numbers as texts (opentelemetry-proto 1.x).
 enum OTLPText {

@@ -125,11 +125,6 @@ final class ClientCounts: Sendable {
     }
 }
 
-extension Proxy {
-    /// The client connections in memory: after a moment the open ones.
-    package var existingConnections: Int { admission.existing.value }
-}
-
 /// A count of objects, which may outlive what they belonged to.
 final class Tally: Sendable {
     private let count = Atomic<Int>(0)

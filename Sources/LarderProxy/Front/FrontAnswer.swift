@@ -52,8 +52,8 @@ final class FrontAnswer {
     /// - Parameter head: the octets of the response head up to the time-dependent fields.
     init(
         to request: [UInt8], from client: ClientKind, with variant: Variant, head: ArraySlice<UInt8>,
-        content: [ContentChunk], of retrieval: Retrieval, snapshot: ResourceMemory.Snapshot, version: UInt64,
-        closes: Bool, counters: ServiceCounters
+        content: [ContentChunk], of resource: Resource, _ service: Service, snapshot: ResourceMemory.Snapshot,
+        version: UInt64, closes: Bool, counters: ServiceCounters
     ) {
         self.counters = counters
         self.closes = closes
@@ -61,8 +61,8 @@ final class FrontAnswer {
         self.variant = variant
         self.snapshot = snapshot
         self.version = version
-        memory = retrieval.resource.memory
-        service = retrieval.service.service
+        memory = resource.memory
+        self.service = service
         contentLength = content.reduce(0) { $0 + $1.count }
         let isShort = contentLength <= FrontAnswer.inlineLimit
         inlined = isShort ? content : []

@@ -105,8 +105,8 @@ extension Load {
         let isStored = writer?.finish() ?? false
         guard let policy else { return }
         let variant = made.variant(
-            of: stored.marked(stored.standing, policy: policy), storedAt: stored.responseTime, self,
-            via: ProxyConfiguration.via)
+            of: stored.marked(stored.standing, policy: policy), storedAt: stored.responseTime, self.policy,
+            fingerprint: configuration.fingerprint, via: ProxyConfiguration.via)
         let storing = context.storing
         if isStored, configuration.storesRenditions {
             storing?.keepRendition(of: variant, resource, service: service)
@@ -179,7 +179,8 @@ extension Load {
             let stored =
                 made.isPromoted ? variant.stored.counting(as: 200, policy: policy) : variant.stored
             let remade = made.variant(
-                of: stored, storedAt: variant.storedAt, self, via: ProxyConfiguration.via)
+                of: stored, storedAt: variant.storedAt, self.policy, fingerprint: configuration.fingerprint,
+                via: ProxyConfiguration.via)
             if memory.replace(variant, by: remade) {
                 if configuration.storesRenditions {
                     context.storing?.keepRendition(of: remade, resource, service: service)

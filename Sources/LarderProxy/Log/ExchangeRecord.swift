@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+import LarderRules
+
+/// The outcome of an exchange: the log, the counters and `Cache-Status` are made from this value.
+struct ExchangeRecord {
+    var startedAt: Int64 = 0
+    /// Nanoseconds from the parsed head to the last octet passed to the kernel.
+    var duration: Int64 = 0
+    /// How many of them were waited in a replay at the origin's pace, which is no latency.
+    var pauses: Int64 = 0
+    var kind = LoopCounters.Kind.pass
+    var status: Status = 0
+    var service = ""
+    /// The counters of its service.
+    var counters: ServiceCounters?
+    var way = Way.forward
+    var cacheStatus: CacheStatus?
+    var problem: Problem?
+    /// Octets of content sent to the client.
+    var contentSent: Int64 = 0
+    /// The proven name of the client's user.
+    var user: String?
+}

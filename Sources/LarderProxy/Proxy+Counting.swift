@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension Proxy {
+    package func total(_ reason: LoopCounters.Reason) -> UInt64 { counters.reduce(0) { $0 + $1.value(reason) } }
+
+    /// The sums over all loops, by the name of the service; `-` is for URLs without one.
+    package func serviceTotals() -> [String: ServiceCounters.Totals] {
+        var totals: [String: ServiceCounters.Totals] = [:]
+        for loop in counters {
+            for (name, counters) in loop.byService { totals[name, default: ServiceCounters.Totals()].add(counters) }
+        }
+        return totals
+    }
+
+    /// The client connections in memory: after a moment the open ones.
+    package var existingConnections: Int { admission.existing.value }
+
+    /// Records a note of an exchange, and reports it to observers.
+    func note(_ note: RequestNote) {
+        let numbered = requests.add(note)
+        if requests.isHeard { events.tell(numbered) }
+    }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderIO
+
+/// Stored content, in memory or on disk, read from any offset.
+enum ContentCursor {
+    case memory([ContentChunk], length: Int64)
+    case store(any ContentReader, length: Int64)
+
+    static func open(_ content: VariantContent) async -> ContentCursor? {
+        switch content {
+        case .memory(let chunks, let length): .memory(chunks, length: Int64(length))
+        case .store(let source): await source.open().map { .store($0, length: source.length) }
+        }
+    }
+
+    var length: Int64 {
+        switch self {
+        case .memory(_, let length), .store(_, let length): length
+        }
+    }
+
+    /// At least one octet and up to `count` from `offset` on; nil when they cannot be read.
+    func read(at offset: Int64, count: Int) async -> [ContentChunk]? {
+        switch self {
+        case .store(let reader, _): await reader.read(at: offset, count: count).map { [$0] }
+        case .memory(let chunks, _): ContentChunk.slice(of: chunks, from: offset, count: count)
+        }
+    }
+}

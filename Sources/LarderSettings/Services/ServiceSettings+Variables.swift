@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension ServiceSettings {
+    /// The variables in request fields, in the order of their names.
+    package var variablesInFields: [String] {
+        Set(configure.flatMap(\.headers).flatMap { $0.value?.variables ?? [] }).sorted()
+    }
+
+    /// Those, and the ones in what decorators send.
+    package var usedVariables: Set<String> {
+        var names = Set(variablesInFields)
+        for block in configure {
+            if let rule = block.decorate.refresh?.value {
+                names.formUnion(rule.variables)
+                let secrets = (rule.json + rule.form).map(\.value) + rule.headers.compactMap(\.value)
+                names.formUnion(secrets.flatMap(\.variables))
+            }
+            if let rule = block.decorate.respond?.value {
+                let secrets = [rule.body] + rule.fields.compactMap(\.value)
+                names.formUnion(secrets.flatMap(\.variables))
+            }
+        }
+        return names
+    }
+}
