@@ -220,3 +220,9 @@ private func attemptChanged(_: Int32, _: Int16, _ argument: UnsafeMutableRawPoin
     guard let argument else { return }
     Unmanaged<Attempt>.fromOpaque(argument).takeUnretainedValue().changed()
 }
+
+extension EventLoop {
+    /// Makes a connector with a resolver of its own.
+    // Holds: see `timerHere`.
+    package nonisolated func makeConnectorHere() -> Connector { assumeIsolated { Confined(Connector(on: $0)) }.value }
+}

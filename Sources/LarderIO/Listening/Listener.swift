@@ -142,3 +142,21 @@ package final class Listener {
 private func connectionsArrived(_: Int32, _: Int16, _ argument: UnsafeMutableRawPointer?) {
     Callee<Listener>.target(of: argument)?.acceptBatch()
 }
+
+extension EventLoop {
+    /// Accepts from `socket` and calls `accepted` for each connection.
+    package nonisolated func listenHere(
+        on socket: ListeningSocket, accepted: @escaping (ByteStream) -> Void
+    ) throws(IOError) -> Listener {
+        let accepted = Confined(accepted)
+        // Holds: see `timerHere`.
+        let listener: Confined<Result<Listener, IOError>> = assumeIsolated { loop in
+            do throws(IOError) {
+                return Confined(.success(try Listener(socket, on: loop, accepted: accepted.value)))
+            } catch {
+                return Confined(.failure(error))
+            }
+        }
+        return try listener.value.get()
+    }
+}
