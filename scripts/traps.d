@@ -30,21 +30,21 @@ LarderHTTP/Messages/TargetURI+Normalisation.swift 33 10 25 lengths are at most l
 LarderHTTP/Messages/TargetURI+Spelling.swift 23 0 11 positions stay below the counts, which are compared first
 LarderHTTP/Messages/TargetURI.swift 1 13 3 positions are those of its own parts
 LarderHTTP/Messages/URIHost.swift 33 5 21 a part of an address has at most three digits, a group four, a port five; positions stay below the count
-LarderRules/BoundedParsing.swift 4 0 1 the position stays below the count
-LarderRules/CacheControl.swift 11 0 0 counts of names in one head
-LarderRules/CanonicalJSON.swift 25 1 14 positions stay below the count, which each step compares first; an escape has four digits
-LarderRules/ContentRange.swift 5 1 8 numbers saturate, and the last octet is below Int64.max
-LarderRules/DeltaSeconds.swift 0 1 0 numbers saturate at 2^31
-LarderRules/DirectiveScanner.swift 0 0 18 positions stay below the count and wrap with &
-LarderRules/Freshness.swift 4 1 0 durations are clamped to what RFC 9111 knows before they become nanoseconds
-LarderRules/GraphQLDocument.swift 14 0 13 positions stay below the count, which each loop compares first
-LarderRules/MultipartPlan.swift 5 2 0 ranges are apart and inside a representation, and at most a few
-LarderRules/PartialContent+Filling.swift 10 0 4 ranges end below Int64.max, and parts are apart, so that all together are no longer
-LarderRules/PartialContent.swift 3 0 0 ranges end below Int64.max, and parts are apart, so that all together are no longer
-LarderRules/RangeSpecifier.swift 5 0 4 numbers saturate, and are compared with the length first
-LarderRules/Ranges.swift 4 1 4 ranges are inside the representation and apart once they are joined
-LarderRules/RateLimit.swift 2 0 0 numbers saturate at 2^31
-LarderRules/Variance+Normalisation.swift 5 1 5 a weight has at most three decimals
+LarderRules/Fields/BoundedParsing.swift 4 0 1 the position stays below the count
+LarderRules/Fields/CacheControl.swift 11 0 0 counts of names in one head
+LarderRules/Content/CanonicalJSON.swift 25 1 14 positions stay below the count, which each step compares first; an escape has four digits
+LarderRules/Fields/ContentRange.swift 5 1 8 numbers saturate, and the last octet is below Int64.max
+LarderRules/Fields/DeltaSeconds.swift 0 1 0 numbers saturate at 2^31
+LarderRules/Fields/DirectiveScanner.swift 0 0 18 positions stay below the count and wrap with &
+LarderRules/Caching/Freshness.swift 4 1 0 durations are clamped to what RFC 9111 knows before they become nanoseconds
+LarderRules/Content/GraphQLDocument.swift 14 0 13 positions stay below the count, which each loop compares first
+LarderRules/Caching/MultipartPlan.swift 5 2 0 ranges are apart and inside a representation, and at most a few
+LarderRules/Caching/PartialContent+Filling.swift 10 0 4 ranges end below Int64.max, and parts are apart, so that all together are no longer
+LarderRules/Caching/PartialContent.swift 3 0 0 ranges end below Int64.max, and parts are apart, so that all together are no longer
+LarderRules/Fields/RangeSpecifier.swift 5 0 4 numbers saturate, and are compared with the length first
+LarderRules/Caching/Ranges.swift 4 1 4 ranges are inside the representation and apart once they are joined
+LarderRules/Fields/RateLimit.swift 2 0 0 numbers saturate at 2^31
+LarderRules/Fields/Variance+Normalisation.swift 5 1 5 a weight has at most three decimals
 LarderIO/Names/HostsFile.swift 2 0 2 what is read is bounded; positions are those of the buffer
 LarderIO/Names/Lookup.swift 4 2 0 at most 64 records of those that libevent counted
 LarderIO/Sockets/SocketAddress+System.swift 2 2 1 lengths are compared with those of the structures first
