@@ -64,13 +64,13 @@ LarderShared/Protocol/Reply.swift 0 2 4 words are counted first; numbers that do
 LarderShared/Protocol/ReplyReader.swift 6 2 0 a reply is smaller than its limits, which are compared before each part
 LarderShared/Tier/SharedLog.swift 3 1 7 elements of an array are counted first
 LarderShared/Tier/SharedLook.swift 0 0 3 elements of an array are counted first
-LarderStores/Content/BlockDigests.swift 8 2 1 the number of blocks is that of the digests there are, and the length must fit it
+LarderStores/Entities/BlockDigests.swift 8 2 1 the number of blocks is that of the digests there are, and the length must fit it
 LarderStores/Content/ContentFiles.swift 3 1 1 counts of files
 LarderStores/Content/Directory.swift 1 2 0 a length is that of what was read
 LarderStores/Content/SpoolFile.swift 8 2 1 offsets are those of what was written, or of blocks of a file whose length is right
 LarderStores/Content/StoreDirectory.swift 1 2 1 a header of 72 octets that were read; a version that does not fit counts as 0
-LarderStores/Content/StoredContent.swift 7 12 1 content is opened only if the file has the length of its row, so lengths are those of files
-LarderStores/EntityKey.swift 4 0 4 lengths of texts in memory
+LarderStores/Core/StoredContent.swift 7 12 1 content is opened only if the file has the length of its row, so lengths are those of files
+LarderStores/Entities/EntityKey.swift 4 0 4 lengths of texts in memory
 LarderStores/OctetCoding.swift 9 6 1 what is taken is compared with what is left; numbers are put together by shifts of as many octets as they have
 LarderStores/SQLite/Connection.swift 1 8 0 counts of SQLite, which are those of what it gives
 LarderStores/SQLite/EntityDatabase+Eviction.swift 3 1 0 rows are within StoredNumber.rows, which is seen to at the start (impossibleRows)
@@ -80,7 +80,7 @@ LarderStores/SQLite/EntitySeal.swift 0 2 0 counts of octets in memory
 LarderStores/SQLite/EvictionHands.swift 2 2 0 hands are within the numbers of rows when they are read
 LarderStores/SQLite/Migrations.swift 1 1 0 the version is within those that are known
 LarderStores/SQLiteStorage.swift 3 5 4 lengths are those of files and octets that were read
-LarderStores/StoreCore.swift 10 0 0 octets on disk saturate
+LarderStores/Core/StoreCore.swift 10 0 0 octets on disk saturate
 LarderStores/Writing/EntityWriter.swift 11 14 2 lengths of chunks that came, at most longestContent together
 LarderStores/Writing/StoreWriter+Room.swift 13 0 0 octets of files saturate; pages are counted by SQLite in 32 bits
 LarderProxy/Collapsing/Completion.swift 3 1 0 nothing is added to a position that an origin named

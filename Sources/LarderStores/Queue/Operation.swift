@@ -86,54 +86,6 @@ final class Operation: @unchecked Sendable {
     }
 }
 
-/// The changes of a validation (RFC 9111 §4.3.4).
-struct HeadUpdate: Sendable {
-    var variant: [UInt8]
-    var head: [UInt8]
-    var requestTime: Timestamp
-    var responseTime: Timestamp
-    var expires: Timestamp?
-    /// The version of the entity that it applies to.
-    var storedAt: Timestamp
-    /// Replace the existing labels; nil keeps those.
-    var labels: [EntityLabel]?
-
-    func apply(to record: inout EntityRecord) {
-        record.head = head
-        record.requestTime = requestTime
-        record.responseTime = responseTime
-        record.expires = expires
-        if let labels { record.labels = labels }
-    }
-}
-
-/// The removal of many entities, which takes several transactions. Until it is done, readers see none of the entities
-/// that existed before it.
-// @unchecked: mutable state is accessed only with the lock of the `WriteQueue` held, or, `nextID` and
-// `isAmongVersions`, by the writer.
-final class Removal: @unchecked Sendable {
-    let match: EntityMatch
-    let reason: RemovalReason
-    /// Whether the writer has it: operations accepted now may be beyond it.
-    var isTaken = false
-    /// The last row that was written before; unknown until it begins.
-    var lastID: Int64?
-    var removed: Int
-    /// Where the next slice begins.
-    var nextID: Int64 = 0
-    /// Whether that is among the versions.
-    var isAmongVersions = false
-    /// The caller that waits for the end; nil if it cannot be done now.
-    var continuation: UnsafeContinuation<Int, Never>?
-
-    init(match: EntityMatch, reason: RemovalReason, removed: Int, continuation: UnsafeContinuation<Int, Never>?) {
-        self.match = match
-        self.reason = reason
-        self.removed = removed
-        self.continuation = continuation
-    }
-}
-
 /// Any other request to the writing thread, in the order of the requests.
 enum Command: Sendable {
     /// A damaged row.
