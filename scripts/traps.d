@@ -97,4 +97,4 @@ LarderTransformers/JSONPointer.swift 2 1 4 an index is compared with the count
 Larder/Entity/ImageInfo.swift 17 4 6 offsets are compared with the count before the octets behind them are read; numbers have at most 4 octets
 Larder/Entity/JSONParser.swift 18 1 18 positions stay below the count, which each step compares first; depth is bounded
 Larder/Memory/ContentWindow.swift 18 5 6 lengths of chunks in memory, found by halving
-Larder/Resource/DomainName.swift 23 3 0 labels are short; the one product reports overflow
+Larder/URLs/DomainName.swift 23 3 0 labels are short; the one product reports overflow

@@ -29,14 +29,15 @@ struct PipelineRun: Sendable {
     let steps: [Step]
     private let sizeLimit: Int
 
-    init(_ configuration: Configuration, subject: (PipelineStageKey) -> CacheSubject?) {
-        let pipeline = configuration.pipeline
-        sizeLimit = configuration.transformedSizeLimit
+    /// - Parameters:
+    ///   - sizeLimit: the most octets that a transformer may make of a response.
+    ///   - subject: the subject for the cache of a stage; nil where the stage's output is not cached.
+    init(_ pipeline: Pipeline, sizeLimit: Int, subject: (PipelineStageKey) -> CacheSubject?) {
+        self.sizeLimit = sizeLimit
         steps = pipeline.order.map { key in
             let stage = pipeline[key]
-            let subject = configuration.caching == .none ? nil : subject(key)
             return Step(
-                key: key, transformers: stage.transformers, entry: subject.flatMap { stage.cache?.entry(for: $0) })
+                key: key, transformers: stage.transformers, entry: subject(key).flatMap { stage.cache?.entry(for: $0) })
         }
     }
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The result of a request: an entity or an error.
-public typealias Response = Result<AnyEntity, RequestError>
-
 /// A step that turns a response into another: other content, other fields, a success turned into an error or an error
 /// into a success.
 ///
@@ -70,19 +67,4 @@ struct ContentTypeFilter: ResponseTransformer {
     }
 
     func process(_ response: Response) -> Response { applies(to: response) ? transformer.process(response) : response }
-}
-
-extension Result where Success == AnyEntity, Failure == RequestError {
-    /// The entity of a success, or of an error that has one.
-    public var entity: AnyEntity? {
-        switch self {
-        case .success(let entity): entity
-        case .failure(let error): error.entity
-        }
-    }
-
-    /// Whether this is the error of a cancelled request.
-    public var isCancellation: Bool {
-        if case .failure(let error) = self { error.isCancellation } else { false }
-    }
 }

@@ -87,3 +87,13 @@ extension Resource {
         for waiter in waiters { waiter() }
     }
 }
+
+extension PipelineRun {
+    /// The pipeline of a configuration, with the caches that it allows.
+    init(_ configuration: Configuration, subject: (PipelineStageKey) -> CacheSubject?) {
+        let isCaching = configuration.caching != .none
+        self.init(configuration.pipeline, sizeLimit: configuration.transformedSizeLimit) { key in
+            isCaching ? subject(key) : nil
+        }
+    }
+}

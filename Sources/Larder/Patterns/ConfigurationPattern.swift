@@ -39,15 +39,6 @@ extension ResourceURL: ConfigurationPattern {
     public var patternDescription: String { string }
 }
 
-/// A resource is the pattern of its URL, in whatever service. The pattern does not retain the resource.
-extension Resource: ConfigurationPattern {
-    public func predicate(relativeTo baseURL: TargetURI?) -> @Sendable (ResourceURL) -> Bool {
-        url.predicate(relativeTo: baseURL)
-    }
-
-    public var patternDescription: String { url.string }
-}
-
 /// Resources that match one pattern and not another.
 public struct ExceptPattern<Included: ConfigurationPattern, Excluded: ConfigurationPattern>: ConfigurationPattern {
     private let included: Included

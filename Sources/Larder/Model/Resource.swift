@@ -297,3 +297,12 @@ extension Resource: CustomStringConvertible {
         return "Resource(\(name))[\(flags)]"
     }
 }
+
+/// A resource is the pattern of its URL, in whatever service. The pattern does not retain the resource.
+extension Resource: ConfigurationPattern {
+    public func predicate(relativeTo baseURL: TargetURI?) -> @Sendable (ResourceURL) -> Bool {
+        url.predicate(relativeTo: baseURL)
+    }
+
+    public var patternDescription: String { url.string }
+}

@@ -1,19 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package import LarderHTTP
 
-/// The pipeline's result for a response that a daemon received.
-package struct TransformedResponse: Sendable {
-    /// The resource's new data or error.
-    package let response: Response
-    /// The response for clients: octets and the fields that describe them, or why there are none.
-    package let served: Result<Entity<[UInt8]>, RequestError>
-    /// Whether `served` differs from the received response.
-    package let isTransformed: Bool
-    /// Whether its octets differ, too.
-    package let hasOtherOctets: Bool
-    let outputs: [PipelineRun.Output]
-}
-
 /// For loads that receive responses themselves: the pipeline, its caches, and the response for clients.
 extension Resource {
     /// Whether any transformer of this configuration applies to a response that begins with `head` and has content. If

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The pipeline's result for a response that a daemon received.
+package struct TransformedResponse: Sendable {
+    /// The resource's new data or error.
+    package let response: Response
+    /// The response for clients: octets and the fields that describe them, or why there are none.
+    package let served: Result<Entity<[UInt8]>, RequestError>
+    /// Whether `served` differs from the received response.
+    package let isTransformed: Bool
+    /// Whether its octets differ, too.
+    package let hasOtherOctets: Bool
+    let outputs: [PipelineRun.Output]
+}
