@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
+
 extension Proxy {
+    static var processorCount: Int { max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
+
+    package func total(_ kind: LoopCounters.Kind) -> UInt64 { counters.reduce(0) { $0 + $1.value(kind) } }
+    package func total(_ amount: LoopCounters.Amount) -> UInt64 { counters.reduce(0) { $0 + $1.value(amount) } }
     package func total(_ reason: LoopCounters.Reason) -> UInt64 { counters.reduce(0) { $0 + $1.value(reason) } }
 
     /// The sums over all loops, by the name of the service; `-` is for URLs without one.

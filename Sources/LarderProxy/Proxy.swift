@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
 package import Larder
 package import LarderHTTP
 package import LarderIO
@@ -60,6 +59,7 @@ package final class Proxy: Sendable {
     let walkers = WorkerPool(name: "larder-walk", threads: 1, queueLimit: 256)
     let time: any TimeSource
 
+    let makeClients: @Sendable (LoopContext) -> any LoopClients
     private let loops: [EventLoop]
     private let state: Lock<State>
     /// The address of the configuration in `state`.
@@ -88,12 +88,14 @@ package final class Proxy: Sendable {
         case new, serving, draining
     }
 
-    package init(
+    /// - Parameter makeClients: makes what a loop's clients are served by.
+    init(
         configuration: ProxyConfiguration, storing: Storing?, pages: any OwnPages, logger: Logger,
-        time: any TimeSource = SystemTime(), interception: Interception = Interception(),
-        recordings: RecordingTable = RecordingTable(), registry: Registry? = nil, sharing: Sharing? = nil
+        time: any TimeSource, interception: Interception, recordings: RecordingTable, registry: Registry?,
+        sharing: Sharing?, clients makeClients: @escaping @Sendable (LoopContext) -> any LoopClients
     ) throws(IOError) {
         let settings = configuration.settings
+        self.makeClients = makeClients
         self.interception = interception
         self.recordings = recordings
         self.registry = registry ?? Registry(limit: settings.cache.memory.bytes)
@@ -154,9 +156,6 @@ package final class Proxy: Sendable {
         return sums.values.sorted { $0.origin < $1.origin }
     }
 
-    package func total(_ kind: LoopCounters.Kind) -> UInt64 { counters.reduce(0) { $0 + $1.value(kind) } }
-    package func total(_ amount: LoopCounters.Amount) -> UInt64 { counters.reduce(0) { $0 + $1.value(amount) } }
-
     /// The thread that searches for stored URLs, created on demand.
     func searchers() -> WorkerPool {
         pool(in: nearestSearchers, WorkerPool(name: "larder-nearest", threads: 1, queueLimit: 4))
@@ -188,11 +187,11 @@ package final class Proxy: Sendable {
     /// Opens a port whose clients all belong to `lane`, for programs that cannot authenticate to a proxy: those of
     /// `user` alone.
     package func openDoor(of lane: Lane, for user: UInt32) async throws -> SocketAddress {
-        try await anyContext().perform { try $0.openDoor(of: lane, for: user) }
+        try await anyContext().perform { try $0.liveClients().openDoor(of: lane, for: user) }
     }
 
     package func closeDoor(of lane: Lane) {
-        for context in state.withLock({ $0.contexts }) { context.execute { $0.closeDoor(of: lane) } }
+        for context in state.withLock({ $0.contexts }) { context.execute { $0.clients?.closeDoor(of: lane) } }
     }
 
     /// Has every loop report the progress of its loads: the first listener has been added.
@@ -343,7 +342,9 @@ package final class Proxy: Sendable {
         let sockets = try ListeningSocket.tcp(
             address, count: contexts.count, isIPv6Only: configuration.settings.listensOnIPv4(port: address.port))
         for (context, socket) in zip(contexts, sockets) {
-            try await context.perform { try $0.listen(on: socket, isAdminOnly: isAdminOnly, overTLS: overTLS) }
+            try await context.perform {
+                try $0.liveClients().listen(on: socket, isAdminOnly: isAdminOnly, overTLS: overTLS, isForLanes: false)
+            }
         }
         return sockets[0].address
     }
@@ -368,7 +369,9 @@ package final class Proxy: Sendable {
     private func share(_ socket: ListeningSocket, isForLanes: Bool = false) async throws -> SocketAddress {
         for (index, context) in state.withLock({ $0.contexts }).enumerated() {
             let own = index == 0 ? socket : try socket.duplicate()
-            try await context.perform { try $0.listen(on: own, isForLanes: isForLanes) }
+            try await context.perform {
+                try $0.liveClients().listen(on: own, isAdminOnly: false, overTLS: false, isForLanes: isForLanes)
+            }
         }
         return socket.address
     }
@@ -376,10 +379,8 @@ package final class Proxy: Sendable {
     /// Serves a connection that was accepted elsewhere, of a client at `peer`, so that tests can have clients in other
     /// networks.
     package func serve(_ descriptor: Int32, from peer: SocketAddress) async throws {
-        try await anyContext().perform { try $0.adopt(descriptor, from: peer) }
+        try await anyContext().perform { try $0.liveClients().adopt(descriptor, from: peer) }
     }
-
-    private static var processorCount: Int { max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
 
     // MARK: Limits
 

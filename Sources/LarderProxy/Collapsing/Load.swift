@@ -14,12 +14,10 @@ import LarderUpstream
 /// `Arrival` decides the disposition of the response; the extensions carry it out. Usually the first client's task runs
 /// the load until all content is received (`Exchange+Leading`); longer loads and background loads have tasks of their
 /// own.
-final class Load {
+final class Load: LoopLoad {
     let context: LoopContext
     let service: RoutedService
-    let resource: Resource
     let uri: TargetURI
-    let configuration: EffectiveConfiguration
     /// The version of the service's configuration that `configuration` was made from.
     let version: UInt64
     /// The rules by which the response is stored.
@@ -70,8 +68,6 @@ final class Load {
     var processed: ProcessedResponse?
     /// The content, for a program that looks at the Resource.
     var shown: ShownContent?
-    /// Its index among the loads of its loop; nil before it begins and after its end.
-    var place: Int?
 
     /// - Parameter clientHead: the client's request, which asks for the whole where a part would be useless.
     init(
@@ -82,9 +78,7 @@ final class Load {
     ) {
         self.context = context
         self.service = service
-        self.resource = resource
         self.uri = uri
-        self.configuration = configuration
         self.version = version
         self.clientHead = clientHead
         policy = configuration.policy.narrowed(for: clientHead.fields)
@@ -96,6 +90,7 @@ final class Load {
         self.reach = reach
         allowsAddress = service.allowedAddresses(for: uri, from: reach)
         completion = if let parts { Completion(of: parts, for: clientHead, sentAs: request) } else { nil }
+        super.init(resource, configuration)
     }
 
     /// The outcome of asking the origin.
@@ -137,7 +132,7 @@ final class Load {
         mark = resource.memory.mark
         epoch = resource.memory.epoch
         if resource.memory.isFollowed { shown = ShownContent(limit: context.memoryObjectLimit) }
-        context.ticker.begin(self)
+        context.ticker.begin(self, flight)
         if isBackground { flight.leave(flight.read()) }
         obey()
     }

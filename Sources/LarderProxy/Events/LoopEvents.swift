@@ -61,7 +61,7 @@ final class LoopEvents {
     }
 
     private func make(_ subject: EventSubject) -> LoopTopic? {
-        let mailbox = mailbox ?? EventMailbox(owner: LoopBound(self, on: loop))
+        let mailbox = mailbox ?? makeMailbox()
         guard let hubTopic = proxy.events.join(subject, mailbox) else { return nil }
         self.mailbox = mailbox
         let topic = LoopTopic(subject: subject, hubTopic: hubTopic, resource: subject.resource(in: proxy.registry))
@@ -72,6 +72,11 @@ final class LoopEvents {
         byNumber[hubTopic.number] = topic
         proxy.tellProgress()
         return topic
+    }
+
+    private func makeMailbox() -> EventMailbox {
+        let owner = LoopBound(self, on: loop)
+        return EventMailbox { owner.execute { $0.receive() } }
     }
 
     /// The state of the subject of `subscriber`, whose position is behind it from now on.

@@ -10,6 +10,7 @@ import LarderSettings
 /// (`+Resting`), so that an idle client costs little.
 final class DownstreamConnection {
     let context: LoopContext
+    let clients: ClientConnections
     let stream: ByteStream
     private(set) var client: Router.Client
     /// The class of its place among the connections.
@@ -50,8 +51,11 @@ final class DownstreamConnection {
     private(set) var isIdle = true
 
     init(
-        stream: ByteStream, client: Router.Client, place: Admission.Place, kind: ClientKind?, context: LoopContext
+        stream: ByteStream, client: Router.Client, place: Admission.Place, kind: ClientKind?,
+        clients: ClientConnections
     ) {
+        let context = clients.context
+        self.clients = clients
         self.stream = stream
         admission = place
         isForOwnPages = if case .ownPages = place { true } else { false }
@@ -124,7 +128,7 @@ final class DownstreamConnection {
         client.inside = authority
         self.lane = lane
         // Clients in a lane are counted individually.
-        kind = lane == nil ? context.kind(of: client) : nil
+        kind = lane == nil ? clients.kind(of: client) : nil
         useFront()
     }
 
@@ -143,7 +147,7 @@ final class DownstreamConnection {
     }
 
     /// The client has gone while the connection's task goes on with a load for others: the place is another client's.
-    func left() { context.closed(self) }
+    func left() { clients.closed(self) }
 
     /// Reads one head into the exchange. False when the client sent no further request, or was refused for a malformed
     /// one.
@@ -193,7 +197,7 @@ final class DownstreamConnection {
     }
 
     private func waitForRequest() async throws(IOError) -> Bool {
-        if !isListed, !isForOwnPages { context.list(self) }
+        if !isListed, !isForOwnPages { clients.list(self) }
         do throws(IOError) {
             repeat {
                 if !unsent.isEmpty { try await sendRest() }

@@ -12,7 +12,7 @@ extension Exchange {
     func send(_ events: OwnEvents) async throws {
         finishHead(length: nil)
         guard delivery != .none else { return try await sendHead() }
-        guard let subscriber = context.events.subscribe(to: events.subject) else {
+        guard let subscriber = connection.clients.events.subscribe(to: events.subject) else {
             isPersistent = false
             try await sendHead()
             return try await endContent()
@@ -20,14 +20,14 @@ extension Exchange {
         stream.onPeerClosed = { subscriber.end() }
         defer {
             stream.onPeerClosed = nil
-            context.events.leave(subscriber)
+            connection.clients.events.leave(subscriber)
         }
         if stream.isPeerClosed { throw ClientGone() }
         try await sendHead()
         if let job = events.whenSubscribed { context.spawn(job) }
         while true {
             switch await subscriber.next() {
-            case .snapshot: try await sendContent([await context.events.snapshot(for: subscriber)])
+            case .snapshot: try await sendContent([await connection.clients.events.snapshot(for: subscriber)])
             case .events(let chunks): try await sendContent(chunks)
             case .heartbeat: try await sendContent([Exchange.heartbeat])
             case .gone: throw ClientGone()

@@ -198,10 +198,11 @@ final class EventMailbox: Sendable {
     }
 
     private let state = Lock(State())
-    private let owner: LoopBound<LoopEvents>
+    /// Has the loop take the content.
+    private let announce: @Sendable () -> Void
     private static let limit = 8_192
 
-    init(owner: LoopBound<LoopEvents>) { self.owner = owner }
+    init(announce: @escaping @Sendable () -> Void) { self.announce = announce }
 
     func put(_ item: EventItem, for topic: Int) {
         change { content in
@@ -229,6 +230,6 @@ final class EventMailbox: Sendable {
             defer { state.isAnnounced = true }
             return !state.isAnnounced
         }
-        if mustAnnounce { owner.execute { $0.receive() } }
+        if mustAnnounce { announce() }
     }
 }

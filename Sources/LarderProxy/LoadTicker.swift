@@ -3,13 +3,27 @@
 import Larder
 import LarderIO
 
+/// A load as its loop knows it.
+class LoopLoad {
+    final let resource: Resource
+    final let configuration: EffectiveConfiguration
+    /// Its index among the loads of its loop; nil before it begins and after its end.
+    final var place: Int?
+
+    init(_ resource: Resource, _ configuration: EffectiveConfiguration) {
+        self.resource = resource
+        self.configuration = configuration
+    }
+}
+
 /// Reports the progress of one loop's loads while there are observers (model: PG-03). Confined to its loop.
 ///
 /// Loads shorter than one interval report nothing; longer ones report changes, and their Resource reports 1 at the end.
 /// Without observers there is no timer, and a load costs a list entry.
 final class LoadTicker {
     private struct Entry {
-        let load: Load
+        let load: LoopLoad
+        let flight: Flight
         let beganAt: Int64
         /// Set at the first tick.
         var told: Told?
@@ -48,13 +62,13 @@ final class LoadTicker {
     }
 
     /// A load begins; `end` must follow.
-    func begin(_ load: Load) {
+    func begin(_ load: LoopLoad, _ flight: Flight) {
         load.place = entries.count
-        entries.append(Entry(load: load, beganAt: loop.monotonicHere()))
+        entries.append(Entry(load: load, flight: flight, beganAt: loop.monotonicHere()))
         wake()
     }
 
-    func end(_ load: Load) {
+    func end(_ load: LoopLoad) {
         guard let place = load.place else { return }
         load.place = nil
         let last = entries.removeLast()
@@ -64,7 +78,7 @@ final class LoadTicker {
     }
 
     /// Cancels all loads under way.
-    func cancelAll() { entries.forEach { $0.load.flight.cancel() } }
+    func cancelAll() { entries.forEach { $0.flight.cancel() } }
 
     /// Starts the timer, if there are loads and observers.
     func wake() {
@@ -80,18 +94,18 @@ final class LoadTicker {
     private func tick() {
         guard feed.isHeard else { return }
         let now = loop.time.monotonic()
-        var due = entries.map { ($0.load, told: $0.told ?? Told($0)) }.filter { $0.told.dueAt <= now }
+        var due = entries.map { ($0.load, $0.flight, told: $0.told ?? Told($0)) }.filter { $0.told.dueAt <= now }
         if due.count > LoadTicker.limit {
             due.sort { $0.told.dueAt < $1.told.dueAt }
             due.removeLast(due.count - LoadTicker.limit)
         }
-        for (load, var told) in due {
+        for (load, flight, var told) in due {
             // 1 is reported at the end.
-            let fraction = min(told.estimate.update(load.flight.transferred, at: Double(now) / 1e9), 0.999)
+            let fraction = min(told.estimate.update(flight.transferred, at: Double(now) / 1e9), 0.999)
             told.dueAt = now + told.interval
             if fraction - told.fraction >= LoadTicker.threshold {
                 told.fraction = fraction
-                load.resource.memory.tellProgress(of: load.flight, fraction)
+                load.resource.memory.tellProgress(of: flight, fraction)
             }
             if let place = load.place { entries[place].told = told }
         }

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+import LarderIO
+import LarderSettings
+import Logging
+
+/// The listeners and the connections of one loop. Confined to it.
+final class ClientConnections: LoopClients {
+    // The context lets go of it when the loop ends.
+    let context: LoopContext
+    /// The streams of events on this loop.
+    let events: LoopEvents
+    private var clientKinds: [Router.Client: ClientKind] = [:]
+    private var lastClient:
+        (
+            isLoopback: Bool, isAdminOnly: Bool, isProven: Bool, local: SocketAddress, client: Router.Client,
+            kind: ClientKind?
+        )?
+    private var connections = ConnectionList()
+    private var resting = RestList()
+    private var looksForIdle = false
+    private var listeners: [Listener] = []
+    /// Listeners of lanes, by the lane's id.
+    private var doors: [String: Listener] = [:]
+    /// Connections during their TLS handshake, or before their user is known.
+    private var handshakes: [Int: ByteStream] = [:]
+    private var nextHandshake = 0
+    /// Connections that are being sent a refusal.
+    private var turnedAway = 0
+    private static let turnedAwayLimit = 64
+
+    init(_ context: LoopContext) {
+        self.context = context
+        events = LoopEvents(loop: context.loop, proxy: context.proxy)
+    }
+
+    /// The client's properties for requests over `stream`, and its kind for cached replies; nil where there are none.
+    /// Most clients have those of the previous one.
+    private func client(on stream: ByteStream, isAdminOnly: Bool) -> (Router.Client, ClientKind?) {
+        let local = stream.localAddress
+        let (isLoopback, isUnix) = (stream.peerAddress.isLoopback, stream.peerAddress.isUnix)
+        let isAdminOnly = isAdminOnly || isUnix
+        let isProven = stream.isProven
+        if let last = lastClient, last.isLoopback == isLoopback, last.isAdminOnly == isAdminOnly, last.local == local,
+            last.isProven == isProven
+        {
+            return (last.client, last.kind)
+        }
+        var client = Router.Client(
+            isLoopback: isLoopback, isAdminOnly: isAdminOnly, localHost: local.isIPv6 ? "[\(local.host)]" : local.host,
+            localPort: local.port)
+        client.isProven = isProven
+        let kind = isAdminOnly ? nil : kind(of: client)
+        lastClient = (isLoopback, isAdminOnly, isProven, local, client, kind)
+        return (client, kind)
+    }
+
+    /// The kind shared by clients like `client`; nil when there are too many kinds.
+    func kind(of client: Router.Client) -> ClientKind? {
+        if let known = clientKinds[client] { return known }
+        guard clientKinds.count < 256 else { return nil }
+        let kind = clientKinds.count
+        clientKinds[client] = kind
+        return kind
+    }
+
+    // MARK: Listening
+
+    func listen(
+        on socket: ListeningSocket, isAdminOnly: Bool, overTLS: Bool, isForLanes: Bool
+    ) throws {
+        let logger = context.proxy.logger
+        // Holds: the listeners are its own.
+        let listener = try context.loop.listenHere(on: socket) { [unowned self] in
+            if overTLS { acceptOverTLS($0) } else { accept($0, isAdminOnly: isAdminOnly, isForLanes: isForLanes) }
+        }
+        listener.onExhausted = { logger.warning("cannot accept", metadata: ["error": "\($0)"]) }
+        listeners.append(listener)
+    }
+
+    func adopt(_ descriptor: Int32, from peer: SocketAddress) throws {
+        accept(try context.loop.adoptHere(descriptor, peer: peer), isAdminOnly: false)
+    }
+
+    /// Serves an accepted connection, unless there are too many.
+    ///
+    /// Its first request has often arrived already. A client with a cached reply needs no task, and one that sends no
+    /// other request needs no connection object either.
+    func accept(_ stream: ByteStream, isAdminOnly: Bool, isForLanes: Bool = false) {
+        guard context.configuration.allows(stream.peerAddress) else { return turnAway(stream, .clientNotAllowed) }
+        let peer = stream.peerAddress
+        let place: Admission.Place
+        switch context.proxy.admission.admit(
+            peer, isOperator: isAdminOnly || peer.isUnix && !isForLanes, limits: context.configuration.settings.limits)
+        {
+        case .admitted(let its): place = its
+        case .full: return turnAway(stream, .connectionLimit)
+        case .tooMany:
+            context.counters.add(.connectionsRefusedByClient)
+            return turnAway(stream, .clientConnectionLimit)
+        }
+        context.counters.add(.connectionsAccepted)
+        begin(on: stream, at: place, isAdminOnly: isAdminOnly, isForLanes: isForLanes)
+    }
+
+    private func begin(on stream: ByteStream, at place: Admission.Place, isAdminOnly: Bool, isForLanes: Bool = false) {
+        var (client, kind) = client(on: stream, isAdminOnly: isAdminOnly)
+        if case .ownPages = place { kind = nil }
+        let reception = context.receive(on: stream, from: kind)
+        if reception.isAll {
+            stream.close()
+            return countClosed(place)
+        }
+        let connection = DownstreamConnection(stream: stream, client: client, place: place, kind: kind, clients: self)
+        connection.isForLanes = isForLanes
+        connections.insert(connection)
+        if !connection.take(reception) || connection.isForOwnPages || !rest(connection) { serve(connection) }
+    }
+
+    /// Serves an accepted connection over TLS. The handshake has the deadline of a request head; a refused client gets
+    /// no message, as it could not read it.
+    private func acceptOverTLS(_ stream: ByteStream) {
+        let peer = stream.peerAddress
+        guard let tls = context.configuration.tls, context.configuration.allows(peer),
+            case .admitted(let place) = context.proxy.admission.admit(
+                peer, isOperator: false, limits: context.configuration.settings.limits)
+        else {
+            context.counters.add(.connectionsRefused)
+            return stream.close()
+        }
+        context.counters.add(.connectionsAccepted)
+        let number = nextHandshake
+        nextHandshake += 1
+        handshakes[number] = stream
+        stream.setDeadline(after: context.configuration.settings.timeouts.head)
+        // Holds: the streams of handshakes are its own.
+        stream.startTLS(server: tls) { [unowned self] agreement in
+            guard agreement == .needsTask else { return agreed(agreement == .agreed, number, stream, place) }
+            context.spawn {
+                self.agreed((try? await stream.goOnAgreeing()) != nil, number, stream, place)
+            }
+        }
+    }
+
+    private func agreed(_ isAgreed: Bool, _ handshake: Int, _ stream: ByteStream, _ place: Admission.Place) {
+        handshakes[handshake] = nil
+        guard isAgreed, stream.isOpen else {
+            stream.close()
+            return countClosed(place)
+        }
+        begin(on: stream, at: place, isAdminOnly: false)
+    }
+
+    /// Opens a port on loopback whose clients all belong to `lane`, and to one user. It closes with the lane.
+    func openDoor(of lane: Lane, for user: UInt32) throws -> SocketAddress {
+        let socket = try ListeningSocket.tcp(.loopback(port: 0), count: 1)[0]
+        for (id, door) in doors where context.proxy.lanes.lane(id) == nil {
+            door.close()
+            doors[id] = nil
+        }
+        // Holds: the listeners are its own.
+        doors[lane.id] = try context.loop.listenHere(on: socket) { [unowned self] in acceptAtDoor($0, lane, user) }
+        return socket.address
+    }
+
+    func closeDoor(of lane: Lane) { doors.removeValue(forKey: lane.id)?.close() }
+
+    /// Other users of this machine can connect to the port, and are closed at once.
+    private func acceptAtDoor(_ stream: ByteStream, _ lane: Lane, _ user: UInt32) {
+        guard context.proxy.lanes.lane(lane.id) != nil,
+            case .admitted(let place) = context.proxy.admission.admit(
+                stream.peerAddress, isOperator: false, limits: context.configuration.settings.limits)
+        else {
+            context.counters.add(.connectionsRefused)
+            return stream.close()
+        }
+        context.counters.add(.connectionsAccepted)
+        let number = nextHandshake
+        nextHandshake += 1
+        handshakes[number] = stream
+        let (client, ours) = (stream.peerAddress, stream.localAddress)
+        context.spawn {
+            let owner = try? await self.context.proxy.walkers.run { SocketOwner.user(of: client, to: ours) }
+            self.handshakes[number] = nil
+            guard owner == user, stream.isOpen else {
+                stream.close()
+                return self.countClosed(place)
+            }
+            let connection = DownstreamConnection(
+                stream: stream, client: self.client(on: stream, isAdminOnly: false).0, place: place, kind: nil,
+                clients: self)
+            connection.join(lane)
+            self.connections.insert(connection)
+            self.serve(connection)
+        }
+    }
+
+    private func serve(_ connection: DownstreamConnection) {
+        context.spawn {
+            while await !connection.serve() {
+                if self.context.isDraining {
+                    connection.stream.close()
+                    break
+                }
+                if self.rest(connection) {
+                    self.context.counters.add(.connectionsRested)
+                    return
+                }
+            }
+            self.closed(connection)
+        }
+    }
+
+    /// Lets a connection wait for its next request without a task. False when the request is there already.
+    private func rest(_ connection: DownstreamConnection) -> Bool {
+        // Holds: the connections are its own.
+        connection.rest { [unowned self] hasInput in
+            if hasInput { return serve(connection) }
+            connection.stream.close()
+            closed(connection)
+        }
+    }
+
+    /// Has a waiting connection checked for idleness.
+    func list(_ connection: DownstreamConnection) {
+        guard !context.isDraining else { return }
+        resting.append(connection)
+        lookForIdle()
+    }
+
+    /// A connection rests when nothing was received between two of these.
+    private static let restInterval = Duration.milliseconds(40)
+
+    private func lookForIdle() {
+        guard !looksForIdle, !resting.isEmpty else { return }
+        looksForIdle = true
+        context.loop.timerHere(after: ClientConnections.restInterval) { [weak self] in
+            guard let self else { return }
+            looksForIdle = false
+            for connection in resting.takeIdle() { connection.goToRest() }
+            lookForIdle()
+        }
+    }
+
+    /// Sends the reason for a refusal, unless too many connections are being refused already, and closes it.
+    private func turnAway(_ stream: ByteStream, _ problem: Problem) {
+        context.counters.add(.connectionsRefused)
+        guard turnedAway < ClientConnections.turnedAwayLimit else { return stream.close() }
+        turnedAway += 1
+        let farewell = problem.farewell(date: context.dateText())
+        context.spawn {
+            stream.setDeadline(after: .seconds(1))
+            if (try? await stream.write(farewell)) != nil {
+                await stream.closeGracefully(within: .seconds(1), discarding: 64 << 10)
+            } else {
+                stream.close()
+            }
+            self.turnedAway -= 1
+        }
+    }
+
+    /// Releases the place of a connection, once: when its client has left, at the latest when its task ends.
+    func closed(_ connection: DownstreamConnection) {
+        guard connection.place >= 0 else { return }
+        connections.remove(connection)
+        countClosed(connection.admission)
+    }
+
+    private func countClosed(_ place: Admission.Place) {
+        context.counters.add(.connectionsClosed)
+        context.proxy.releaseConnection(place)
+    }
+
+    // MARK: Life
+
+    func apply(_ configuration: ProxyConfiguration) {
+        for connection in connections.all where !configuration.admits(connection.principal) { connection.revoke() }
+    }
+
+    func drain() {
+        resting = RestList()
+        listeners.forEach { $0.close() }
+        listeners = []
+        doors.values.forEach { $0.close() }
+        doors = [:]
+        handshakes.values.forEach { $0.close() }
+        connections.all.forEach { $0.drain() }
+        events.close()
+    }
+
+    func closeAll() { connections.all.forEach { $0.abort() } }
+}

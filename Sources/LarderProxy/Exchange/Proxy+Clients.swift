@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Larder
+package import LarderIO
+package import Logging
+
+extension Proxy {
+    package convenience init(
+        configuration: ProxyConfiguration, storing: Storing?, pages: any OwnPages, logger: Logger,
+        time: any TimeSource = SystemTime(), interception: Interception = Interception(),
+        recordings: RecordingTable = RecordingTable(), registry: Registry? = nil, sharing: Sharing? = nil
+    ) throws(IOError) {
+        try self.init(
+            configuration: configuration, storing: storing, pages: pages, logger: logger, time: time,
+            interception: interception, recordings: recordings, registry: registry, sharing: sharing,
+            clients: { ClientConnections($0) })
+    }
+}
