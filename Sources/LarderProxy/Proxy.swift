@@ -88,11 +88,14 @@ package final class Proxy: Sendable {
         case new, serving, draining
     }
 
-    /// - Parameter makeClients: makes what a loop's clients are served by.
+    /// - Parameters:
+    ///   - makeClients: makes the object that serves a loop's clients.
+    ///   - onOriginEvent: hears of origins in trouble, and of their recovery.
     init(
         configuration: ProxyConfiguration, storing: Storing?, pages: any OwnPages, logger: Logger,
         time: any TimeSource, interception: Interception, recordings: RecordingTable, registry: Registry?,
-        sharing: Sharing?, clients makeClients: @escaping @Sendable (LoopContext) -> any LoopClients
+        sharing: Sharing?, clients makeClients: @escaping @Sendable (LoopContext) -> any LoopClients,
+        onOriginEvent: @escaping @Sendable (OriginWatch.Event) -> Void
     ) throws(IOError) {
         let settings = configuration.settings
         self.makeClients = makeClients
@@ -108,10 +111,9 @@ package final class Proxy: Sendable {
         startedAt = Timestamp(nanoseconds: time.now())
         accessLog = AccessLog(logger: logger)
         cacheLog = Proxy.cacheLog(to: logger, time)
-        let recovery = RecoveryReload()
         origins = OriginWatch { event in
             event.log(to: logger)
-            recovery.heard(event)
+            onOriginEvent(event)
         }
         events = EventHub(feed: self.registry.feed, time: time)
         let count = settings.threads ?? Self.processorCount
@@ -122,7 +124,6 @@ package final class Proxy: Sendable {
         counters = loops.map { _ in LoopCounters() }
         state = Lock(State(configuration: configuration))
         latest = Atomic(configuration.address)
-        recovery.attach(to: self)
     }
 
     package var configuration: ProxyConfiguration { state.withLock { $0.configuration } }

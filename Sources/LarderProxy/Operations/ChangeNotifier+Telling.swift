@@ -7,66 +7,7 @@ import LarderRules
 import LarderStores
 import Logging
 
-/// Tells programs and webhooks of contents that have changed, as `onChange` says.
-///
-/// A load leaves the stored responses before and after it here, and is not held up: contents are compared one after the
-/// other, on a thread of their own. Everything that waits is bounded; what does not fit is dropped and counted.
-package final class ChangeNotifier: Sendable {
-    /// The totals since the start.
-    package struct Counts: Sendable, Equatable {
-        package var told: UInt64 = 0
-        /// After all attempts.
-        package var failed: UInt64 = 0
-        /// For lack of room.
-        package var dropped: UInt64 = 0
-        /// How many wait now.
-        package var waiting = 0
-    }
-
-    /// A stored response that a load brought.
-    struct Loaded: Sendable {
-        let resource: Resource
-        let service: RoutedService
-        let configuration: EffectiveConfiguration
-        let rule: ChangeRule
-        let stored: StoredResponse
-        /// Nil for one that is in the store alone.
-        let variant: Variant?
-        /// The one that it replaced.
-        let predecessor: Variant?
-
-        /// Identifies resource and variant.
-        var key: [UInt8] { resource.key.bytes + StoredResponseCoding.variantKey(stored.variance) }
-    }
-
-    private struct State {
-        var loaded: [Loaded] = []
-        var isComparing = false
-        var digests = LastDigests()
-        var queue = ChangeQueue()
-        /// The time of the earliest timer.
-        var wakesAt: Int64?
-        var counts = Counts()
-        /// The listeners whose failure was logged.
-        var failing: Set<ChangeListener> = []
-        var hashers: WorkerPool?
-        var runners: WorkerPool?
-    }
-
-    private let state = Lock(State())
-    /// The most responses that wait to be compared: they keep their contents in memory.
-    static let loadedLimit = 128
-
-    init() {}
-
-    package var counts: Counts {
-        state.withLock { state in
-            var counts = state.counts
-            counts.waiting = state.queue.count
-            return counts
-        }
-    }
-
+extension ChangeNotifier {
     /// Records a response that a load brought. Called on its loop.
     func note(_ loaded: Loaded, on context: LoopContext) {
         let isFirst = state.withLock { state in

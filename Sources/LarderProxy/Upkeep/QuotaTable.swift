@@ -52,7 +52,7 @@ package final class QuotaTable: Sendable {
     }
 
     /// The quotas that have not been reset, in the order of their services.
-    fileprivate func all(at monotonic: Int64) -> [Line] {
+    func all(at monotonic: Int64) -> [Line] {
         lines.withLock { lines in
             lines = lines.filter { !$0.value.isReset(at: monotonic) }
             return lines.values.map { line in
@@ -72,18 +72,4 @@ package final class QuotaTable: Sendable {
         }
         return UInt64(bitPattern: Int64(hasher.finalize()))
     }
-}
-
-extension LoopContext {
-    /// Records the remaining quota in a service's response.
-    func noteQuota(in response: ResponseHead, to request: RequestHead, of service: RoutedService) {
-        guard service.base != nil else { return }
-        proxy.quotas.note(
-            response, to: request.fields, of: service.name, now: now(), at: loop.time.monotonic())
-    }
-}
-
-extension Proxy {
-    /// The remaining quotas at the moment.
-    package var quotaReport: [QuotaTable.Line] { quotas.all(at: time.monotonic()) }
 }

@@ -10,9 +10,11 @@ extension Proxy {
         time: any TimeSource = SystemTime(), interception: Interception = Interception(),
         recordings: RecordingTable = RecordingTable(), registry: Registry? = nil, sharing: Sharing? = nil
     ) throws(IOError) {
+        let recovery = RecoveryReload()
         try self.init(
             configuration: configuration, storing: storing, pages: pages, logger: logger, time: time,
             interception: interception, recordings: recordings, registry: registry, sharing: sharing,
-            clients: { ClientConnections($0) })
+            clients: { ClientConnections($0) }, onOriginEvent: { recovery.heard($0) })
+        recovery.attach(to: self)
     }
 }
