@@ -29,7 +29,7 @@ LarderHTTP/Messages/RequestTarget.swift 1 0 3 positions are found in the target
 LarderHTTP/Messages/TargetURI+Normalisation.swift 33 10 25 lengths are at most lengthLimit, which fits 32 bits three times over; positions are compared with the count first
 LarderHTTP/Messages/TargetURI+Spelling.swift 23 0 11 positions stay below the counts, which are compared first
 LarderHTTP/Messages/TargetURI.swift 1 13 3 positions are those of its own parts
-LarderHTTP/Messages/URIHost.swift 33 5 21 a part of an address has at most three digits, a group four, a port five; positions stay below the count
+LarderHTTP/Messages/URIHost.swift 38 5 22 a part of an address has at most three digits, a group four, a port five; positions stay below the count
 LarderRules/Fields/BoundedParsing.swift 4 0 1 the position stays below the count
 LarderRules/Fields/CacheControl.swift 11 0 0 counts of names in one head
 LarderRules/Content/CanonicalJSON.swift 25 1 14 positions stay below the count, which each step compares first; an escape has four digits

@@ -9,6 +9,7 @@ package enum ListGrammar {
     package static func forEachElement(
         _ bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Void
     ) -> Bool {
+        let octets = bytes.assumingMemoryBound(to: UInt8.self).span
         var position = 0
         while position < bytes.count {
             var end = position
@@ -17,7 +18,7 @@ package enum ListGrammar {
                     end &+= 1
                     continue
                 }
-                guard let close = QuotedString.end(bytes, from: end) else { return false }
+                guard let close = QuotedString.end(octets, from: end) else { return false }
                 end = close
             }
             let element = ASCII.trimmed(UnsafeRawBufferPointer(rebasing: bytes[position..<end]))

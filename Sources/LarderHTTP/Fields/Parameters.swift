@@ -13,7 +13,7 @@ package struct Parameters: Hashable, Sendable {
     package init() {}
 
     /// Reads `*( OWS ";" OWS [ parameter ] )`, nil when `bytes` are anything else.
-    package init?(_ bytes: UnsafeRawBufferPointer) {
+    init?(_ bytes: Span<UInt8>) {
         var position = 0
         while true {
             position = Parameters.skipBlanks(bytes, position)
@@ -26,11 +26,11 @@ package struct Parameters: Hashable, Sendable {
             let valueStart = nameEnd + 1
             let valueEnd = QuotedString.end(bytes, from: valueStart) ?? Parameters.tokenEnd(bytes, valueStart)
             guard valueEnd > valueStart else { return nil }
-            let value = UnsafeRawBufferPointer(rebasing: bytes[valueStart..<valueEnd])
+            let quoted = QuotedString.unquoted(bytes.extracting(valueStart..<valueEnd))
             all.append(
                 Parameter(
-                    name: String(decoding: bytes[position..<nameEnd].map(ASCII.lowercased), as: UTF8.self),
-                    value: String(latin1: QuotedString.unquoted(value) ?? Array(value))))
+                    name: String(decoding: [UInt8](bytes, position..<nameEnd, ASCII.lowercased), as: UTF8.self),
+                    value: String(latin1: quoted ?? [UInt8](bytes, valueStart..<valueEnd) { $0 })))
             position = valueEnd
         }
     }
@@ -38,13 +38,13 @@ package struct Parameters: Hashable, Sendable {
     /// The value of the first parameter of that name, which is in lower case.
     package subscript(name: String) -> String? { all.first { $0.name == name }?.value }
 
-    private static func skipBlanks(_ bytes: UnsafeRawBufferPointer, _ start: Int) -> Int {
+    private static func skipBlanks(_ bytes: Span<UInt8>, _ start: Int) -> Int {
         var position = start
         while position < bytes.count, ASCII.isBlank(bytes[position]) { position += 1 }
         return position
     }
 
-    private static func tokenEnd(_ bytes: UnsafeRawBufferPointer, _ start: Int) -> Int {
+    private static func tokenEnd(_ bytes: Span<UInt8>, _ start: Int) -> Int {
         var position = start
         while position < bytes.count, Token.isTokenCharacter(bytes[position]) { position += 1 }
         return position
@@ -60,6 +60,15 @@ extension Parameters: CustomStringConvertible {
             _ = QuotedString.append(octets, to: &quoted)
             return ";\(parameter.name)=\(String(latin1: quoted))"
         }.joined()
+    }
+}
+
+extension [UInt8] {
+    /// The octets in a range, each changed by `change`.
+    fileprivate init(_ octets: Span<UInt8>, _ range: Range<Int>, _ change: (UInt8) -> UInt8) {
+        self.init()
+        reserveCapacity(range.count)
+        for index in range { append(change(octets[index])) }
     }
 }
 

@@ -4,7 +4,7 @@
 package enum QuotedString {
     /// The position behind the closing quote of the string that begins at `start`, or nil when it has none or contains
     /// an octet that is not allowed.
-    package static func end(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
+    static func end(_ bytes: Span<UInt8>, from start: Int) -> Int? {
         guard start < bytes.count, bytes[start] == 0x22 else { return nil }
         var position = start + 1
         while position < bytes.count {
@@ -23,6 +23,11 @@ package enum QuotedString {
 
     /// The unescaped text when all of `bytes` are one quoted string, else nil.
     package static func unquoted(_ bytes: UnsafeRawBufferPointer) -> [UInt8]? {
+        unquoted(bytes.assumingMemoryBound(to: UInt8.self).span)
+    }
+
+    /// The same for octets that are checked to be there.
+    static func unquoted(_ bytes: Span<UInt8>) -> [UInt8]? {
         guard end(bytes, from: 0) == bytes.count else { return nil }
         var text: [UInt8] = []
         text.reserveCapacity(bytes.count - 2)

@@ -24,7 +24,7 @@ enum HostCheck {
         var end = 0
         if value[0] == 0x5B {
             guard let close = value.firstIndex(of: 0x5D),
-                IPv6Text.parse(UnsafeRawBufferPointer(rebasing: value[1..<close])) != nil
+                IPv6Text.parse(value.assumingMemoryBound(to: UInt8.self).span.extracting(1..<close)) != nil
             else { return false }
             end = close + 1
         } else {

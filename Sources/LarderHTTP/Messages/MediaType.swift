@@ -13,7 +13,7 @@ package struct MediaType: Hashable, Sendable {
         let type = UnsafeRawBufferPointer(rebasing: essence[..<slash])
         let subtype = UnsafeRawBufferPointer(rebasing: essence[(slash + 1)...])
         guard Token.isToken(type), Token.isToken(subtype),
-            let parameters = Parameters(UnsafeRawBufferPointer(rebasing: bytes[essence.endIndex...]))
+            let parameters = Parameters(bytes.assumingMemoryBound(to: UInt8.self).span.extracting(essence.endIndex...))
         else { return nil }
         self.type = String(decoding: type.lazy.map(ASCII.lowercased), as: UTF8.self)
         self.subtype = String(decoding: subtype.lazy.map(ASCII.lowercased), as: UTF8.self)

@@ -18,7 +18,8 @@ package enum URIHost {
         guard let first = bytes.first else { throw .missingHost }
         if first == UInt8(ascii: "[") {
             guard bytes.count > 2, bytes[bytes.count - 1] == UInt8(ascii: "]"),
-                let address = IPv6Text.parse(UnsafeRawBufferPointer(rebasing: bytes[1..<bytes.count - 1]))
+                let address = IPv6Text.parse(
+                    bytes.assumingMemoryBound(to: UInt8.self).span.extracting(1..<bytes.count - 1))
             else { throw .invalidHost }
             output.append(UInt8(ascii: "["))
             IPv6Text.append(address, to: &output)
@@ -114,7 +115,7 @@ package enum URIHost {
 /// IPv6 addresses as text (RFC 4291 §2.2, RFC 5952).
 package enum IPv6Text {
     /// The eight groups of an address, or nil when `text` is not one. Zone identifiers are not accepted.
-    package static func parse(_ text: UnsafeRawBufferPointer) -> [UInt16]? {
+    static func parse(_ text: Span<UInt8>) -> [UInt16]? {
         var groups: [UInt16] = []
         var gap: Int?
         var index = 0
@@ -125,17 +126,22 @@ package enum IPv6Text {
         }
         while index < text.count {
             guard groups.count < 8 else { return nil }
-            let end = text[index...].firstIndex(of: 0x3A) ?? text.count
-            if text[index..<end].contains(UInt8(ascii: ".")) {
-                guard end == text.count, groups.count <= 6, let pair = dottedPair(text[index..<end]) else { return nil }
+            var end = index
+            var isDotted = false
+            while end < text.count, text[end] != 0x3A {
+                if text[end] == 0x2E { isDotted = true }
+                end += 1
+            }
+            if isDotted {
+                guard end == text.count, groups.count <= 6, let pair = dottedPair(text, from: index) else { return nil }
                 groups += pair
                 index = end
                 break
             }
             guard (1...4).contains(end - index) else { return nil }
             var value: UInt16 = 0
-            for byte in text[index..<end] {
-                guard let digit = ASCII.hexValue(byte) else { return nil }
+            for position in index..<end {
+                guard let digit = ASCII.hexValue(text[position]) else { return nil }
                 value = value << 4 | UInt16(digit)
             }
             groups.append(value)
@@ -180,17 +186,24 @@ package enum IPv6Text {
         }
     }
 
-    private static func dottedPair(_ text: Slice<UnsafeRawBufferPointer>) -> [UInt16]? {
-        let parts = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        guard parts.count == 4 else { return nil }
+    /// The two groups of an IPv4 address in dotted decimal, which is the rest of the text.
+    private static func dottedPair(_ text: Span<UInt8>, from start: Int) -> [UInt16]? {
         var octets: [UInt16] = []
-        for part in parts {
-            guard (1...3).contains(part.count), part.allSatisfy(ASCII.isDigit), part.count == 1 || part.first != 0x30
-            else { return nil }
-            let value = part.reduce(0) { $0 * 10 + UInt16($1 - 0x30) }
-            guard value <= 255 else { return nil }
+        var position = start
+        while octets.count < 4 {
+            let first = position
+            var value: UInt16 = 0
+            while position < text.count, ASCII.isDigit(text[position]) {
+                guard position - first < 3 else { return nil }
+                value = value * 10 + UInt16(text[position] - 0x30)
+                position += 1
+            }
+            guard position > first, position - first == 1 || text[first] != 0x30, value <= 255 else { return nil }
             octets.append(value)
+            guard position < text.count else { break }
+            guard octets.count < 4, text[position] == 0x2E else { return nil }
+            position += 1
         }
-        return [octets[0] << 8 | octets[1], octets[2] << 8 | octets[3]]
+        return octets.count == 4 ? [octets[0] << 8 | octets[1], octets[2] << 8 | octets[3]] : nil
     }
 }
