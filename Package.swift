@@ -249,7 +249,8 @@ let package = Package(
 // A smaller program, when `scripts/package` builds one: modules that no request of a client goes through are optimized
 // for size. Nobody could depend on a package with such flags, so they are not there otherwise.
 if Context.environment["LARDER_SMALL"] != nil {
-    for target in package.targets where ["LarderAdmin", "LarderCLI", "LarderDashboard"].contains(target.name) {
+    let small = ["LarderAdmin", "LarderCLI", "LarderDashboard", "LarderSettings"]
+    for target in package.targets where small.contains(target.name) {
         target.swiftSettings?.append(.unsafeFlags(["-Osize"]))
     }
 }

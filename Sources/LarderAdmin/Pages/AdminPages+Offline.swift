@@ -3,6 +3,7 @@
 import Larder
 import LarderHTTP
 import LarderProxy
+import LarderSettings
 import LarderUpstream
 
 /// `/-/offline`: whether origins are asked, and how to change it while the daemon runs.
