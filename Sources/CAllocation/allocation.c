@@ -5,8 +5,8 @@
  * it ends with a sentence and a status of its own, and whoever supervises it starts another one.
  *
  * The program's own malloc and its kin come before those of the C library for everything in the process. They do
- * nothing but call those and look at what comes back. What asks for more at a time than Larder ever does gets NULL, as
- * it would: the libraries in C that could be talked into that have an answer for it.
+ * nothing but call those and look at what comes back. A request for more at a time than Larder ever makes gets
+ * NULL, as it would: the libraries in C that could be talked into that have an answer for it.
  */
 #include "CAllocation.h"
 

@@ -16,7 +16,7 @@ final class LoopContext {
     let storing: Storing?
     private(set) var configuration: ProxyConfiguration
     let upstream: UpstreamPool
-    /// What other daemons have stored; nil where nothing is shared.
+    /// The loop's access to responses of other daemons; nil where nothing is shared.
     let sharing: LoopSharing?
     var problemLog = ProblemLog()
     let counters: LoopCounters

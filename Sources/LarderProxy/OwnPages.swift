@@ -36,7 +36,7 @@ package struct OwnRequest: Sendable {
     package var parameters: [(name: String, value: String)]
     package var fields: Fields
     package var content: [UInt8]
-    /// What took the content in its place.
+    /// The receiver of the content, which is not collected then.
     package var intake: (any OwnIntake)?
     /// The request came over the Unix socket, whose permissions are the authorisation.
     package var isOverSocket: Bool

@@ -215,7 +215,7 @@ package struct Settings: Sendable {
         package var allow: [AddressRange] = []
         /// The file with those who may use the proxy; nil where nobody is asked who it is.
         package var users: String?
-        /// What is in that file; filled in by `SettingsLoader`.
+        /// The content of that file; filled in by `SettingsLoader`.
         package var userTable: UserTable?
 
         package init() {}

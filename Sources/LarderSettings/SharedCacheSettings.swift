@@ -8,7 +8,7 @@ package struct SharedCacheSettings: Sendable {
     package var password: Secret?
     /// Separates teams that use one engine.
     package var namespace = "larder"
-    /// What the daemons of a team have in common and nobody else has.
+    /// The secret that the daemons of a team have in common and nobody else has.
     package var key: Secret?
     /// For each question to the engine.
     package var timeout = Duration.milliseconds(20)
@@ -19,7 +19,7 @@ package struct SharedCacheSettings: Sendable {
     package var caFile: String?
 }
 
-/// Whose responses are shared.
+/// The responses that are shared.
 package enum SharedCacheChoice: String, Sendable, CaseIterable {
     /// Of URLs that no service claims.
     case unclaimed

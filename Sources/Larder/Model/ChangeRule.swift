@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the daemon does when a load brings other content than the one before.
+/// The daemon's action when a load brings other content than the one before.
 package struct ChangeRule: Sendable, Hashable {
     /// A program by its absolute path, and its arguments; empty for none.
     package var program: [String] = []

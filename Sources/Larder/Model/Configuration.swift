@@ -168,9 +168,9 @@ public struct Configuration: Sendable {
     package var streamEnds: [String] = []
     /// Whether the daemon replays stored event streams at the pace at which they came.
     package var replaysPaced = false
-    /// What the daemon does when the content of a resource changes.
+    /// The daemon's action when the content of a resource changes.
     package var changeRule: ChangeRule?
-    /// What the daemon validates before anyone asks for it.
+    /// Which stored responses the daemon validates before anyone asks for them.
     package var refreshAhead = RefreshAhead.off
     /// Whether the daemon continues a load that no client waits for.
     public var onAbandon: OnAbandon = .cancel(after: .milliseconds(50))

@@ -152,7 +152,7 @@ extension ResourceMemory {
         }
     }
 
-    /// What there is was declared out of date.
+    /// The stored content was declared out of date.
     package func noteInvalidation() { if isFollowed { state.withLock { $0.follower?.invalidated() } } }
 }
 

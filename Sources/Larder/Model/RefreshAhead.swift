@@ -53,7 +53,7 @@ package enum RefreshAhead: Sendable, Hashable {
     /// Over how long the requests of a daily schedule are spread.
     package static let dailySpread = Duration.seconds(300)
 
-    /// What is done about a stored response.
+    /// Whether a stored response is validated now, later or not at all.
     ///
     /// - Parameters:
     ///   - jitter: from 0 to 1, at random, so that responses that came together are not all validated together.

@@ -17,7 +17,7 @@ package final class Registry: Sendable {
     private let limitBytes: Atomic<Int>
     private let evictions = Atomic<Int>(0)
     private let loading = Atomic<Int>(0)
-    /// Whose turn it is to make room for loads.
+    /// Counts up, so that the shards make room for loads in turn.
     private let turn = Atomic<Int>(0)
     /// The Resources publish their changes to it.
     package let feed = ChangeFeed()

@@ -215,7 +215,7 @@ extension Resource {
     }
 
     private func finish(_ request: Request, _ info: ResponseInfo) {
-        // What is adopted replaces what a daemon's clients get.
+        // The adopted response replaces the one that a daemon's clients get.
         if isRegistered, info.landing?.isInMemory != true, case .success = info.response {
             registeredHost?.invalidate(self)
         }

@@ -15,7 +15,7 @@ public final class Resource: Sendable {
     public let service: Service
     /// The URL the resource stands for.
     public let url: ResourceURL
-    /// Whose data this is.
+    /// The users to whom the data belongs.
     public let partition: Partition
     /// The resource's state beside the model's.
     package let memory: ResourceMemory

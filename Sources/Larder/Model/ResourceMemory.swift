@@ -71,7 +71,7 @@ package final class ResourceMemory: Sendable {
         let invalidations: Invalidations
         /// Where it is reached together with the other partitions of its URL; nil for the shared one.
         let scope: Invalidations.Scope?
-        /// Whose groups its variants belong to.
+        /// The origin that its variants' groups belong to.
         let origin: String
 
         package init(_ invalidations: Invalidations, scope: Invalidations.Scope?, origin: String) {

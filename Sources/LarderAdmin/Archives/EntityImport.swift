@@ -266,7 +266,7 @@ extension Problem {
     static func noArchive(_ detail: String) -> Problem {
         Problem(
             status: 422, title: "Not an export", proxyError: .httpRequestError,
-            detail: "What was sent is no export of Larder: \(detail.prefix(500)).",
+            detail: "The content sent is no export of Larder: \(detail.prefix(500)).",
             advice: "Send the file that `larder export` wrote.")
     }
 }

@@ -43,7 +43,7 @@ package enum Tar {
             + [UInt8](repeating: 0, count: padding(after: Int64(octets.count)))
     }
 
-    /// What follows the last file.
+    /// The two empty blocks after the last file.
     static let end = [UInt8](repeating: 0, count: 2 * block)
 
     static func sum(of head: some Sequence<UInt8>) -> Int {
@@ -87,7 +87,7 @@ package struct TarReader {
         octets.append(contentsOf: more)
     }
 
-    /// What comes next; nil when more octets are needed.
+    /// The next event; nil when more octets are needed.
     package mutating func next() throws(Failure) -> Event? {
         while true {
             switch phase {

@@ -299,7 +299,7 @@ package final class Daemon: Sendable {
             variables: lasting.variables, tls: lasting.clientTLS, users: lasting.users)
     }
 
-    /// Whoever is to be asked is never let in because nobody knows whom to let in.
+    /// Fails where the users cannot be read: nobody is let in without having been asked.
     private static func gate(_ access: Settings.Access) throws(IOError) -> UserGate? {
         guard let path = access.users else { return nil }
         guard let table = access.userTable else {

@@ -27,7 +27,7 @@ enum ExplainedWait {
             let why =
                 switch hold.reason {
                 case .circuitOpen: "The origin has failed too often in a row and is left alone for now"
-                case .quota: "What is left of the origin's quota is kept for writes (`quota.reserve`)"
+                case .quota: "The rest of the origin's quota is kept for writes (`quota.reserve`)"
                 case .retryAfter: "The origin has asked to be left alone (\(hold.status.map { "\($0)" } ?? "429"))"
                 }
             var advice = [

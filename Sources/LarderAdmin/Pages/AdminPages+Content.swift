@@ -99,6 +99,6 @@ extension VariantContent {
 extension Problem {
     static let contentIsForThisMachine = Problem(
         status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
-        detail: "What is stored is shown to clients on this machine.",
+        detail: "Stored content is shown to clients on this machine.",
         advice: "Ask for it through the gateway, or use `larder get` there.")
 }

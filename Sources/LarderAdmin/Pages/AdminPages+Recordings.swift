@@ -76,7 +76,7 @@ extension Problem {
     static func badArchive(_ detail: String) -> Problem {
         Problem(
             status: 422, title: "Not an archive", proxyError: .httpRequestError,
-            detail: "What was sent is no HTTP Archive: \(detail).",
+            detail: "The content sent is no HTTP Archive: \(detail).",
             advice: "Send the content of a .har file, version 1.2.")
     }
 }

@@ -29,8 +29,8 @@ extension AdminPages {
         ]
     }
 
-    /// The response with that number. What the origin sent is for those who may make changes where clients get something
-    /// else.
+    /// The response with that number. Where clients get something else than the origin sent, it is for those who may
+    /// make changes.
     static func version(
         _ number: String, of subject: ResourceSubject, _ fields: Fields, _ proxy: Proxy, for request: OwnRequest
     ) async throws(Problem) -> Variant? {
@@ -45,7 +45,8 @@ extension AdminPages {
             .first { $0.number == number }?.variant
     }
 
-    /// What clients do not get, also by an answer from the configuration, is for those who may make changes.
+    /// Versions of a resource that the configuration answers itself are for those who may make changes: clients do not
+    /// get them.
     static func checkAccess(
         to subject: ResourceSubject, _ proxy: Proxy, for request: OwnRequest
     ) throws(Problem) {

@@ -104,7 +104,7 @@ extension StatusReport {
             "larder_shared_working", "Whether the shared tier is asked.",
             sharing.isFollowed && sharing.trouble == nil ? 1 : 0)
         text.counter(
-            "larder_shared_events", "What happened in the shared tier.",
+            "larder_shared_events", "Events in the shared tier.",
             sharing.counts.map { ([("event", $0.name)], Double($0.value)) })
     }
 

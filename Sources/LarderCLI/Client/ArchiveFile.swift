@@ -38,7 +38,7 @@ final class ExportedFile {
             throw CommandFailure("another export writes \(part)", advice: "wait for it, or name another file")
         }
         isBegun = true
-        // What an interrupted export left is written over.
+        // The rest of an interrupted export is written over.
         guard ftruncate(descriptor, 0) == 0, !isPrivate || fchmod(descriptor, 0o600) == 0 else {
             throw CommandFailure("cannot write \(part): \(String(cString: strerror(errno)))")
         }

@@ -85,7 +85,8 @@ struct Invalidate: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Mark resources out of date, so that the next request asks the origin.",
         discussion: """
-            What is stored stays: it is validated, and served if the origin fails. Exit status 2 when nothing matched.
+            The stored responses stay: they are validated, and served if the origin fails. Exit status 2 when \
+            nothing matched.
             """)
 
     @OptionGroup var selection: Selection
@@ -102,7 +103,7 @@ struct Wipe: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Forget resources: what is in memory and what is stored.",
         discussion: """
-            What is pinned (`larder pin`) stays, and is counted, unless --pinned says otherwise. Exit status 2 when \
+            Pinned resources (`larder pin`) stay, and are counted, unless --pinned says otherwise. Exit status 2 when \
             nothing matched.
             """)
 

@@ -26,7 +26,7 @@ struct List: ParsableCommand {
 
     @Option(
         help:
-            "What comes first: the largest (size), the oldest (age), what answered most (hits), what is stale soonest (ttl), or by url."
+            "The order: largest first (size), oldest (age), most used (hits), stale soonest (ttl), or by url."
     )
     var sort: Order?
 

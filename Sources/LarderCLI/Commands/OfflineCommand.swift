@@ -16,7 +16,7 @@ struct OfflineCommand: ParsableCommand {
             Without origins, clients get what is stored, whatever its age, else a 504 that names what is stored nearby. \
             With `auto` that is so for as long as the origin, or the whole network, is out of reach.
 
-            What is chosen counts at once and outlives a reload of the configuration, but not the daemon. Without a \
+            The choice counts at once and outlives a reload of the configuration, but not the daemon. Without a \
             service it is for all of them, and forgets what was chosen for single ones. Requests that no service \
             claims belong to the service `-`.
             """)

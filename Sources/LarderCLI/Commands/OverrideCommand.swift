@@ -11,7 +11,7 @@ struct OverrideCommand: ParsableCommand {
         discussion: """
             The content comes from FILE, or from standard input. Clients get it with `detail=override` in \
             Cache-Status until it is stale, a load or a write succeeds, it is wiped or invalidated, or the daemon \
-            ends: it is in memory only. What was stored for the URL is removed.
+            ends: it is in memory only. The responses stored for the URL are removed.
             """)
 
     @Argument(help: ArgumentHelp("The URL.", valueName: "url"))

@@ -9,8 +9,8 @@ struct Pin: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Keep what is stored now from eviction, for CI or a journey; without a pattern, list the pins.",
         discussion: """
-            A pin is of a resource, whatever is stored for it later, and lasts over restarts until `larder unpin`. What \
-            is pinned grows stale as everything does; `larder offline on` has it served whatever its age. All pins \
+            A pin is of a resource, whatever is stored for it later, and lasts over restarts until `larder unpin`. \
+            Pinned responses grow stale like others; `larder offline on` has them served whatever their age. All pins \
             together may take half of cache.disk. Exit status 2 when nothing matched.
             """)
 

@@ -184,7 +184,7 @@ private final class ScratchFile {
 
     var path: String { "/dev/fd/\(descriptor)" }
 
-    /// What is in it.
+    /// Its content.
     func octets() throws -> [UInt8] {
         var octets: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 1 << 16)

@@ -10,8 +10,8 @@ struct Warm: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Load many resources, so that they are there when they are asked for.",
         discussion: """
-            The file has one URL on a line; empty lines and those that begin with # do not count. What is up to date is \
-            not asked for again. Exit status 1 when one of them failed.
+            The file has one URL on a line; empty lines and those that begin with # do not count. Resources that \
+            are up to date are not loaded again. Exit status 1 when one of them failed.
             """)
 
     @Argument(help: ArgumentHelp("The URLs; `-` is standard input.", valueName: "file"))

@@ -75,7 +75,7 @@ struct LogLine: Sendable {
     /// The names of those that are numbers.
     var numbers: Set<String> = []
 
-    /// The line with its end. Whatever a message contains, it is one line.
+    /// The line with its end: one line whatever a message contains.
     func text(_ style: Style) -> String {
         let priority = style.isJournal ? "<\(level.priority)>" : ""
         return priority + (style.isJSON ? json(style) : plain(style)) + "\n"

@@ -15,7 +15,8 @@ struct Trust: ParsableCommand {
             system's store, and the databases of Chromium and Firefox where `certutil` is there. For what cannot be \
             reached, the line is printed that does it.
 
-            Whoever trusts the CA lets Larder answer for the hosts of `intercept.hosts`. The key stays with the daemon.
+            A program that trusts the CA lets Larder answer for the hosts of `intercept.hosts`. The key stays with the \
+            daemon.
             """)
 
     @Flag(name: .customLong("print"), help: "Print the certificate in PEM and do nothing else.")

@@ -10,7 +10,7 @@ struct PasswordLine {
         case done(String)
         /// Ctrl-C, or Ctrl-D: nothing is to be done.
         case givenUp
-        /// What was typed is no text.
+        /// The octets typed are no text.
         case notText
     }
 

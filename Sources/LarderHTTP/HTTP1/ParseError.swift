@@ -119,7 +119,7 @@ extension ParseError.Code {
         "malformedChunkSize", "A chunk does not begin with its size in hexadecimal digits.")
     package static let chunkTooLarge = Self("chunkTooLarge", "A chunk size is larger than can be counted.")
     package static let malformedChunkExtension = Self(
-        "malformedChunkExtension", "What follows a chunk size is neither an extension nor CR LF.")
+        "malformedChunkExtension", "The text after a chunk size is neither an extension nor CR LF.")
     package static let chunkExtensionsTooLarge = Self(
         "chunkExtensionsTooLarge", "The chunk extensions are larger than the limit.")
     package static let missingChunkEnd = Self("missingChunkEnd", "The data of a chunk is not followed by CR LF.")

@@ -22,7 +22,7 @@ final class Callee<Target: AnyObject>: @unchecked Sendable {
 
     init(_ target: Target) { address = Unmanaged.passUnretained(target).toOpaque() }
 
-    /// What libevent passes back; it may be used for as long as this object lives.
+    /// The argument that libevent passes back; it may be used for as long as this object lives.
     var argument: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
 
     static func target(of argument: UnsafeMutableRawPointer?) -> Target? {

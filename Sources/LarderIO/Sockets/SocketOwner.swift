@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 
-/// Whose a connection of this machine is, by what the kernel lists (proc_net(5)).
+/// The owner of a connection of this machine, by what the kernel lists (proc_net(5)).
 package enum SocketOwner {
     /// The number of every user whom the process's user namespace does not map (user_namespaces(7)), and of `nobody`: no
     /// two of them can be told apart.

@@ -23,7 +23,7 @@ package struct ArchivedEntity: Sendable {
     package var url: String
     /// The service's name where it was exported, for people.
     package var service: String
-    /// Whose it is; empty for everybody's.
+    /// The name of its user's partition; empty for everybody's.
     package var partition: String
     package var method: Method
     package var status: Status

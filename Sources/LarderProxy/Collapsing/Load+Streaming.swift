@@ -206,7 +206,7 @@ extension Load {
     }
 }
 
-/// What is known of a stream's content at its end.
+/// Records of a stream's content that are used at its end.
 struct Streamed {
     /// The last octets, where they must be examined.
     var tail: [UInt8] = []

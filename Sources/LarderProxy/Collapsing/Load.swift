@@ -41,7 +41,7 @@ final class Load: LoopLoad {
     var bypassesBackoff = false
     /// Whether other daemons are asked before the origin.
     var sharing = SharedTierUse.none
-    /// What the client's exchange found there.
+    /// The responses of other daemons that the client's exchange found.
     var sharedLook: SharedLook?
     /// Until it is known whether the response is for other daemons too.
     var sharedTurn: SharedTurn?

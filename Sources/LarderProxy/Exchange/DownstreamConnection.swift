@@ -99,7 +99,8 @@ final class DownstreamConnection {
     /// The client's identity according to its connection: its certificate, else its address.
     private(set) lazy var identity = stream.provenIdentity ?? stream.peerAddress.host
 
-    /// Whom all of the connection is of, once a CONNECT or an upgrade was accepted. Until then each request says it.
+    /// The user that all of the connection belongs to, once a CONNECT or an upgrade was accepted. Until then each
+    /// request says it.
     var principal: Principal?
     /// Whether that is no user any more, so that the response under way is the last one.
     private(set) var isRevoked = false

@@ -25,7 +25,7 @@ extension Exchange {
             of: head.fields, for: uri, from: reach, client: connection.identity, user: userIdentity)
     }
 
-    /// What tells the proven user from others, whatever their names are.
+    /// The identity of the proven user, which no other has, whatever their names are.
     private var userIdentity: String? {
         switch principal {
         case .user(let user): UserTable.identity(ofUser: user.name)

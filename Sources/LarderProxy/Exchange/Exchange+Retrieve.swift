@@ -25,7 +25,7 @@ struct Retrieval {
     var snapshot: ResourceMemory.Snapshot?
     /// Whether other daemons' responses were looked for.
     var isSharedRead = false
-    /// What was found then.
+    /// The responses found then.
     var sharedLook: SharedLook?
     /// Whether there was no answer in time: it is not waited for twice.
     var isSharedSilent = false

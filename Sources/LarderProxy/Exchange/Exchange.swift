@@ -65,7 +65,7 @@ final class Exchange {
     var record = ExchangeRecord()
     /// The lane of the request, where lanes are used.
     var lane: Lane?
-    /// Whom it is from.
+    /// The user it is from.
     var principal = Principal.anyone
     /// The users among whom that was found out; nil where nobody is asked.
     var users: UserGate?

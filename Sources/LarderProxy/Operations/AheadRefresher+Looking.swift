@@ -164,7 +164,7 @@ extension AheadRefresher {
         }
     }
 
-    // MARK: What nobody has loaded since the start
+    // MARK: Resources that nobody has loaded since the start
 
     /// Has the stored responses of services with a schedule looked at.
     func considerStored(on context: LoopContext) async {

@@ -5,7 +5,7 @@ import LarderRules
 
 /// Contents that are compared with those before them, where `onChange` says so.
 extension Load {
-    /// Who is told of this load. A user's own responses concern nobody else.
+    /// The rule by which listeners are told of this load. A user's own responses concern nobody else.
     private var changeRule: ChangeRule? { resource.partition.isOfUser ? nil : configuration.changeRule }
 
     /// The stored response that one like `stored` replaces; nil where none is, or nobody wants to know.

@@ -78,7 +78,7 @@ extension Proxy {
                 count,
                 await storing.peek(key.url, partition: .shared, service: service.name, configuration).count)
             if count == 0, configuration.history > 0 {
-                // What was superseded is all there is.
+                // Superseded versions may be all there is.
                 let versions = await storing.versions(
                     of: key.url, partition: .shared, service: service.name, configuration)
                 count = min(versions.count, 1)

@@ -9,10 +9,10 @@ import LarderSettings
 import LarderStores
 import LarderUpstream
 
-/// What a program does with one Resource of its own service, which clients are served from as well.
+/// The operations of a program on one Resource of its own service, which clients are served from as well.
 extension Proxy {
-    /// Loads a Resource as a client without credentials would; nil where nothing is kept for clients. What the
-    /// configuration denies or answers itself is not loaded.
+    /// Loads a Resource as a client without credentials would; nil where nothing is kept for clients. A request
+    /// that the configuration denies or answers itself loads nothing.
     package func load(
         _ resource: Resource, validating basis: AnyEntity?, began: @escaping @Sendable (Flight, Int) -> Void
     ) async -> HostedOutcome? {
@@ -153,7 +153,7 @@ private struct ProgramRequest {
 
     private func failure(_ error: any Error) -> RequestError { resource.failure(error, at: context.now()) }
 
-    // MARK: What is stored
+    // MARK: Stored content
 
     func content() async throws -> AnyEntity? {
         let configuration = service.configuration(for: resource)

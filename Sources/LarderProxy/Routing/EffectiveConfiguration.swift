@@ -33,9 +33,9 @@ package final class EffectiveConfiguration: Sendable {
     let streamEnds: [String]
     /// Whether stored streams of events are sent at the pace at which they came.
     package let replaysPaced: Bool
-    /// What is validated before anyone asks for it.
+    /// Which stored responses are validated before anyone asks for them.
     package let refreshAhead: RefreshAhead
-    /// Who is told of content that changes; nil for nobody.
+    /// The rule by which listeners are told of content that changes; nil for none.
     package let changeRule: ChangeRule?
     /// Whether a stage of the pipeline has a cache of the program's own.
     let hasOwnCaches: Bool

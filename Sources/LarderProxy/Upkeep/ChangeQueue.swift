@@ -2,7 +2,7 @@
 
 import Larder
 
-/// Who is told of a change.
+/// A program or a URL that is told of changes.
 enum ChangeListener: Sendable, Hashable {
     /// A program and its arguments.
     case program([String])
@@ -34,7 +34,7 @@ struct ChangeQueue: Sendable {
     enum Ending: Sendable, Hashable { case told, willBeRepeated, givenUp }
 
     private struct Entry: Sendable {
-        /// What is told next; nil while it is being told and nothing has come since.
+        /// The change that is told next; nil while it is being told and nothing has come since.
         var change: ContentChange?
         var due: Int64
         var failures = 0
@@ -55,7 +55,7 @@ struct ChangeQueue: Sendable {
         /// While it fails one attempt at a time is enough.
         var hasRoom: Bool { running < (failures == 0 ? ChangeQueue.concurrencyOfListener : 1) }
 
-        /// What is to be told first, and when.
+        /// The job that is due first, and when.
         var next: (job: Job, due: Int64)? {
             let waiting = entries.lazy.filter { !$1.isRunning && $1.change != nil }
             let first = waiting.min { ($0.value.due, $0.key.url) < ($1.value.due, $1.key.url) }
@@ -168,7 +168,7 @@ struct ChangeQueue: Sendable {
         return .willBeRepeated
     }
 
-    /// The listener has failed. What it was told at the same time counts as the same failure.
+    /// The listener has failed. Attempts that ran at the same time count as the same failure.
     private mutating func hold(_ listener: ChangeListener, _ now: Int64) {
         guard var line = lines[listener], line.heldUntil <= now else { return }
         line.heldUntil = now + ChangeQueue.pauses[min(line.failures, ChangeQueue.pauses.count - 1)].wholeNanoseconds

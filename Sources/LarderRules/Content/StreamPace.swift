@@ -122,7 +122,8 @@ package struct StreamPace: Sendable, Hashable {
 extension StreamPace {
     /// Notes when the octets of a stream come.
     ///
-    /// What comes in one slot of time is one mark, due when the last of it had come. With too many marks the slots grow.
+    /// The octets that come in one slot of time are one mark, due when the last of them had come. With too many marks
+    /// the slots grow.
     package struct Recorder: Sendable {
         private var marks: [Mark] = []
         /// The length of a slot in milliseconds.

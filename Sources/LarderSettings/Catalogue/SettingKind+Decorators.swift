@@ -10,7 +10,7 @@ extension RetryRule: SettingsRoot {}
 extension SettingsCatalogue {
     static let deny = SettingsSection<DenyRule>([
         Setting("status", \.status, .status(400...599), "The status of the answer."),
-        Setting("message", \.message, .line(upTo: 500), "What the answer says, in its `detail`."),
+        Setting("message", \.message, .line(upTo: 500), "The text of the answer, in its `detail`."),
     ])
 
     static let respond = SettingsSection<RespondRule>([
@@ -34,7 +34,7 @@ extension SettingsCatalogue {
             "maxBackoff", \.maxBackoff, .duration(.milliseconds(1)...Duration.seconds(300)), "The longest wait."),
         Setting(
             "on", \.on, .list(of: .retryCause, count: 1...50), initially: "`[unreachable, 502, 503, 504]`",
-            "What a request is repeated for: statuses from 400 to 599, and `unreachable`, when no response came."),
+            "The reasons to repeat a request: statuses from 400 to 599, and `unreachable`, when no response came."),
     ])
 
     /// The decorators of a block.
@@ -74,15 +74,15 @@ extension SettingsCatalogue {
             "decorate.refreshToken", \.decorate.refresh, SettingKind<RefreshRule>.refresh.revocable,
             initially: "none", inside: refresh.descriptions,
             """
-            What is done when the origin refuses a credential: a new one is asked for, once however many requests were \
-            refused, its value becomes that of a variable, and each request is made once more with it.
+            The renewal of a credential that the origin refuses: a new one is asked for, once however many requests \
+            were refused, its value becomes that of a variable, and each request is made once more with it.
             """),
         Setting(
             "afterWrite", \.afterWrite, SettingKind<Configuration.AfterWrite>.afterWrite, initially: "`invalidate`",
             inside: afterWrite.descriptions,
             """
-            What a request that succeeds with a method that changes something does to what is stored for its URL. As \
-            a map, `action` is that word, and `also` names other resources that are forgotten as well.
+            The effect of a successful request, with a method that changes something, on what is stored for its URL. \
+            As a map, `action` is that word, and `also` names other resources that are forgotten as well.
             """),
     ]
 

@@ -22,7 +22,7 @@ extension SettingsCatalogue {
         Setting(
             "onChange", \.onChange, .list(of: .choice, count: 0...2),
             """
-            What follows a change, besides that the services that use the variable serve by its new value, which is \
+            The effects of a change, besides that the services that use the variable serve by its new value, which is \
             `invalidateConfiguration`: `wipeAll` forgets everything that is stored for them.
             """),
     ])

@@ -9,15 +9,15 @@ extension SettingsCatalogue {
             "preset", \.preset, .preset, initially: "none",
             """
             The settings that the service begins with, for what many people use: `larder preset list` names them, \
-            [presets](presets.md) describes them. What the service says itself wins, and its `configure` comes after \
-            the preset's. `NAME@VERSION` insists on that version.
+            [presets](presets.md) describes them. The service's own settings win, and its `configure` comes after the \
+            preset's. `NAME@VERSION` insists on that version.
             """),
         Setting(
             "token", \.token, .secret, initially: "none",
             """
             The credential of the service's own, as `${NAME}`, for presets that have a place for one. It takes the place \
-            of what clients send there. What is got with it is one user's: `privacy` is `private` then, unless it is set or the \
-            preset has an `identity`.
+            of what clients send there. Responses fetched with it are one user's: `privacy` is `private` then, unless \
+            it is set or the preset has an `identity`.
             """),
         Setting(
             "baseURL", \.baseURL, .baseURL, isRequired: true,
@@ -31,24 +31,26 @@ extension SettingsCatalogue {
         Setting(
             "privacy", \.privacy, .choice,
             """
-            Who may be answered from a stored response: everyone (`shared`), those who are the same user by `identity` \
-            (`partitioned`), or the one user of this machine (`private`; clients on the network share among themselves).
+            The users who may be answered from a stored response: everyone (`shared`), those who are the same user by \
+            `identity` (`partitioned`), or the one user of this machine (`private`; clients on the network share among \
+            themselves).
             """),
         Setting(
             "identity", \.identity, .list(of: .identityPart, count: 1...16),
             initially: "all fields that look like credentials",
             """
-            What says who asks, with `privacy: partitioned`: names of fields (`Authorization`, `X-Api-Key`), \
-            `cookie: NAME`, `user`: the client's user by `access.users`, and `client`: subject and alternative names of \
-            the client's certificate (`tls.clientCA`), else its address. Whoever has none of them is nobody in particular: for them the rules of a shared cache hold. So they do for responses to requests that carry credentials \
-            which are not named here. See [requests](requests.md#who-is-who).
+            The identity of a user, with `privacy: partitioned`: names of fields (`Authorization`, `X-Api-Key`), \
+            `cookie: NAME`, `user`: the client's user by `access.users`, and `client`: subject and alternative names \
+            of the client's certificate (`tls.clientCA`), else its address. A client that has none of them is nobody \
+            in particular: for it the rules of a shared cache hold. So they do for responses to requests that carry \
+            credentials which are not named here. See [requests](requests.md#who-is-who).
             """),
         Setting(
             "shared", \.sharesPartitions, .flag, initially: "`false`",
             """
             Whether what is stored for one user (`privacy: partitioned`) is shared with the team's other daemons \
-            (`sharedCache`), for that user alone. Needs an `identity` that is the same there: fields and cookies. Whoever \
-            can read the engine can read these responses.
+            (`sharedCache`), for that user alone. Needs an `identity` that is the same there: fields and cookies. \
+            Anyone who can read the engine can read these responses.
             """),
         Setting(
             "ignoreQuery", \.ignoreQuery, .list(of: .namePattern, count: 0...256), initially: "none",
@@ -111,14 +113,14 @@ extension SettingsCatalogue {
         Setting(
             "prices", \.prices, .prices, initially: "none",
             """
-            What language models cost, by the beginning of their names: `{ input: 2.50, output: 10 }` for a million tokens \
-            each, in whatever currency. `larder status` says what answers out of the cache have saved.
+            The prices of language models, by the beginning of their names: `{ input: 2.50, output: 10 }` for a \
+            million tokens each, in whatever currency. `larder status` says what answers out of the cache have saved.
             """),
         Setting(
             "configure", \.configure, .blocks, initially: "none", inside: configure.descriptions,
             """
-            What holds for which resources. Blocks are applied in order, and a later one overrides what an earlier \
-            one said.
+            Settings for the service's resources, in blocks. Blocks are applied in order, and a later one overrides \
+            what an earlier one said.
             """),
     ])
 
@@ -153,7 +155,7 @@ extension SettingsCatalogue {
             "The request methods that the block is for."),
         Setting(
             "description", \.description, .line(), initially: "the conditions",
-            "What the block is called in logs and explanations."),
+            "The block's name in logs and explanations."),
     ]
 
     private static let policies: [Setting<ConfigureBlock>] = {
@@ -174,17 +176,17 @@ extension SettingsCatalogue {
             Setting(
                 "ignoreRequest", \.ignoreRequest, .ignoredRequest, initially: "nothing",
                 """
-                What clients say that is not heeded, and not forwarded: `no-cache`, `max-age`, `no-store`, `pragma`. For \
-                clients that always ask the origin; `larder load` still does.
+                Directives of clients that are not heeded, and not forwarded: `no-cache`, `max-age`, `no-store`, \
+                `pragma`. For clients that always ask the origin; `larder load` still does.
                 """),
             Setting(
                 "ignoreResponse", \.ignoreResponse, .ignoredResponse, initially: "nothing",
                 """
-                What origins say that is not heeded: `no-store`, `private`, `no-cache`, `must-revalidate`, `set-cookie` \
-                (the response is kept, the cookie is not), and `vary: [FIELD, …]`. `private` and `set-cookie` need users \
-                who are kept apart, or `everyone`; where neither holds, `no-store` and `no-cache` are still heeded in \
-                answers to requests with credentials. Clients see the fields as they came, and `detail="ignored …"` in \
-                `Cache-Status`.
+                Directives and fields of origins that are not heeded: `no-store`, `private`, `no-cache`, \
+                `must-revalidate`, `set-cookie` (the response is kept, the cookie is not), and `vary: [FIELD, …]`. \
+                `private` and `set-cookie` need users who are kept apart, or `everyone`; where neither holds, \
+                `no-store` and `no-cache` are still heeded in answers to requests with credentials. Clients see the \
+                fields as they came, and `detail="ignored …"` in `Cache-Status`.
                 """),
             Setting(
                 "everyone", \.everyone, .flag, initially: "`false`",
@@ -257,8 +259,8 @@ extension SettingsCatalogue {
             Setting(
                 "streamEnd", \.streamEnd, .list(of: .line(), count: 0...16), initially: "any end",
                 """
-                What the last 4 KiB of a stream of events (`text/event-stream`) must have in them, one of these texts, \
-                for the stream to be kept. For origins that break off without saying so.
+                Texts of which one must be in the last 4 KiB of a stream of events (`text/event-stream`) for the \
+                stream to be kept. For origins that break off without saying so.
                 """),
             Setting(
                 "replay", \.replay, .choice, initially: "`immediate`",
@@ -271,8 +273,9 @@ extension SettingsCatalogue {
                 "links", \.links, .flag, initially: "`false`",
                 """
                 `true` has links in JSON and HTML lead back to Larder where they lead to a service, for clients of the \
-                gateway, by the name and in the way that the client used; the realm of `WWW-Authenticate`, too. What is \
-                stored stays as the origin sent it. Such content has no ranges and no coding, and entity tags of its own.
+                gateway, by the name and in the way that the client used; the realm of `WWW-Authenticate`, too. The \
+                stored response stays as the origin sent it. Such content has no ranges and no coding, and entity tags \
+                of its own.
                 """),
             Setting(
                 "followRedirects", \.followRedirects, .flag, initially: "`false`",
@@ -289,32 +292,32 @@ extension SettingsCatalogue {
                 ).revocable,
                 initially: "none", inside: onChange.descriptions,
                 """
-                Who is told when a load brings other content than the one stored before, as clients get it: a program, a \
-                webhook, or both. The JSON has the URL as `larder list` shows it, service, time, status and the SHA-256 \
-                of both contents. Errors are not compared, nor is what is not stored, or stored for one user of many. A \
-                failure is tried again three times, after 2, 15 and 60 s or more; what waits when Larder stops is not \
-                told.
+                A program, a webhook, or both, that are told when a load brings other content than the one stored \
+                before, as clients get it. The JSON has the URL as `larder list` shows it, service, time, status and \
+                the SHA-256 of both contents. Errors are not compared, nor is what is not stored, or stored for one \
+                user of many. A failure is tried again three times, after 2, 15 and 60 s or more; what waits when \
+                Larder stops is not told.
                 """),
             Setting(
                 "codings", \.codings, .list(of: .choice, count: 0...3), initially: "none",
                 """
                 The content codings that clients get stored content in, beside the one it came in: the one a client \
-                gives the highest weight, of several the first here. `[]` takes an earlier list back. What is text, \
-                JSON and the like, at most 4 MiB long and not marked `no-transform` is coded, once, when it is first \
-                asked for that way; the origin is not asked again for another `Accept-Encoding`. Do not use it \
-                for pages that hold secrets beside what others may choose (BREACH).
+                gives the highest weight, of several the first here. `[]` takes an earlier list back. Text, JSON and \
+                the like, at most 4 MiB long and not marked `no-transform`, is coded, once, when it is first asked for \
+                that way; the origin is not asked again for another `Accept-Encoding`. Do not use it for pages that \
+                hold secrets beside what others may choose (BREACH).
                 """),
             Setting(
                 "pipeline", \.pipeline, .pipeline, initially: "none",
                 """
-                What happens to responses before clients get them: a map from stages to transformers. \
-                [Transformers](transformers.md) has them all.
+                The transformers that responses pass through before clients get them: a map from stages to \
+                transformers. [Transformers](transformers.md) has them all.
                 """),
             Setting(
                 "serve", \.serve, .serving, initially: "`final`",
                 """
-                What clients get: what comes out of the pipeline (`final`) or of one of its stages, or the origin's \
-                octets (`raw`).
+                The content that clients get: the result of the pipeline (`final`) or of one of its stages, or the \
+                origin's octets (`raw`).
                 """),
             Setting(
                 "transformTimeout", \.transformTimeout, .duration(.milliseconds(10)...(.seconds(3_600))),

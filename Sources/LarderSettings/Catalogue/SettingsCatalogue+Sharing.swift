@@ -36,7 +36,7 @@ extension SettingsCatalogue {
         Setting(
             "sharedCache.share", \.sharedCache.share, .choice, needsRestart: true,
             """
-            Whose responses are shared: those of URLs that no service claims, but for this machine's own names and \
+            The responses that are shared: those of URLs that no service claims, but for this machine's own names and \
             addresses (`unclaimed`); those of services that add no credentials, transform nothing and keep no users \
             apart (`services`); or both (`all`).
             """),

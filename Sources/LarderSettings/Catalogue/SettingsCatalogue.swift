@@ -90,12 +90,12 @@ package enum SettingsCatalogue {
                 + "root, else in `/tmp/larder-<uid>`",
             needsRestart: true,
             """
-            The Unix socket on which the command line reaches the daemon. Whoever may write to it may change what \
+            The Unix socket on which the command line reaches the daemon. Anyone who may write to it may change what \
             is stored. `none` opens none.
             """),
         Setting(
             "admin.socketMode", \.admin.socketMode, .fileMode, needsRestart: true,
-            "Who may use the Unix socket, as for chmod: `0660` lets the members of its group change what is stored."),
+            "The mode of the Unix socket, as for chmod: `0660` lets the members of its group change what is stored."),
         Setting(
             "admin.socketGroup", \.admin.socketGroup, .line("group", upTo: 32), initially: "the daemon's own",
             needsRestart: true,
@@ -286,9 +286,9 @@ package enum SettingsCatalogue {
         Setting(
             "upstream.breaker.failures", \.upstream.breaker.failures, .integer(0...1_000),
             """
-            How often in a row an origin may fail before it is left alone. What counts is an origin that cannot be \
-            reached and, for services, a 502, 503 or 504, silence or no answer at all, from one URL once only and if it \
-            goes on for a second without any other answer. `0` asks it each time.
+            How often in a row an origin may fail before it is left alone. A failure is an origin that cannot be \
+            reached and, for services, a 502, 503 or 504, silence or no answer at all, from one URL once only and if \
+            it goes on for a second without any other answer. `0` asks it each time.
             """),
         Setting(
             "upstream.breaker.openFor", \.upstream.breaker.openFor,
@@ -385,7 +385,7 @@ package enum SettingsCatalogue {
             "forwarded", \.forwarded, .choice,
             """
             `add` tells origins the client's address and the scheme and host it used, in the `Forwarded` field \
-            (RFC 7239); `none` tells them nothing. What the client sent in that field is not passed on.
+            (RFC 7239); `none` tells them nothing. The client's own value of that field is not passed on.
             """),
     ]
 }

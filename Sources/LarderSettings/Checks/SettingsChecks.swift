@@ -41,7 +41,7 @@ enum SettingsChecks {
         }
     }
 
-    /// Whoever can read the engine can try out keys.
+    /// The least number of characters: anyone who can read the engine can try out keys.
     private static let sharedKeyLength = 16
 
     private static func checkSizes(_ settings: Settings, _ reader: inout SettingsReader) {
@@ -203,7 +203,7 @@ enum SettingsChecks {
         }
     }
 
-    /// What is one user's is shared where every daemon knows that user, and the origin knows no other.
+    /// A user's responses are shared where every daemon knows that user, and the origin knows no other.
     private static func checkShared(_ service: ServiceSettings, _ reader: inout SettingsReader) {
         let setting = "services.\(service.name).shared"
         if service.privacy != .partitioned {

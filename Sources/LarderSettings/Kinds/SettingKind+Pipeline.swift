@@ -102,7 +102,7 @@ private struct StageDraft: SettingsRoot {
 
     static let section = SettingsSection<StageDraft>([
         Setting("clear", \.clear, .flag, "Removes the transformers that earlier blocks put here."),
-        Setting("add", \.add, .transformers, "What comes behind those that are there."),
+        Setting("add", \.add, .transformers, "The transformers put behind those that are there."),
         Setting("cache", \.cache, .choice, "Whether what comes out is kept in the store."),
     ])
 }

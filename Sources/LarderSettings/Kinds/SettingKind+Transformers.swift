@@ -29,7 +29,7 @@ extension TransformerSettings: SettingsRoot {
         Setting("headers", \.headers, .responseHeaders, "Fields of the response."),
         Setting("exec", \.exec, .exec, "A program."),
         Setting("contentTypes", \.contentTypes, .list(of: .contentType, count: 1...32), "For which content."),
-        Setting("onMismatch", \.onMismatch, .choice, "What becomes of other types."),
+        Setting("onMismatch", \.onMismatch, .choice, "The treatment of other types."),
         Setting("transformErrors", \.transformErrors, .flag, "Whether errors are transformed."),
         Setting("always", \.always, .flag, "Whether a coding that no field names is undone."),
     ])

@@ -18,8 +18,8 @@ extension SettingsReference {
         `--set KEY=VALUE` overrides the file; KEY is a dotted path, VALUE is YAML. It can be repeated, so that a whole
         configuration fits on a command line.
 
-        What is not in the lists below is refused, with the nearest name there is; so are wrong types, values out of
-        bounds, the same key twice, and settings that contradict each other. `SIGHUP` (`systemctl reload larder`)
+        A key that is not in the lists below is refused, with the nearest name there is; so are wrong types, values out
+        of bounds, the same key twice, and settings that contradict each other. `SIGHUP` (`systemctl reload larder`)
         reads the file again: a valid one is taken over without dropping a connection, an invalid one changes nothing
         and is explained in the log. A setting that needs a restart says so under *reload*.
 
@@ -53,8 +53,8 @@ extension SettingsReference {
         ## Blocks
 
         Below `services.<name>.configure`, a list. The conditions come first: a block is for the resources that all of
-        its conditions accept, and for every resource of the service when it has none. What it says is laid over what
-        earlier blocks said; of `headers`, field by field.
+        its conditions accept, and for every resource of the service when it has none. Its settings are laid over those
+        of earlier blocks; of `headers`, field by field.
 
         \(table(SettingsCatalogue.configure.descriptions))
         \(innerTables(SettingsCatalogue.configure.descriptions))

@@ -2,7 +2,7 @@
 
 package import Larder
 
-/// What a block does when content changes.
+/// A block's action when content changes.
 package struct ChangeSettings: Sendable {
     /// A program by its absolute path, and its arguments.
     package var exec: [SettingText] = []

@@ -130,9 +130,9 @@ package struct ConfigureBlock: Sendable {
     package var transformedSizeLimit: ByteCount?
     package var decorate = DecoratorSettings()
     package var afterWrite: Configuration.AfterWrite?
-    /// What is validated before anyone asks for it.
+    /// Which stored responses are validated before anyone asks for them.
     package var refreshAhead: RefreshAhead?
-    /// What is told of content that changes.
+    /// The program and the webhook that are told of content that changes.
     package var onChange: Revocable<ChangeSettings>?
 
     package init() {}

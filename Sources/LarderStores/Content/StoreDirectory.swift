@@ -102,7 +102,7 @@ final class StoreDirectory: Sendable {
         }
     }
 
-    // MARK: Whose it is
+    // MARK: Owner
 
     /// A user who may write to a directory can put links, logs and journals into it, sticky or not.
     private static func checkOwner(_ directory: Directory, _ status: stat) throws(StoreError) {

@@ -16,7 +16,7 @@ package struct EntityRecord: Sendable {
     package var content: ContentReference
     /// The labels by which the entity is found. Set when it is written, not when it is read.
     package var labels: [EntityLabel] = []
-    /// What becomes of it and of those that it supersedes. Set when it is written, not when it is read.
+    /// Whether it and those that it supersedes are kept as versions. Set when it is written, not when it is read.
     package var history = EntityHistory()
 
     package init(

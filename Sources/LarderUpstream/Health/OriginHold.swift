@@ -20,7 +20,7 @@ extension UpstreamError {
                 advice: "Wait that long, or send `Cache-Control: no-cache` to have it asked at once.")
         case .quota:
             error = UpstreamError(
-                .requestDenied, "What is left of the quota at \(origin) is kept for writes. \(again)",
+                .requestDenied, "The rest of the quota at \(origin) is kept for writes. \(again)",
                 advice: "Wait that long, or send `Cache-Control: no-cache` to have it asked at once.")
         case .circuitOpen:
             let code = last?.code ?? .destinationUnavailable
