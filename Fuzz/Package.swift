@@ -13,7 +13,7 @@ let settings: [SwiftSetting] = [
     .unsafeFlags(["-sanitize-coverage=edge,inline-8bit-counters,pc-table"]),
 ]
 
-/// What is tested below the surface that other targets see.
+/// Settings of targets that are tested below the surface that others see.
 let testable: [SwiftSetting] = settings + [.unsafeFlags(["-enable-testing"])]
 
 let package = Package(

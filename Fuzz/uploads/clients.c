@@ -47,7 +47,7 @@ void begin_clients(int count, int port, const int *origin_ports, uint64_t upload
     seed = chosen_seed;
 }
 
-/* What is drawn follows from the seed and the client's number alone. */
+/* The number drawn follows from the seed and the client's number alone. */
 static uint32_t draw(struct client *client, uint32_t below) {
     return below == 0 ? 0 : (uint32_t)(mixed(seed ^ client->number << 20 ^ client->drawn++) >> 16) % below;
 }
@@ -262,7 +262,7 @@ static bool read_tunnel(struct client *client) {
     struct wire *wire = &client->wire;
     if (wire->held < 5) return false;
     if (memcmp(wire->input, "hello", 5) != 0) return fail(client, "the other protocol begins wrongly"), false;
-    /* What was not sent of the content goes as octets of the other protocol; or the client leaves. */
+    /* The content not yet sent goes as octets of the other protocol; or the client leaves. */
     bool leaves = chance(client, 500) || client->sent == client->end;
     if (leaves) return finish(client, chance(client, 500)), false;
     wire->held = 0;

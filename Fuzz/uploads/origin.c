@@ -16,7 +16,7 @@ struct exchange {
     bool is_chunked, has_acted;
     struct chunks chunks;
     size_t length, received;
-    /* What has to be sent, and what comes after that. */
+    /* The octets that have to be sent, and what comes after them. */
     uint8_t *output;
     size_t begin, end, room;
     enum { GOES_ON, ENDS_SENDING, CLOSES, RESETS } then;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What clients and origins of Fuzz/uploads/run share: sockets, times, and which octets belong to which upload. */
+/* Common parts of clients and origins of Fuzz/uploads/run: sockets, times, and which octets are of which upload. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdarg.h>

@@ -77,7 +77,7 @@ final class Peer {
 
     func shutdownWrite() { Glibc.shutdown(descriptor, SocketKind.ourSide) }
 
-    /// What one receive gives; empty at the end.
+    /// The octets of one receive; empty at the end.
     func receive(_ limit: Int = 65536) -> [UInt8] {
         var buffer = [UInt8](repeating: 0, count: limit)
         let count = recv(descriptor, &buffer, limit, 0)

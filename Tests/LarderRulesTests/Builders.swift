@@ -72,7 +72,7 @@ extension ResponseHead {
 }
 
 extension StoredResponse {
-    /// What is stored of `response` when it arrives at `at` seconds, without delay.
+    /// The stored form of `response` when it arrives at `at` seconds, without delay.
     static func stored(
         _ response: ResponseHead, to request: RequestHead = .get(), at seconds: Double = 0,
         policy: CachePolicy = CachePolicy(),

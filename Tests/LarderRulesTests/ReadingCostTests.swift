@@ -87,7 +87,7 @@ struct ReadingCostTests {
             for opening in ["", "a b\""] {
                 var long = Fields()
                 long.append(name, value(unit, octets: 16 << 10, opening: opening))
-                // What is quick is quick, and too short to be compared.
+                // A quick reading is too short to be compared.
                 guard cost(long, tries: 1) > 5_000_000 else { continue }
                 var short = Fields()
                 short.append(name, value(unit, octets: 4 << 10, opening: opening))

@@ -73,7 +73,7 @@ struct CrashTests {
         let second = try openStore(directory, log: log)
         #expect(await log.first(where: \.isOrphansRemoved) == .orphansRemoved(files: 2))
         await second.close()
-        // What has a name that Larder does not give is nobody's to delete.
+        // A file with a name that Larder does not give is not deleted.
         let stranger = try #require(directory.contentFiles.first { $0.hasSuffix("stranger") })
         directory.delete(stranger)
         #expect(directory.contentFiles == kept)

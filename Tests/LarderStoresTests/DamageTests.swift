@@ -127,7 +127,7 @@ struct DamageTests {
             store.put(key("new"), content("new", 5000))
             await store.flush()
             isStored = await store.contents(key("new")) == [content("new", 5000)]
-            // What the last read has reported is dealt with.
+            // The damage that the last read has reported is dealt with.
             await store.flush()
         }
         #expect(isStored, "flipped \(bits) at \(offset)")

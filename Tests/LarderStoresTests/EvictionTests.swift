@@ -88,7 +88,7 @@ struct EvictionTests {
         await store.flush()
         var kept = 0
         for number in 0..<50 { kept += await store.read(key("back/\(number)")).count }
-        // What was evicted is remembered in places that some have to share.
+        // Evicted keys are remembered in places that some have to share.
         #expect(kept > 40)
         #expect(await store.read(key("second/0")).isEmpty)
         await store.close()
@@ -140,13 +140,13 @@ struct EvictionTests {
             key("a"), variant: [], head: [], requestTime: Timestamp(seconds: 0), responseTime: Timestamp(seconds: 0),
             storedAt: Timestamp(seconds: 0), expires: nil, expectedLength: 2 << 20)
         #expect(writer.state == .abandoned(.tooLarge))
-        // What it was to replace is out of date all the same.
+        // The entity that it was to replace is out of date all the same.
         #expect(!writer.finish())
         #expect(await store.read(key("a")).isEmpty)
         #expect(!store.put(key("b"), content("b", 2 << 20)))
         await store.flush()
         #expect(directory.contentFiles == [])
-        // Whoever was writing at the moment lets go of the file when it has finished.
+        // The writer of the moment lets go of the file when it has finished.
         await store.close()
         #expect(!directory.files.contains { $0.hasPrefix("spool/") })
     }

@@ -27,7 +27,7 @@ struct FullDiskTests {
             }
         }
         #expect(whole > 0)
-        // What is removed now is gone now, and stays so.
+        // An entity removed now is gone now, and stays so.
         store.remove(key("0"))
         #expect(await store.read(key("0")).isEmpty)
         makeRoom()
@@ -133,7 +133,7 @@ struct FullDiskTests {
             let store = try SQLiteStore.open(settings) { log.record($0) }
             for number in 0..<20 { store.put(key("\(number)"), content("\(number)", size)) }
             await store.flush()
-            // Whatever is opened by its name from now on lies on a disk that may only be read.
+            // Files opened by name from now on lie on a disk that may only be read.
             try #require(mount(path, path, nil, UInt(MS_BIND), nil) == 0)
             let readOnly = UInt(MS_REMOUNT | MS_BIND | MS_RDONLY)
             try #require(mount(nil, path, nil, readOnly, nil) == 0)

@@ -76,7 +76,7 @@ struct RowDamageTests {
         _ = await check(store)
         await store.removeAll(where: EntityMatch(label: .group("g")))
         await fill(store)
-        // What reading has found out is dealt with by now, and everything works.
+        // The damage that reading has found is dealt with by now, and everything works.
         await store.flush()
         var left = await check(store)
         if left < Self.count {
@@ -174,7 +174,7 @@ extension DamageTests {
         if let reader { #expect(await reader.read(at: 0, count: 10) == nil) }
         #expect(await store.openContent(record.content) == nil)
         #expect(await store.read(key("a")).isEmpty)
-        // What is written now is sound.
+        // An entity written now is sound.
         store.put(key("a"), content("a", size))
         #expect(await store.contents(key("a")) == [content("a", size)])
         await store.flush()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderStores
 
-/// What any store must do, whatever is behind it. A new kind of store is added to `StoreKind`.
+/// The duties of any store, whatever is behind it. A new kind of store is added to `StoreKind`.
 @Suite("What a store promises")
 struct StoreConformanceTests {
     enum StoreKind: CaseIterable, Sendable {

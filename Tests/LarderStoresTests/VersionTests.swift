@@ -4,12 +4,12 @@ import Testing
 
 @testable import LarderStores
 
-/// What newer entities supersede, and how much of it is kept.
+/// Entities that newer ones supersede, and how many of them are kept.
 @Suite("Versions of entities")
 struct VersionTests {
     private static let kept = EntityHistory(limit: 3)
 
-    /// What is known of a version: its content and the seconds it was seen from and to; `*` is current.
+    /// The versions, each as its content and the seconds it was seen from and to; `*` is current.
     private func lines(_ store: SQLiteStore, _ key: EntityKey) async -> [String] {
         var lines: [String] = []
         for version in await store.versions(key, openable: nil) {
@@ -45,7 +45,7 @@ struct VersionTests {
         #expect(try invariants(of: directory).isEmpty)
     }
 
-    /// What does not fit together in a closed database.
+    /// The contradictions in a closed database.
     private func invariants(of directory: TemporaryDirectory) throws -> [String] {
         let database = try Connection(path: directory.path + "/larder.db", isWriter: true)
         var faults: [String] = []
@@ -174,10 +174,10 @@ struct VersionTests {
                 #expect(await store.read(key(url)).isEmpty)
                 #expect(await lines(store, key(url)) == expected, "\(url)")
             }
-            // What comes back as it was has been there all the time.
+            // Content that comes back as it was has been there all the time.
             put(store, key("all/1"), "2", at: 9)
             #expect(await lines(store, key("all/1")) == (reason == .wiped ? ["*2 9-9"] : ["*2 2-9", "1 1-1"]))
-            // What was dropped before it was committed may still be taken for stored.
+            // An entity dropped before it was committed may still be taken for stored.
             guard isSlow || reason == .superseded else { return }
             for url in ["key", "variant", "all/1", "group/1"] { store.remove(key(url)) }
             await store.flush()

@@ -47,7 +47,7 @@ struct Fixture {
 }
 
 extension TransformedResponse {
-    /// What clients get, as text.
+    /// The content that clients get, as text.
     var text: String? { (try? served.get()).map { String(decoding: $0.content, as: UTF8.self) } }
     var fields: Fields? { (try? served.get())?.fields }
     var error: RequestError? { if case .failure(let error) = response { error } else { nil } }

@@ -91,7 +91,7 @@ final class Fixture {
     func accept() async throws -> FarEnd { await network.accept() }
 
     var dials: [String] { network.dials }
-    /// What the next dials end with instead of a connection.
+    /// Has the next dials end with `error` instead of a connection.
     func refuseDials(with error: IOError?) { network.refusal = error }
     /// Holds dials back until it is called with false.
     func holdDials(_ isHeld: Bool) { network.hold(isHeld) }

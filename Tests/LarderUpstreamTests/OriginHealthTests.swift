@@ -14,7 +14,7 @@ struct OriginHealthTests {
         return limits
     }()
 
-    /// What happens to a circuit, and what comes of it.
+    /// Events of a circuit, and their outcomes.
     enum Event: Sendable {
         case fail(Int?, probe: Int? = nil)
         case answer
@@ -235,7 +235,7 @@ struct OriginHealthTests {
 }
 
 extension OriginHealth {
-    /// As many resources as it takes ask to be left alone, that of `ask` last. What the last of them came to.
+    /// As many resources as it takes ask to be left alone, that of `ask` last. Returns the outcome of the last.
     fileprivate mutating func pleaded(_ ask: Ask, status: Status, until: Int64, now: Int64 = 0) -> Bool {
         for number in 1..<Self.pleaLimit {
             var other = ask

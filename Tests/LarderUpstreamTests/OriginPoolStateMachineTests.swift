@@ -268,7 +268,7 @@ struct OriginPoolStateMachineTests {
         #expect(pool.swept(now: .max - 1) == [])
     }
 
-    /// Whatever happens, in whatever order, the invariants hold and nobody is forgotten.
+    /// The invariants hold and nobody is forgotten, whatever happens in whatever order.
     @Test(arguments: 0..<40)
     func `every request is answered whatever happens`(_ seed: UInt64) {
         var random = SystemlessNumbers(seed)
@@ -359,7 +359,7 @@ struct OriginPoolStateMachineTests {
         #expect(pool.distrusted(now: 20) == [.close(102)])
         #expect(pool.request(4, now: 30) == [.connect(for: 4)])
         #expect(pool.request(5, now: 30) == [.wait(5)])
-        // Who waits gets a new connection.
+        // The waiting request gets a new connection.
         #expect(pool.released(101, now: 40) == [.close(101), .connect(for: 5)])
         #expect(pool.connected(103, for: 4, now: 50) == [.lease(103, to: 4)])
         #expect(pool.released(103, now: 119) == [.close(103)])

@@ -76,7 +76,7 @@ struct TLSOriginTests {
                     ends.append(try await test.accept())
                     try await ends[number].stream.startTLS(server: number == 0 ? all.server : own.server)
                 }
-                // Who speaks TLS in the same way shares the connection, and nobody else.
+                // Only requests that speak TLS in the same way share the connection.
                 let far = ends[number % 2]
                 #expect(try await far.head().hasPrefix("GET /\(number) "))
                 try await far.send(Self.ok)

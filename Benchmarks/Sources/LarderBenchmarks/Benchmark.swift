@@ -3,7 +3,7 @@ import Glibc
 
 /// One operation whose cost is measured.
 struct Benchmark {
-    /// What is done, and to how much: `head/request-browser`.
+    /// The operation, and its size: `head/request-browser`.
     let name: String
     /// Operations of one run; nil lets a run last long enough for the clock.
     var operations: Int?
@@ -51,7 +51,7 @@ struct Benchmark {
     }
 }
 
-/// What an operation costs, in nanoseconds.
+/// The cost of an operation, in nanoseconds.
 struct Measurement {
     let name: String
     let median: Double

@@ -3,7 +3,7 @@ import Larder
 import LarderHTTP
 
 extension Benchmark {
-    /// What transformers make of content.
+    /// Transformers at work on content.
     static var pipeline: [Benchmark] {
         let record = #"{"id":583231,"login":"octocat","site_admin":false,"score":1.5,"tags":["a","b","c"]}"#
         let short = "[\(record)]"

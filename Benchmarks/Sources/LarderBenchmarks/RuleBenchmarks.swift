@@ -3,7 +3,7 @@ import LarderHTTP
 import LarderRules
 
 extension Benchmark {
-    /// What the RFCs decide.
+    /// The decisions of the RFCs.
     static var rules: [Benchmark] {
         get throws {
             let stored = Shelf.stored()

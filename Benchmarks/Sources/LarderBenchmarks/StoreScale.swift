@@ -76,7 +76,7 @@ struct StoreScale: Sendable {
         writer.finish()
     }
 
-    /// What a lookup costs: of what is there, read; of what is not; and of its hash alone, as on an event loop.
+    /// The cost of a lookup: of an entity there, read; of one that is not; and of its hash alone, as on an event loop.
     private func lookUp(_ store: SQLiteStore, among count: Int) async {
         let rounds = 20_000
         var start = Self.now()
@@ -124,7 +124,7 @@ struct StoreScale: Sendable {
         await store.close()
     }
 
-    /// What the machine alone keeps a loop from going on, in the same rhythm for five seconds.
+    /// The longest pause of a loop by the machine alone, in the same rhythm for five seconds.
     private func pauses(_ loop: isolated EventLoop) async -> Int64 {
         var longest: Int64 = 0
         let end = Self.now() + 5_000_000_000

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What leaves one daemon as a tar archive and comes into another, as other programs read it."""
+"""Tar archives that leave one daemon and come into another, as other programs read them."""
 
 import gzip
 import hashlib
@@ -28,7 +28,7 @@ class Moved:
         self.configuration = (
             f"services:\n  api:\n    baseURL: {self.origin.url}\n"
             f"  users:\n    baseURL: {self.origin.url}/users/\n    privacy: partitioned\n")
-        # What everybody is given: a path, fields of the request.
+        # Responses that everybody is given: a path, fields of the request.
         self.shared = [(path, {}) for path in self.contents]
         self.shared += [("/words", {"Accept-Language": language}) for language in ("de", "fr", "fi")]
         self.shared += [("/packed", {"Accept-Encoding": "gzip"}), ("/gone", {})]
@@ -117,7 +117,7 @@ def moved(context):
     scene.check(elsewhere)
     again = Shell(context, elsewhere).json("import", scene.file)
     expect_equal((again["imported"], again["kept"]), (0, len(scene.shared)), "what is imported again")
-    # What other programs pack again can be imported as well.
+    # An archive that other programs pack again can be imported as well.
     context.run([tar, "--sort=name", "-cf", scene.file, "-C", folder, "./archive.json", "./entities", "./summary.json"])
     third = scene.elsewhere("third")
     answer = Shell(context, third).json("import", scene.file)

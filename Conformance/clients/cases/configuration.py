@@ -64,7 +64,7 @@ MALFORMED = [
 
 
 def complaint(said, file, malformed):
-    """What is missing from a message about `malformed`, or None."""
+    """The part that is missing from a message about `malformed`, or None."""
     line, column = malformed.place
     places = re.findall(re.escape(str(file)) + r":(\d+):(\d+)", said)
     if not places:
@@ -109,7 +109,7 @@ def not_served(context):
 def shipped(context):
     file = pathlib.Path(__file__).resolve().parents[3] / "etc/larder.yaml"
     context.run([context.program, "check", file])
-    # What is commented out there (`#key`, unlike `# prose`) shows what may be said, so it must be right as well.
+    # The settings commented out there (`#key`, unlike `# prose`) are examples, so they must be right as well.
     text = re.sub(r"(?m)^( *)#(?=[a-z]|  +[a-z-])", r"\1", file.read_text())
     expect("\n    configure:" in text, "the example of a service was not found")
     # These name files that are only there on a machine that has them.

@@ -141,7 +141,7 @@ def shown(context):
     expect_in("no-store", kept, "why it is not kept")
     resources = cells(page, "resources")
     expect_equal(len(resources), len(json.loads(daemon.get("/-/resources")[2])["resources"]), "the number of resources")
-    # What happens from now on is told, hits from memory too.
+    # Events are told from now on, hits from memory too.
     before = page.value("document.querySelectorAll('#requests tbody tr').length")
     daemon.get("/github/users/octocat")
     expect(page.wait_until(f"document.querySelectorAll('#requests tbody tr').length > {before}"), "a hit is not shown")
@@ -374,7 +374,7 @@ def pictures(context):
     some_requests(daemon, origin)
     tunnel(daemon, origin)
     page = opened(context, daemon)
-    # What the browser reports is read meanwhile, before it fills its socket.
+    # The browser's reports are read meanwhile, before they fill its socket.
     for _ in range(75):
         time.sleep(2)
         page.value("1")

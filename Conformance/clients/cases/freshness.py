@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the daemon does without being asked: it tells of changes, and asks for what is about to be out of date."""
+"""Actions of the daemon without being asked: it tells of changes, and asks for what is about to be out of date."""
 
 import json
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the guides and the first five minutes show, done as it stands there: each block of a console, with its output.
+"""The guides and the first five minutes, done as they stand there: each block of a console, with its output.
 
 `…` in an output is anything within a line, and on a line of its own any lines. A YAML or INI block is written to the
 file that its first line names. The host of the pages is an origin on this machine, over TLS, to which a parent proxy
@@ -147,7 +147,7 @@ class Page:
                 yield service, base, f"{self.registries.url}/{service}/"
 
     def here(self, text):
-        """What the page says, with the ports of now."""
+        """The text of the page, with the ports of now."""
         if "://" in text:
             for _, base, ours in self.bases():
                 text = text.replace(base, ours)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of earlier content: larder history, larder diff."""
+"""The history of content: larder history, larder diff."""
 
 import json
 import signal

@@ -33,7 +33,7 @@ class Client:
     note: str = ""
     isQuick: bool = False
     works: bool = True
-    # What `larder run` gets the first time, and the second.
+    # The options of `larder run` the first time, and the second.
     options: tuple = ((), ())
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is stored survives the process, however it ends."""
+"""Stored responses survive the process, however it ends."""
 
 import hashlib
 import itertools

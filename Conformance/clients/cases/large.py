@@ -115,7 +115,7 @@ def passes(context, framing):
         for kind in ("passed", "stored"):
             _, digest = fetch(daemon, origin, f"/{framing}-{kind}")
             expect_equal(digest, expected, f"digest of the content ({kind})")
-        # What is small enough to be stored comes back from the disk in as little memory.
+        # Content small enough to be stored comes back from the disk in as little memory.
         fields, digest = fetch(daemon, origin, f"/{framing}-stored")
         expect_equal(digest, expected, "digest of the content, second time")
     if total <= 1024 * MEBIBYTE:

@@ -113,7 +113,7 @@ class Model:
             handler.wfile.write(f"{len(event.encode()):x}\r\n{event}\r\n".encode())
             if self.pause:
                 time.sleep(self.pause)
-        # What breaks off ends like any other: nothing but the missing last event tells.
+        # A stream that breaks off ends like any other: nothing but the missing last event tells.
         handler.wfile.write(b"0\r\n\r\n")
 
 

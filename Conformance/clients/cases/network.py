@@ -81,7 +81,7 @@ def inside(context):
     expect_equal(ask(ALLOWED, f"{mine.url}/a")[0], 403, "an origin at a public address of this machine")
     expect_equal(ask(None, f"{mine.url}/a")[2], b"secret\n", "the same for a client here")
 
-    # What the operator described is for both.
+    # A service that the operator described is for both.
     expect_equal(ask(None, "/own/a")[2], b"secret\n", "a service, for a client here")
     status, fields, content = ask(ALLOWED, "/own/a", "-H", f"Host: {LISTENING}:{daemon.port}")
     expect_equal((status, content), (200, b"secret\n"), "a service, for the network")

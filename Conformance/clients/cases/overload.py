@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the machine may run out of or lose: descriptors, disk, a directory. Larder goes on, says so, and recovers
+"""Things the machine may run out of or lose: descriptors, disk, a directory. Larder goes on, says so, and recovers
 without a restart. Disks are small file systems in a mount namespace of our own; run as a program, this is what happens
 inside."""
 

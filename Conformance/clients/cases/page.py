@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Larder itself says: the first page, and the status below /-/."""
+"""Larder's own pages: the first page, and the status below /-/."""
 
 import http.client
 import json

@@ -105,7 +105,7 @@ def expect_nothing(said, what):
 def foreign_page(context):
     origin, daemon = service(context)
     evil = context.origin({None: html("<h1>evil</h1>")})
-    # What is stored already is no more open than what is not.
+    # A stored response is no more open than others.
     expect_in(SECRET, daemon.get("/api/secret")[2].decode(), "a program's answer")
     origin.forget()
     page = browser(context, f"{evil.url}/x.html")
@@ -148,7 +148,7 @@ def stranger(context):
     expect("it ran" not in page.document("403"), "a link on another site runs a stranger's page in the gateway")
     expect_equal(evil.asked, [], "what the stranger was asked")
 
-    # Who types its URL sees it, and it sees nothing else.
+    # A user who types its URL sees it, and it sees nothing else.
     page.open(evil_url)
     expect_in("it ran", page.document("it ran"), "the stranger's page")
     expect_nothing(page.value(attempts([f"{here}/api/secret", f"{here}/-/status", f"{here}/-/resources"])), "the page")
@@ -167,7 +167,7 @@ def stranger(context):
                       " catch (error) { done('refused'); } }, 500))")
     expect("uptimeSeconds" not in str(read), "the page reads the status in a window of its own")
 
-    # What it left behind concerns nobody else.
+    # The traces it left concern nobody else.
     page.open(f"{here}/-/status")
     expect_in("uptimeSeconds", page.document("uptimeSeconds"), "the status, for who types it")
     expect("path=escaped" not in str(page.value("document.cookie")), "its cookie is sent to all the gateway")

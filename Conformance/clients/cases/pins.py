@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is kept from eviction."""
+"""Resources that are kept from eviction."""
 
 import os
 

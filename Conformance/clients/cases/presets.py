@@ -266,7 +266,7 @@ def apt(context):
     origin = context.origin(packages.debian_repository(context))
     for answer in origin.routes.values():
         answer.fields.pop("Cache-Control")
-    # What is not there is asked for once as well: 404 is kept for a minute.
+    # A missing file is asked for once as well: 404 is kept for a minute.
     daemon = context.daemon(f"services:\n  apt: {{ preset: apt, baseURL: '{origin.url}/debian/' }}\n")
 
     def run(number):

@@ -133,7 +133,7 @@ def changed(context):
     team.reload()
     expect_equal((status(*ANNA), status(*BEN)), (407, 407), "the statuses after it")
     expect_equal(status("anna", "yeast"), 200, "the status with the new password")
-    # What cannot be used is refused, and the old users go on.
+    # A file that cannot be used is refused, and the old users go on.
     team.file.write_text(before + "cleo:plain\n")
     start = len(team.daemon.log())
     team.daemon.reload()

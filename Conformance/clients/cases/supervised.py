@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What systemd does with a service of Type=notify, done here in its place."""
+"""The part of systemd for a service of Type=notify, done here in its place."""
 
 import socket
 import subprocess

@@ -20,7 +20,7 @@ SHIM = pathlib.Path(__file__).resolve().parent.parent / "shims" / "faults.c"
 SMALL = b"small " * 200
 LARGE = random.Random(1).randbytes(300_000)
 
-# What each function is made to say, the likeliest first.
+# The errors that each function is made to give, the likeliest first.
 FAULTS = {
     "open": [errno.EMFILE, errno.EIO], "openat": [errno.EMFILE, errno.EIO], "read": [errno.EIO, errno.EINTR],
     "write": [errno.ENOSPC, errno.EINTR], "pread": [errno.EIO, errno.EINTR],
@@ -39,7 +39,7 @@ AT_START = ["open", "openat", "pread", "pwrite", "fsync", "mmap", "stat", "socke
 
 
 class Control:
-    """What the daemon and this have in common: which call fails, and how often one did."""
+    """The memory that the daemon and this share: which call fails, and how often one did."""
 
     FORM = struct.Struct("=32sqqq")
 
@@ -87,7 +87,7 @@ def ask(daemon, method, url, authority, content=b""):
 
 
 def use(daemon, origin, round_):
-    """What clients do with a proxy; an answer that counts as right must be. Returns how many were."""
+    """Requests as clients make them of a proxy; an answer that counts as right must be. Returns how many were."""
     right = 0
     for path, wanted in [
         (f"/small/{round_}", SMALL), (f"/large/{round_}", LARGE), (f"/small/{round_}", SMALL),
@@ -210,7 +210,7 @@ def memory(context):
         for client in crowd:
             client.close()
         if daemon.process.poll() is None:
-            # What it needs had room after all, or those who asked for more were told that there is none.
+            # There was room for its needs after all, or those who asked for more were told that there is none.
             continue
         code = daemon.process.returncode
         context.daemons.remove(daemon)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the cases share: the daemon under test, origins that write down what they are asked, and bytes on sockets."""
+"""The cases' common parts: the daemon under test, origins that write down what they are asked, bytes on sockets."""

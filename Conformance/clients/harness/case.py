@@ -75,7 +75,7 @@ def shorten(value, length=300):
 
 
 class Context:
-    """What a case is given: the program, a fresh directory, and ways to start what it needs, all ended with it."""
+    """The means of a case: the program, a fresh directory, and ways to start what it needs, all ended with it."""
 
     def __init__(self, program, directory, full):
         self.program = program

@@ -27,7 +27,7 @@ class Daemon:
         self.port = free_port()
         self.configuration = configuration
         self.sets = sets
-        # What is started in the program's place and starts it, and what is added to its environment.
+        # The program that is started in its place and starts it, and additions to its environment.
         self.launcher = launcher
         self.environment = environment or {}
         self.state = pathlib.Path(directory) / f"{name}-state"

@@ -36,7 +36,7 @@ class OpenPage:
         while self.stream.readline().strip():
             pass
         self.last = 0
-        # What the browser said without being asked, in order.
+        # The browser's events, in order.
         self.events = []
         self.call("Page.navigate", url=url)
 
@@ -122,7 +122,7 @@ class OpenPage:
         return False
 
     def picture(self, whole=False):
-        """What is to be seen, as PNG."""
+        """The page as it is seen, as PNG."""
         data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]
         return base64.b64decode(data)
 

@@ -52,7 +52,7 @@ KINDS = {
 
 
 def problems(value, schema, place="archive"):
-    """What of `value` is not as `schema` says; it knows the words that the schema above uses."""
+    """The places where `value` is not as `schema` says; it knows the words that the schema above uses."""
     kind = schema.get("type")
     if kind and not KINDS[kind](value):
         return [f"{place} is no {kind}"]

@@ -23,7 +23,7 @@ class Asked:
 
 @dataclasses.dataclass
 class Answer:
-    """What a route says; a validator makes it answer 304 to a request that has it already."""
+    """The answer of a route; a validator makes it answer 304 to a request that has it already."""
 
     content: bytes = b""
     status: int = 200

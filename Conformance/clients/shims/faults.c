@@ -21,7 +21,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* What the test writes and reads; all in the machine's own order of octets. */
+/* The fields that the test writes and reads; all in the machine's own order of octets. */
 struct control {
     /* The name of the function; empty for none. */
     char name[32];

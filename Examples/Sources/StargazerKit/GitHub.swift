@@ -23,7 +23,7 @@ public struct GitHub: Sendable {
             $0.expirationTime = .seconds(600)
         }
         service.configureTransformer("/users/*", .decodable(User.self))
-        // What the API says about an error is better than the status's phrase.
+        // The API's own message about an error is better than the status's phrase.
         service.configure("**") {
             $0.pipeline[.cleanup].add(
                 ClosureTransformer("GitHub's messages") { response in

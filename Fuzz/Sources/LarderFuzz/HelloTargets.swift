@@ -2,7 +2,7 @@
 
 import LarderIO
 
-/// What a connection begins with is taken for the same however it arrives: it decides whether it is looked into.
+/// The beginning of a connection is taken for the same however it arrives: it decides whether it is looked into.
 func clientHello(_ input: UnsafeRawBufferPointer) {
     var reader = ClientHello.Reader()
     let whole = reader.read(input)

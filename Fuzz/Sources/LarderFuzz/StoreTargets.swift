@@ -25,7 +25,7 @@ func storedHead(_ input: UnsafeRawBufferPointer) {
     require(again.variance == stored.variance, "variance survives writing")
 }
 
-/// Whatever a row holds, it is what was sealed or nothing.
+/// A row gives what was sealed or nothing, whatever it holds.
 ///
 /// The input fills the columns of one row, each with a type, a length and so many octets.
 func storedRow(_ input: UnsafeRawBufferPointer) {

@@ -144,7 +144,7 @@ class Client:
             await self.wire.send(head)
 
     async def _finish(self, name, method, sending=None):
-        """What a client does once it has asked."""
+        """The action of a client once it has asked."""
         random = self.random
         if not self.isGood:
             draw = random.random()

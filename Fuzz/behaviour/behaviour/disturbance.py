@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What operators do meanwhile: reload, wipe, look, follow events. All of it is answered, and in time."""
+"""Operators' requests meanwhile: reload, wipe, look, follow events. All of them are answered, and in time."""
 
 import asyncio
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a path says: how its origin behaves, and which octets belong to it.
+"""The meaning of a path: how its origin behaves, and which octets belong to it.
 
 Everybody can compute the content of a path, so that octets of another one are found wherever they turn up.
 """
@@ -32,7 +32,7 @@ class Name:
     # keep (for all), mine (for one user), no (for nobody).
     keep: str
     size: int
-    # What the mode needs a number for: octets, responses, milliseconds.
+    # The number that the mode needs: octets, responses, milliseconds.
     amount: int
     number: int
 
@@ -51,9 +51,9 @@ class Name:
             return None
 
     def content(self, user):
-        """What the origin answers with."""
+        """The content that the origin answers with."""
         return content(self.path + (" for " + user if self.keep == "mine" else ""), self.size)
 
     def upload(self, size):
-        """What clients send with a request for it."""
+        """The content that clients send with a request for it."""
         return content("upload to " + self.path, size)

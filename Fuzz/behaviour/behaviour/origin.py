@@ -12,7 +12,7 @@ POISON = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nCache-Control: max-age=60\r\n
 
 
 class Origin:
-    """Listens on a port of its own. What clients sent that is not theirs is in `violations`."""
+    """Listens on a port of its own. Octets that clients sent and that are not theirs are in `violations`."""
 
     def __init__(self):
         self.violations = []

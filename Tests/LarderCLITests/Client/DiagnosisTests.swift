@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Finding what is wrong")
 struct DiagnosisTests {
-    /// What a daemon says to a URL with which nothing is wrong.
+    /// The daemon's answers about a URL with which nothing is wrong.
     private static let well: [String: String] = [
         "status": #"{"state": "serving", "version": "1", "addresses": ["127.0.0.1:1"], "store": {"state": "working"}}"#,
         "before": #"{"decision": "forward", "reason": "uri-miss", "service": [{"name": "name", "value": "api"}]}"#,

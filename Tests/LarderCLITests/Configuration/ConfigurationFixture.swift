@@ -40,7 +40,7 @@ struct ConfigurationFixture: ~Copyable {
     /// The settings; the test fails with the problems if there are any.
     func settings() throws -> Settings { try loader.load().settings }
 
-    /// What is wrong; empty if nothing is.
+    /// The problems; empty if there are none.
     func problems() -> [SettingsProblem] {
         do throws(SettingsProblems) {
             _ = try loader.load()

@@ -79,7 +79,7 @@ struct InheritedSocketsTests {
     }
 }
 
-/// What a service manager listens on.
+/// The socket that a service manager listens on.
 final class DatagramSocket {
     /// As in `NOTIFY_SOCKET`.
     let name: String

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LarderCLI
 
-/// What stands in a configuration file, seen from both ends of the running daemon.
+/// The settings of a configuration file, seen from both ends of the running daemon.
 @Suite("Scenarios: the configuration as it is written")
 struct WrittenScenarios {
     /// The settings of a file in which `ORIGIN` stands for the origin's URL without its last slash.
@@ -44,7 +44,7 @@ struct WrittenScenarios {
             + blocks.split(separator: "\n").map { "      \($0)\n" }.joined()
     }
 
-    /// What the origin sees of a field, for each path that is asked for by `method`.
+    /// The field as the origin sees it, for each path that is asked for by `method`.
     static func seen(
         _ field: String, _ scene: Scenario, _ paths: [String], by method: String = "GET"
     ) async throws -> [String?] {
@@ -137,7 +137,7 @@ struct WrittenScenarios {
                 let answer = try await client.response()
                 #expect(!answer.text.contains("s3cret"), "\(url)")
             }
-            // Who is named before an @ is not who is asked, and such a URL is refused.
+            // The name before an @ is not the host that is asked, and such a URL is refused.
             let client = try await scene.client()
             try await client.get("http://127.0.0.1:\(port)@localhost:\(port)/v1/a")
             #expect(try await client.response().status == 400)
@@ -212,7 +212,7 @@ struct WrittenScenarios {
                 return OriginRequest.response(200, ["Cache-Control: no-store"], content: fields)
             }
             #expect(try await scene.get("/v1/a").text == "one one one")
-            // Whatever the moment, a request is by one of the two files.
+            // At any moment, a request is by one of the two files.
             let asking = Task {
                 var answers: Set<String> = []
                 let client = try await scene.client()

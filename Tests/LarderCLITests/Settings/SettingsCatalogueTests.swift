@@ -34,7 +34,7 @@ struct SettingsCatalogueTests {
         let shown = SettingsCatalogue.show(try fixture.settings())
         let names = Set(SettingsCatalogueTests.leaves(of: shown, below: ""))
         let missing = SettingsReference.flat.map(\.name).filter { name in
-            // What a preset stands for is shown in its place, and a token where it is sent (`PresetTests`).
+            // The settings of a preset are shown in its place, and a token where it is sent (`PresetTests`).
             !["services.<name>.preset", "services.<name>.token"].contains(name)
                 && !names.contains { $0 == name || $0.hasPrefix(name + ".") || $0.hasPrefix(name + "[") }
         }

@@ -24,7 +24,7 @@ struct TransformerSettingsTests {
             + "\n"
     }
 
-    /// What the blocks make of a response.
+    /// The response that the blocks make of another.
     private func transform(
         _ blocks: String..., service: String = "", content: String, status: Status = 200,
         type: String = "application/json"
@@ -48,7 +48,7 @@ struct TransformerSettingsTests {
         String(decoding: try transformed.served.get().content, as: UTF8.self)
     }
 
-    /// What tells what clients get under the block from what they get under another.
+    /// The value that tells responses under the block from those under another.
     private func fingerprint(_ block: String) throws -> UInt64 {
         let fixture = try ConfigurationFixture(TransformerSettingsTests.yaml([block]))
         let settings = try #require(try fixture.settings().services.first)

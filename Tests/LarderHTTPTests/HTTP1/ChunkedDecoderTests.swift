@@ -4,7 +4,7 @@ import Testing
 
 @testable import LarderHTTP
 
-/// What became of content: its octets and trailers and what was consumed, or the error.
+/// The outcome of decoding: octets, trailers and what was consumed, or the error.
 enum Decoded: Equatable {
     case complete(String, trailers: Fields = [:], consumed: Int)
     case incomplete(String)

@@ -55,7 +55,7 @@ struct ListenerTests {
         #expect(left == 0)
     }
 
-    /// What a descriptor stands for, so that one that was closed and used again is not taken for the old one.
+    /// The file that a descriptor stands for, so that one that was closed and used again is not taken for the old one.
     private static func inode(_ descriptor: Int32) -> ino_t {
         var status = stat()
         return fstat(descriptor, &status) == 0 ? status.st_ino : 0

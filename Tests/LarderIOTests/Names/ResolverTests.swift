@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Resolver", .timeLimit(.minutes(10)))
 struct ResolverTests {
-    /// What a resolver with `files` says about `host`: addresses or the code of the error.
+    /// The answer of a resolver with `files` about `host`: addresses or the code of the error.
     static func resolve(
         _ host: String, files: Resolver.Files, limits: Resolver.Limits = Resolver.Limits()
     ) async throws -> String {

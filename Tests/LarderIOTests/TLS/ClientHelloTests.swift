@@ -79,7 +79,7 @@ struct ClientHelloTests {
         #expect(Self.read(Self.octets(name: "")) == .somethingElse)
         #expect(Self.read(Self.octets(protocols: [""])) == .somethingElse)
         #expect(Self.read(Self.octets(protocols: [])) == .somethingElse)
-        // Whatever octet of lengths and types is changed, reading ends, and never beyond the message.
+        // If any octet of lengths and types is changed, reading ends, and never beyond the message.
         let whole = Self.octets()
         for index in whole.indices {
             for value in [0, 1, 0x7F, 0xFF] as [UInt8] {

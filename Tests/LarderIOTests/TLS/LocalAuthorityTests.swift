@@ -13,7 +13,7 @@ struct LocalAuthorityTests {
         try LocalAuthority(machine: "desk", day: "2026-11-22", now: now)
     }
 
-    /// What a client that trusts `trusted` gets of a server with `leaf`, which has read some of what came already.
+    /// The octets that a client trusting `trusted` gets of a server with `leaf`, which has read some octets already.
     static func talk(
         _ leaf: LeafCertificate, _ context: TLSServerContext, _ client: TLSClientContext, host: String,
         early count: Int = 0
@@ -96,7 +96,7 @@ struct LocalAuthorityTests {
         let renewed = try again.renewed(now: Self.now + 86_400)
         #expect(renewed.notAfter > authority.notAfter)
         #expect(renewed.fingerprint != authority.fingerprint)
-        // Who trusts the old certificate still trusts what is signed now.
+        // A client that trusts the old certificate still trusts what is signed now.
         let client = try TLSClientContext(trustsSystem: false, authorities: authority.pem)
         let outcome = try await Self.talk(
             renewed.leaf(for: "origin.example", now: Self.now), TLSServerContext(), client, host: "origin.example")

@@ -47,7 +47,7 @@ struct TLSTests {
             defer { client.close() }
             do throws(IOError) {
                 try await client.startTLS(client: side.client, serverName: host)
-                // What the server does not like it says after the client is done (TLS 1.3).
+                // The server says what it does not like after the client is done (TLS 1.3).
                 _ = try await client.readSome()
                 return nil
             } catch { return error }

@@ -6,7 +6,7 @@ import LarderIO
 import LarderSettings
 import Testing
 
-/// What the daemon says about the configuration of a resource, and where one gets from it.
+/// The daemon's report of a resource's configuration, and where one gets from it.
 @Suite("Showing configuration and navigation")
 struct AdminConfigurationTests {
     static var blocks: [ConfigureBlock] {

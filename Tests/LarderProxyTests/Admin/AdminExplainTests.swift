@@ -10,7 +10,7 @@ import Testing
 
 @testable import LarderAdmin
 
-/// What is said in each situation lies beside this file, one text for each. `LARDER_WRITE_GOLDEN=1` writes them anew:
+/// The explanations lie beside this file, one text for each situation. `LARDER_WRITE_GOLDEN=1` writes them anew:
 /// read them then, as a person who wants to know.
 @Suite("Explaining")
 struct AdminExplainTests {
@@ -35,7 +35,7 @@ struct AdminExplainTests {
         var testDescription: String { name }
     }
 
-    /// What the pipeline has done with what is stored.
+    /// Whether the pipeline has transformed the stored response.
     enum Transformed { case no, yes, otherwise }
 
     static let cases: [Case] = [
@@ -367,7 +367,7 @@ struct AdminExplainTests {
         return stage
     }
 
-    /// What a pipeline made of a variant.
+    /// The variant that a pipeline made of another.
     private static func made(of variant: Variant, by fingerprint: UInt64) -> Variant {
         Variant(
             stored: variant.stored, content: .memory([ContentChunk([0x7B, 0x7D])], length: 2),

@@ -50,7 +50,7 @@ struct AdminFirstPageTests {
         }
     }
 
-    /// What the script puts on the page it puts there as text.
+    /// The script puts everything on the page as text.
     @Test func `the script makes no markup of what it is told`() {
         for word in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"] {
             #expect(!Self.script.contains(word))
@@ -68,7 +68,7 @@ struct AdminFirstPageTests {
     @Test func `what the dashboard reads is in the events`() async throws {
         let script = Self.script
         #expect(script.contains("new EventSource(\"/-/events\""))
-        // What an event tells is not asked for again and again.
+        // The script does not ask again and again for news that events bring.
         #expect(!script.contains("setInterval"))
         try await Scenario.run { (scene) async throws in
             let events = try await scene.stream("match=**")

@@ -12,7 +12,7 @@ import Testing
 
 @testable import LarderAdmin
 
-/// What is said of requests, of the past, of content and of reloads.
+/// Reports of requests, of the past, of content and of reloads.
 @Suite("Admin surface: watching")
 struct AdminWatchingTests {
     @Test func `the last requests are told, hits from memory while somebody looks`() async throws {

@@ -12,7 +12,7 @@ import Testing
 @testable import LarderProxy
 @testable import LarderUpstream
 
-/// What `larder explain` says of a request is what the daemon does with it, in whatever situation it comes.
+/// The daemon treats a request as `larder explain` says, in whatever situation it comes.
 @Suite("Scenarios: of one mind")
 struct OneMindScenarios {
     /// One situation is made, explained and then met by a real request.
@@ -196,7 +196,7 @@ extension OneMindScenarios.Trial {
         scene.proxy.origins.answered(
             inbound, status: 200, pause: nil, ticket: OriginWatch.Ticket(),
             limits: scene.proxy.configuration.upstreamSettings.breaker, now: scene.proxy.time.monotonic())
-        // Whatever else was asked to wait.
+        // Long enough for all other pauses.
         scene.advance(.seconds(31))
     }
 

@@ -15,7 +15,7 @@ struct TarTests {
         files.flatMap { Tar.file($0.name, $0.octets, modified: 1_000) } + Tar.end
     }
 
-    /// What a reader tells of, the octets of each file together.
+    /// The events of a reader, the octets of each file together.
     private func events(_ reader: inout TarReader) throws -> [TarReader.Event] {
         var events: [TarReader.Event] = []
         while let event = try reader.next() {

@@ -8,7 +8,7 @@ import Testing
 struct PageRequestTests {
     static let allowed = [WebOrigin("http://localhost:5173")!, WebOrigin("https://app.example")!]
 
-    /// What is said about a request to `localhost:3128` with these fields.
+    /// The verdict on a request to `localhost:3128` with these fields.
     func verdict(_ method: LarderHTTP.Method = .get, _ lines: (FieldName, String)...) -> String {
         var head = RequestHead(method: method, target: "/api/a")
         head.fields[.host] = "localhost:3128"
@@ -28,7 +28,7 @@ struct PageRequestTests {
         #expect(verdict(.get, ("Sec-Fetch-Mode", "cors")) == "none")
     }
 
-    /// What browsers say of site and origin, and what becomes of that.
+    /// Site and origin as browsers name them, and the verdict on each.
     static let words: [(String?, String?, String)] = [
         ("none", nil, "own"), ("same-origin", nil, "own"), ("same-origin", "http://localhost:3128", "own"),
         (nil, "http://localhost:3128", "own"), (nil, "https://localhost:3128", "own"),

@@ -8,7 +8,7 @@ import LarderSettings
 import LarderTesting
 import Testing
 
-/// What the daemon tells of its resources while things happen to them.
+/// The daemon's events about its resources while things happen to them.
 @Suite("Scenarios: events")
 struct EventScenarios {
     @Test func `RS-03 OB-04 OB-05 a stream begins with the state and then tells each change in order`() async throws {

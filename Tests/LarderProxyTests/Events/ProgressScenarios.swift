@@ -7,7 +7,7 @@ import Testing
 
 @testable import LarderProxy
 
-/// What watchers are told of loads that last.
+/// The progress of long loads, as watchers are told of it.
 @Suite("Scenarios: progress")
 struct ProgressScenarios {
     private static let step = LoadTicker.interval
@@ -80,7 +80,7 @@ struct ProgressScenarios {
                 await scene.proxy.settle()
             }
             #expect(scene.proxy.registry.feed.last == 0)
-            // Who comes in the middle is told of the rest.
+            // A watcher who comes in the middle is told of the rest.
             let events = try await scene.events(about: "/a")
             #expect(try await events.next().isObserverAdded(isLoading: true, hasData: false))
             await scene.proxy.settle()

@@ -7,7 +7,7 @@ import Testing
 @testable import Larder
 @testable import LarderProxy
 
-/// What the state of a resource says of its data.
+/// The data that the state of a resource shows.
 @Suite("Scenarios: snapshots")
 struct SnapshotScenarios {
     @Test(arguments: [

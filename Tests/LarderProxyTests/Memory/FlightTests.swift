@@ -21,7 +21,7 @@ struct FlightTests {
         .response(ResponseHead(status: status), length: nil, stored: .stored())
     }
 
-    /// What a reader gets from where it stands to the end.
+    /// The octets that a reader gets from where it stands to the end.
     static func readAll(_ flight: Flight, _ reader: Int) async -> String {
         var text = ""
         while true {

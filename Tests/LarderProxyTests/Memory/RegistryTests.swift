@@ -9,7 +9,7 @@ import Testing
 struct RegistryTests {
     let service = Service("test", baseURL: "http://a.example/", transport: StubTransport())
 
-    /// What a Resource without content is charged: keys are 8 octets here.
+    /// The charge of a Resource without content: keys are 8 octets here.
     static let cost = Registry.overhead + 8
 
     /// A key in the first shard unless `hash` says otherwise.
@@ -104,7 +104,7 @@ struct RegistryTests {
         for number in 1...2 { visit(registry, number, content: 1) }
         for number in 3...30 { visit(registry, number) }
         #expect(numbers(registry) == [1, 2, 29, 30])
-        // What has something now takes the place of what has not.
+        // A Resource that has something now takes the place of one that has not.
         visit(registry, 29, content: 1)
         visit(registry, 31, content: 1)
         #expect(numbers(registry) == [1, 2, 29, 31])

@@ -93,7 +93,7 @@ struct GatewayMappingTests {
             ("a=1; Path=/v1/; Path=/", "a=1; Path=/api/"), ("a=1; Path=/; Path=", "a=1; Path=/api/users"),
             ("a=1; Domain =api.example; Path=/", "a=1; Path=/api/"), ("a=1; Domain=; Path=/", "a=1; Path=/api/"),
             ("a=1; Domain=.api.example; Path=/", "a=1; Path=/api/"),
-            // What no request to the service would be sent with, or no client would take from the origin.
+            // Cookies that no request to the service would be sent with, or no client would take from the origin.
             ("a=1; path=/v2", nil), ("a=1; Path=//other/", nil), ("a=1; Path=//other.example:8080/", nil),
             ("a=1; Path=/\\", nil), ("a=1; Path=/\\other/", nil), ("a=1; Path=/v1/../", nil),
             ("a=1; Path=/v1/%2e%2e/", nil),

@@ -41,7 +41,7 @@ struct RouterTests {
     let local = Router.Client(isLoopback: true, localHost: "127.0.0.1", localPort: 3128)
     let remote = Router.Client(isLoopback: false, localHost: "192.0.2.1", localPort: 3128)
 
-    /// What became of a request: `service way URL [spelling]`, or what else.
+    /// The outcome of a request: `service way URL [spelling]`, or what else.
     func route(
         _ target: String, host: String? = "localhost:3128", _ method: LarderHTTP.Method = .get,
         from client: Router.Client? = nil, router: Router? = nil

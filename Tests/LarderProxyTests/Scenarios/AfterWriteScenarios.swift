@@ -5,7 +5,7 @@ import LarderSettings
 import LarderTesting
 import Testing
 
-/// What the configuration makes of a write that succeeded.
+/// The configured effects of a write that succeeded.
 @Suite("Scenarios: after a write")
 struct AfterWriteScenarios {
     static let fresh = "Cache-Control: max-age=600"
@@ -67,7 +67,7 @@ struct AfterWriteScenarios {
             let paths = ["/widgets", "/widgets?page=2", "/lists/a/b", "/other", "/widgets/7"]
             for path in paths { _ = try await scene.get(path) }
             if onDisk {
-                // What is on disk alone counts too.
+                // A response on disk alone counts too.
                 try await scene.restart()
             }
             try await write(scene, "PUT", "/widgets/7", "new")

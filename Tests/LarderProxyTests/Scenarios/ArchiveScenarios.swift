@@ -6,7 +6,7 @@ import LarderSettings
 import LarderTesting
 import Testing
 
-/// What leaves one Larder as a file and comes into another.
+/// Responses that leave one Larder as a file and come into another.
 @Suite("Scenarios: export and import")
 struct ArchiveScenarios {
     static let fresh = "Cache-Control: max-age=600"

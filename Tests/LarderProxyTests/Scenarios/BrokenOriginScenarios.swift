@@ -5,7 +5,7 @@ import LarderSettings
 import LarderTesting
 import Testing
 
-/// What becomes of responses that are not what they should be.
+/// Responses that are not what they should be.
 @Suite("Scenarios: broken origins")
 struct BrokenOriginScenarios {
     static let fresh = "Cache-Control: max-age=60"

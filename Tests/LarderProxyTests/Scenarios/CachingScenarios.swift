@@ -6,7 +6,7 @@ import LarderStores
 import LarderTesting
 import Testing
 
-/// What a client gets when something is, or is not, stored.
+/// A client's answers when something is, or is not, stored.
 @Suite("Scenarios: caching")
 struct CachingScenarios {
     static let fresh = "Cache-Control: max-age=60"

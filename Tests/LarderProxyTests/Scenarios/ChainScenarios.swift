@@ -66,7 +66,7 @@ struct ChainScenarios {
             #expect(via == ["1.1 larder", "1.1 larder", "1.1 larder"])
             let inbound = try #require(chain.origin.seen[0]["Via"]).split(separator: ", ")
             #expect(inbound.count == 3 && Set(inbound).count == 3, "\(inbound)")
-            // What one of them has, it answers without those behind it.
+            // Each answers from its cache without those behind it.
             #expect(try await chain.get("/a").head[all: "Cache-Status"].last == "Larder; hit; ttl=600")
             #expect(chain.origin.seen.count == 1)
             try await eventually("it is counted") { chain.far.count(.miss) == 1 }

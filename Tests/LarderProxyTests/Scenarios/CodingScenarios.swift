@@ -170,7 +170,7 @@ struct CodingScenarios {
             let same = try await scene.get("/a", Self.accept("br"), "If-None-Match: \(tag)")
             #expect(same.status == 304)
             #expect(same["ETag"] == tag)
-            // What came before anything was coded is still good, and needs no other.
+            // The tag from before anything was coded is still good, and needs no other.
             let plain = try await scene.get("/a", Self.accept("br"), "If-None-Match: \"a\"")
             #expect(plain.status == 304)
             #expect(plain["ETag"] == "\"a\"")

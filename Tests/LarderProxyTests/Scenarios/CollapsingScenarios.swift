@@ -5,7 +5,7 @@ import LarderSettings
 import LarderTesting
 import Testing
 
-/// What happens when many ask for the same at once.
+/// Many requests for the same at once.
 @Suite("Scenarios: collapsed requests")
 struct CollapsingScenarios {
     static let fresh = "Cache-Control: max-age=60"

@@ -7,7 +7,7 @@ import LarderSettings
 import LarderTesting
 import Testing
 
-/// What the configuration does around requests.
+/// Configured actions around requests.
 @Suite("Scenarios: decorators")
 struct DecoratorScenarios {
     static let fresh = "Cache-Control: max-age=600"

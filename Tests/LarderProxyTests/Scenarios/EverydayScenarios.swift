@@ -8,7 +8,7 @@ import Testing
 
 @testable import LarderProxy
 
-/// What people fetch, with clients and origins as they are.
+/// Everyday fetches, with clients and origins as they are.
 @Suite("Scenarios: every day")
 struct EverydayScenarios {
     static let fresh = "Cache-Control: max-age=600"
@@ -70,7 +70,7 @@ struct EverydayScenarios {
                 scene.origin.answer { _ in .ok(Self.fresh, content: "apples") }
                 _ = try await scene.get("/a")
                 for _ in 0..<2 {
-                    // What is a second old is older than `max-age=0` allows.
+                    // A response a second old is older than `max-age=0` allows.
                     scene.advance(.seconds(1))
                     #expect(Self.isHit(try await scene.get("/a", line)) == isIgnored)
                 }

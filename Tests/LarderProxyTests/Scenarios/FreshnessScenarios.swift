@@ -20,7 +20,7 @@ struct FreshnessScenarios {
     struct Lifetime: Sendable, CustomTestStringConvertible {
         let mode: ExpirationMode
         let control: String
-        /// What is left of the lifetime right after the load; nil when the origin is asked each time.
+        /// The rest of the lifetime right after the load; nil when the origin is asked each time.
         let left: Int?
 
         var testDescription: String { "\(mode) \(control)" }

@@ -10,7 +10,7 @@ import Testing
 struct FrontScenarios {
     static let fresh = "Cache-Control: max-age=60"
 
-    /// What a client sends again and again, behind the request line.
+    /// The fields that a client sends again and again, behind the request line.
     static let requests: [(name: String, lines: [String], isFront: Bool)] = [
         ("nothing special", [], true),
         ("fields that decide nothing", ["User-Agent: test", "Accept: */*", "X-Any: thing"], true),
@@ -30,7 +30,7 @@ struct FrontScenarios {
         ("an expectation", ["Expect: 100-continue"], true),
     ]
 
-    /// What a client gets that sends the same request six times while time passes, and how often at once.
+    /// The answers to the same request sent six times while time passes, and how often they came at once.
     private func conversation(_ lines: [String], isFrontUsed: Bool) async throws -> (octets: [String], atOnce: UInt64) {
         var received: [String] = []
         var atOnce: UInt64 = 0

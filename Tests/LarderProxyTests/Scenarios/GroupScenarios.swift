@@ -6,7 +6,7 @@ import LarderSettings
 import LarderTesting
 import Testing
 
-/// What is invalidated together: groups (RFC 9875), surrogate keys, and a URL's partitions.
+/// Resources that are invalidated together: groups (RFC 9875), surrogate keys, and a URL's partitions.
 @Suite("Scenarios: groups and partitions")
 struct GroupScenarios {
     static let fresh = "Cache-Control: max-age=600"

@@ -6,7 +6,7 @@ import LarderSettings
 import LarderTesting
 import Testing
 
-/// What a program says of its own service has the effect for a daemon's clients that it has in a program.
+/// A program's configuration of its own service has the effect for a daemon's clients that it has in a program.
 @Suite("Scenarios: configuration in Swift")
 struct HostedConfigurationScenarios {
     /// A daemon with a service that is configured so, and the service as the program holds it.
@@ -151,7 +151,7 @@ struct HostedConfigurationScenarios {
                 .ok(content: "\(head.method) \(head.target) \(head["X-Nonce"] ?? "none")")
             }
             #expect(try await scene.get("/signed").text == "GET /signed?key=secret 1")
-            // What is stored is what clients ask for.
+            // The response is stored under the URL that clients ask for.
             #expect(try await scene.get("/signed").text == "GET /signed?key=secret 1")
             scene.advance(.seconds(61))
             #expect(try await scene.get("/signed").text == "GET /signed?key=secret 2")

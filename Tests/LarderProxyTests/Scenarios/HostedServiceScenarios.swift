@@ -8,12 +8,12 @@ import LarderStores
 import LarderTesting
 import Testing
 
-/// What a program says to a service of its own about all of its resources, while a daemon serves it.
+/// Calls of a program to a service of its own about all of its resources, while a daemon serves it.
 @Suite("Scenarios: services of a program's own")
 struct HostedServiceScenarios {
     static let fresh = "Cache-Control: max-age=600"
 
-    /// What the program holds: the service it was given to configure, and a value that its configuration reads.
+    /// The program's values: the service it was given to configure, and a value that its configuration reads.
     private final class Program: Sendable {
         private let given = Lock<Service?>(nil)
         let word = Lock("one")
@@ -67,7 +67,7 @@ struct HostedServiceScenarios {
             await service.finishCacheWork()
             let before = scene.origin.seen.count
             for path in ["/a", "/b"] { _ = try await scene.get(path) }
-            // What only memory forgot is read from the disk again.
+            // A response that only memory forgot is read from the disk again.
             #expect(scene.origin.seen.count - before == (scope == .memory ? 0 : 1))
             try await scene.restart()
             _ = try await scene.get("/b")
@@ -138,7 +138,7 @@ struct HostedServiceScenarios {
             service.invalidateConfiguration()
             await service.finishCacheWork()
             #expect(program.configured.withLock { $0 } == before + 1)
-            // What is stored stays.
+            // The stored responses stay.
             #expect(try await scene.get("/a").text == "one")
             #expect(try await scene.get("/c").text == "two")
             // The service it was given before means the same one.

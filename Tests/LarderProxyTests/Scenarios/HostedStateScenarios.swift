@@ -12,7 +12,7 @@ struct HostedStateScenarios {
     static let fresh = "Cache-Control: max-age=600"
     static let json = "Content-Type: application/json"
 
-    /// What an observer hears, event by event, with the state right after.
+    /// An observer that records event by event, with the state right after.
     private final class Ear: Sendable {
         let heard: Recorder<(event: ResourceEvent, state: ResourceState)>
         private let token: ObservationToken

@@ -13,10 +13,10 @@ struct IdentityGame {
     let seed: UInt64
     let count: Int
 
-    /// Whom the service tells apart, whatever else a request carries.
+    /// The service tells users apart by these, whatever else a request carries.
     static let identity: [Identity.Part] = [.field(.authorization), .field("X-Api-Key"), .cookie("session")]
 
-    /// What clients send; each is somebody else, but for the fields that the service is told to ignore.
+    /// The fields of clients; each is somebody else, but for the fields that the service is told to ignore.
     static let people: [(identity: String, lines: [String])] = [
         ("", []),
         ("", ["Cookie: theme=dark"]),
@@ -30,7 +30,7 @@ struct IdentityGame {
         ("frank", ["Authorization: Bearer anna", "X-Api-Key: carl"]),
     ]
 
-    /// What the origin says, by path, and whether a shared cache may give to others what somebody got.
+    /// The origin's directives, by path, and whether a shared cache may give to others what somebody got.
     static let paths: [(directives: String, isPublic: Bool)] = [
         ("private, max-age=600", false), ("private, no-cache", false), ("max-age=600", false), ("max-age=0", false),
         ("no-cache", false), ("x", false), ("public, max-age=600", true), ("s-maxage=30", true),
@@ -106,7 +106,7 @@ struct IdentityGame {
         let what = "seed \(seed): /\(path) for \(person.lines)"
         let isPublic = Self.paths[path].isPublic
         func isOwn(_ mark: String) -> Bool {
-            // Who is nobody gets what is made for nobody, or for the very same request.
+            // A client that is nobody gets responses made for nobody, or for the very same request.
             Self.identity(ofMark: mark) == person.identity
                 && (!person.identity.isEmpty || mark == Self.mark(person.lines))
         }

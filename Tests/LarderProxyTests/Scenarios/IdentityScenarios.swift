@@ -73,7 +73,7 @@ struct IdentityScenarios {
                     #expect(answer.text == expected[index])
                     #expect((answer["Cache-Status"]?.hasPrefix("Larder; hit") == true) == (round == 1))
                 }
-                // Who is nobody in particular gets what is made for nobody, and it is not kept as it is private.
+                // A client that is nobody in particular gets the answer for nobody, which is private and not kept.
                 let stranger = try await scene.get("/a")
                 #expect(stranger.text == "nobody" && stranger["Set-Cookie"] == "id=new")
                 #expect(stranger["Cache-Status"]?.contains("fwd=uri-miss") == true)

@@ -229,7 +229,7 @@ struct KeyedContentScenarios {
             scene.advance(.seconds(61))
             try await Self.first(scene, "{}", origin: ["ETag: \"a\""], gets: "again")
             scene.advance(.seconds(61))
-            // What is stale is asked for anew, without conditions: they mean something else to POST.
+            // A stale response is asked for anew, without conditions: they mean something else to POST.
             async let response = Self.ask(scene, "{}", Self.json)
             let request = try await scene.origin.request()
             #expect(request["If-None-Match"] == nil)

@@ -48,7 +48,7 @@ struct LaneScenarios {
             #expect(lane.counts.hits == 1)
             #expect(lane.counts.missed == 1)
             #expect(lane.counts.saved == 2)
-            // Who is in no lane, or in one that is over, goes there unseen.
+            // A client in no lane, or in one that is over, goes there unseen.
             await #expect(throws: IOError.self) { try await scenario.tunnel(trusting: trust) }
             #expect(scenario.proxy.lanes.close(lane.id) != nil)
             await #expect(throws: IOError.self) {

@@ -137,7 +137,7 @@ struct LifeScenarios {
     @Test func `LG-01 lines of exchanges come and go with the configuration, to where one wants`() async throws {
         try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in .ok(Self.fresh, content: "x") }
-            // Whoever makes the daemon chooses what takes the lines: here it is the scenario's recorder.
+            // The maker of the daemon chooses what takes the lines: here it is the scenario's recorder.
             func lines() -> [String] { scene.log.values.filter { $0.hasPrefix("exchange") } }
             _ = try await scene.get("/silent")
             try scene.reload { $0.log.access = true }

@@ -6,7 +6,7 @@ import Testing
 @testable import Larder
 @testable import LarderProxy
 
-/// What goes through, whatever it is: octets, methods, statuses, and fields that come more than once.
+/// Things that pass as they came: octets, methods, statuses, and fields that come more than once.
 @Suite("Scenarios: what passes as it came")
 struct OctetScenarios {
     static let fresh = "Cache-Control: max-age=600"

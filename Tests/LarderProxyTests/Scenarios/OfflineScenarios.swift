@@ -144,7 +144,7 @@ struct OfflineScenarios {
             scene.advance(.seconds(99))
             try await Self.breakCircuit(scene)
             let asked = scene.origin.seen.count
-            // Whatever its age, and whatever bound the origin named.
+            // Served whatever its age, and whatever bound the origin named.
             let stale = try await scene.get("/a")
             #expect(stale.text == "old")
             #expect(stale["Cache-Status"] == "Larder; hit; ttl=-90; detail=offline")

@@ -7,7 +7,7 @@ import LarderSettings
 import LarderTesting
 import Testing
 
-/// What operators put in the place of what origins say.
+/// Responses that operators put in the place of the origins'.
 @Suite("Scenarios: overrides")
 struct OverrideScenarios {
     static let fresh = "Cache-Control: max-age=600"
@@ -196,7 +196,7 @@ struct OverrideScenarios {
                 statuses.insert(try await scene.override("/\(number)", String(repeating: "x", count: 60_000)).status)
             }
             #expect(statuses == [200, 409])
-            // What ended makes room.
+            // Overrides that ended make room.
             for number in 0..<8 {
                 _ = try await scene.change("POST", "/-/resource/wipe?url=\(scene.url("/\(number)"))")
             }
@@ -265,7 +265,7 @@ extension Scenario {
         try await change("PUT", "/-/resource?url=\(url(path))\(query)", line, content: content)
     }
 
-    /// What the admin surface says.
+    /// The admin surface's answer.
     func ask(_ target: String) async throws -> JSONValue {
         let client = try await client("the asker")
         try await client.send("GET \(target) HTTP/1.1", "Host: localhost")

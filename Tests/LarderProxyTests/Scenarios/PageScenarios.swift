@@ -41,7 +41,7 @@ struct PageScenarios {
         try await service { (scene) async throws in
             scene.origin.answer { _ in .ok("Access-Control-Allow-Origin: *", "Cache-Control: max-age=60", content: "x")
             }
-            // What is stored and what is in front of it are no way around.
+            // The store and the request cache in front of it are no way around.
             for _ in 0..<3 { #expect(try await send(scene, "/api/a").status == 200) }
             let seen = scene.origin.seen.count
             for (target, host) in [

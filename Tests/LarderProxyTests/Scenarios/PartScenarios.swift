@@ -198,7 +198,7 @@ struct PartScenarios {
             _ = try await client.end()
             #expect(client.pending == 0)
             request.finish()
-            // What cannot be completed is not tried again.
+            // A part that cannot be completed is not tried again.
             let part = try await scene.get("/a", "Range: bytes=150-249")
             #expect(part.text == Self.octets(150...249))
         }

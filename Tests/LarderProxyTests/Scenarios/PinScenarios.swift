@@ -5,7 +5,7 @@ import LarderSettings
 import LarderTesting
 import Testing
 
-/// What operators keep from eviction.
+/// Resources that operators keep from eviction.
 @Suite("Scenarios: pins")
 struct PinScenarios {
     static let fresh = "Cache-Control: max-age=600"

@@ -7,7 +7,7 @@ import LarderSettings
 import LarderTesting
 import Testing
 
-/// What one user has is not another's, and secrets stay where they belong.
+/// One user's responses are not another's, and secrets stay where they belong.
 @Suite("Scenarios: privacy")
 struct PrivacyScenarios {
     static let fresh = "Cache-Control: max-age=600"

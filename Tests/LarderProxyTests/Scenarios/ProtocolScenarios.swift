@@ -127,7 +127,7 @@ struct ProtocolScenarios {
             let answer = try await client.response()
             #expect(answer.status == 417)
             #expect(answer.text == "no")
-            // What comes next could be the content or a request: nobody can tell.
+            // The next octets could be the content or a request: nobody can tell.
             #expect(try await client.end() == .closed)
         }
     }

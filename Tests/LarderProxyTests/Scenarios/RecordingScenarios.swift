@@ -69,7 +69,7 @@ struct RecordingScenarios {
                 }
                 #expect(again["Cache-Status"] == "Larder; hit; detail=recorded")
             }
-            // What is asked more often than it was gets the last answer; what was never asked gets none.
+            // A request made more often than before gets the last answer; one that was never made gets none.
             #expect(try await Self.ask(scenario, replayed, "GET /a").text == first[1].text)
             #expect(try await Self.ask(scenario, replayed, "GET /b").status == 504)
             #expect(try await Self.ask(scenario, replayed, "POST /p", content: "three").status == 504)
@@ -91,7 +91,7 @@ struct RecordingScenarios {
             #expect(fields["X-Api-Key"] == nil)
             #expect(fields["Proxy-Authorization"] == nil)
             #expect(fields["X-Other"] == "z")
-            // Who is in no lane is answered as ever, after the time of what is recorded.
+            // A client in no lane is answered as ever, after the time of the recording.
             let replayed = Self.lane(scenario, .replay(Replay(recording)))
             scenario.advance(.seconds(100_000))
             #expect(try await scenario.get("/a")["Cache-Status"]?.contains("fwd") == true)

@@ -70,7 +70,7 @@ struct RedirectScenarios {
 
     @Test func `where the network is served a redirect leads nobody inside`() async throws {
         try await Self.run(network: true, { "http://localhost:\($0.port)/there" }) { (scene) async throws in
-            // What a client here fetched would be the network's too.
+            // The response to a client here would be the network's too.
             for client in [try await scene.client(), try await scene.client(from: NetworkScenarios.peer)] {
                 try await client.get(scene.url("/a"))
                 #expect(try await client.response().status == 403)

@@ -21,7 +21,7 @@ struct ReloadScenarios {
         try await reader.hasReceived(20)
         try scene.reload(reload)
         await scene.proxy.settle()
-        // Whoever asks now has the configuration looked at.
+        // The configuration is looked at for a client that asks now.
         let other = try await scene.client("the other")
         try await other.get(scene.url("/a"), "Cache-Control: only-if-cached")
         #expect(try await other.response().status == 504)

@@ -78,7 +78,7 @@ struct ReplayScenarios {
         try await Self.run(replay) { (scene) async throws in
             try await Self.record(scene)
             #expect(try await scene.get("/s").text == Self.all)
-            // What has its times is replayed by them once that is configured.
+            // A stream that has its times is replayed by them once that is configured.
             try scene.reload { $0.services[0].configure[0].replay = .paced }
             await scene.proxy.settle()
             let client = try await scene.client()

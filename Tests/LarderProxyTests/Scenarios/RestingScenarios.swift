@@ -24,7 +24,7 @@ struct RestingScenarios {
             scene.origin.answer { .ok("Cache-Control: max-age=60000", content: "this is \($0.target)") }
             let (client, busy) = (try await scene.client(), try await scene.client("the busy client"))
             for round in 0..<6 {
-                // What was asked for before is answered at once, and the connection rests on.
+                // A repeated request is answered at once, and the connection rests on.
                 try await client.get(scene.url("/a"))
                 #expect(try await client.response().text == "this is /a")
                 try await client.get(scene.url("/\(round)"))

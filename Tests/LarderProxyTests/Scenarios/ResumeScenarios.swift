@@ -24,7 +24,7 @@ struct ResumeScenarios {
         let head = (["HTTP/1.1 200 OK", framing] + lines).map { $0 + "\r\n" }.joined() + "\r\n"
         let chunk = count == 0 ? "" : "\(String(count, radix: 16))\r\n\(sent)\r\n"
         try await request.write(head + (chunked ? chunk : sent))
-        // What came must be there before the end, or the end overtakes it.
+        // The first octets must be there before the end, or the end overtakes them.
         _ = try await client.head()
         _ = chunked ? try await client.chunk() : try await client.octets(count)
         await request.close()
@@ -103,7 +103,7 @@ struct ResumeScenarios {
         }
     }
 
-    /// What comes instead of the rest, and whether the request is then sent anew.
+    /// The response in place of the rest, and whether the request is then sent anew.
     struct Other: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let response: String

@@ -6,7 +6,7 @@ import Testing
 @testable import Larder
 @testable import LarderProxy
 
-/// What the first of several clients that wait for one load is told, and the others are not.
+/// Fields that only the first of several clients that wait for one load gets.
 @Suite("Scenarios: what is one client's alone")
 struct SharingScenarios {
     struct Reply: Sendable, CustomTestStringConvertible {
@@ -83,7 +83,7 @@ struct SharingScenarios {
         request.finish()
     }
 
-    /// What must be validated before each use, or is stale as it comes.
+    /// Responses that must be validated before each use, or are stale as they come.
     @Test(arguments: [
         "no-cache, max-age=60", "max-age=0", "no-cache=\"Set-Cookie\", max-age=60", "max-age=0, must-revalidate",
     ])
@@ -113,7 +113,7 @@ struct SharingScenarios {
                 try await second.reply("Cache-Control: \(directives)", tag, content: validates ? "for anna" : "for ben")
                 #expect(try await follower.response().text == (validates ? "for anna" : "for ben"))
                 guard !validates else { continue }
-                // What is stored for the second round is anna's again.
+                // The response stored for the second round is anna's again.
                 let again = try await scene.client("anna")
                 try await again.get(scene.url("/a"), "Cookie: user=anna")
                 try await scene.origin.request().reply("Cache-Control: \(directives)", tag, content: "for anna")
@@ -161,7 +161,7 @@ struct SharingScenarios {
                 let own = String(line.drop { $0 != " " }.dropFirst())
                 #expect(try await scene.get("/a", line).text == own)
                 #expect(try await scene.get("/a").text == "nobody")
-                // What has one may be anybody's (RFC 9111 §3).
+                // A response that has one may be anybody's (RFC 9111 §3).
                 scene.origin.answer { _ in .response(status, "Cache-Control: max-age=60", content: "all") }
                 _ = try await scene.get("/c", line)
                 #expect(try await scene.get("/c")["Cache-Status"]?.hasPrefix("Larder; hit") == true)

@@ -142,7 +142,7 @@ struct SizeScenarios {
             #expect(registry.count > 100)
             #expect(registry.evicted > 5_000)
             #expect(registry.checkInvariants() == [])
-            // What is still there is as it was.
+            // The responses still there are as they were.
             var kept: [String] = []
             registry.forEach { if let variant = $0.memory.snapshot.variants.first { kept.append(variant.text) } }
             #expect(kept.allSatisfy { $0.hasPrefix("/") && $0.hasSuffix(filler) })

@@ -6,7 +6,7 @@ import LarderSettings
 import LarderTesting
 import Testing
 
-/// What one resource is said to be, and loads that an operator ends.
+/// The reported state of one resource, and loads that an operator ends.
 @Suite("Scenarios: the state of one resource")
 struct StateScenarios {
     @Test func `data, error and being up to date are told of each other independently`() async throws {
@@ -30,7 +30,7 @@ struct StateScenarios {
             #expect(state["latestData"]?["bytes"]?.int == 6)
             #expect(state["isUpToDate"]?.bool == false)
 
-            // What only the store has is told of too.
+            // A response that only the store has is told of too.
             try await scene.restart()
             state = try await scene.state("/a")
             #expect(state["latestData"]?["bytes"]?.int == 6)
@@ -61,6 +61,6 @@ struct StateScenarios {
 }
 
 extension Scenario {
-    /// What is said of one resource.
+    /// The report of one resource.
     func state(_ path: String) async throws -> JSONValue { try await ask("/-/resources?url=\(url(path))") }
 }

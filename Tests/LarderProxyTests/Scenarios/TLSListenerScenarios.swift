@@ -114,7 +114,7 @@ struct TLSListenerScenarios {
                 try await client.get(scenario.url("/a"))
                 #expect(try await client.response().text == "/a")
             }
-            // What cannot be used is refused, and changes nothing.
+            // Files that cannot be used are refused, and change nothing.
             unlink(files.key)
             #expect(throws: IOError.self) { try scenario.reload { _ in } }
             try await Self.client(scenario, files).get(scenario.url("/a"))

@@ -8,7 +8,7 @@ import Testing
 @testable import LarderHTTP
 @testable import LarderProxy
 
-/// What clients get of responses that go through a pipeline.
+/// Responses that go through a pipeline, as clients get them.
 @Suite("Scenarios: transformed responses")
 struct TransformingScenarios {
     static let fresh = "Cache-Control: max-age=60"

@@ -13,7 +13,7 @@ struct UploadScenarios {
         var testDescription: String { rawValue }
     }
 
-    /// What an origin does in the middle of a request's content.
+    /// The origin's action in the middle of a request's content.
     private func end(_ request: OriginRequest, _ ending: Ending) async throws {
         switch ending {
         case .reset: await request.reset()
@@ -51,7 +51,7 @@ struct UploadScenarios {
                 case .refused, .refusedAndClosed: #expect(answer.status == 413 && answer.text == "too much")
                 }
                 await sending.value
-                // What may still come of a request is waited for, and not for ever.
+                // The rest of a request is waited for, and not for ever.
                 _ = try await scene.lettingTimePass(.seconds(5)) { try await client.end() }
                 request.finish()
             }

@@ -288,7 +288,7 @@ struct UserScenarios {
             }
             #expect(try await explanation("&user=anna").contains("a digest of user"))
             #expect(try await explanation("").contains("larder explain --user NAME"))
-            // Whoever has her name later with another password is she.
+            // A user who has her name later with another password is she.
             try scene.reload { Self.asking(&$0, [TestUsers.changedAnna]) }
             await scene.proxy.settle()
             #expect(try await get(Self.credentials("anna", "yeast")) == hers)

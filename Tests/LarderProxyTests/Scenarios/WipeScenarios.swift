@@ -5,7 +5,7 @@ import LarderSettings
 import LarderTesting
 import Testing
 
-/// What operators take away while it is being loaded.
+/// Resources that operators wipe while they are being loaded.
 @Suite("Scenarios: wipes in the middle")
 struct WipeScenarios {
     static let fresh = "Cache-Control: max-age=600"

@@ -4,7 +4,7 @@ import LarderSettings
 import LarderTesting
 import Testing
 
-/// What a write makes of what is stored (RFC 9111 §4.4).
+/// The effect of a write on stored responses (RFC 9111 §4.4).
 @Suite("Scenarios: writes")
 struct WritingScenarios {
     static let fresh = "Cache-Control: max-age=600"
@@ -122,7 +122,7 @@ struct WritingScenarios {
                 "HTTP/1.1 200 OK", "Content-Length: \(length)", Self.fresh, content: String(content.dropLast()))
             try await reader.hasReceived(length - 1)
             try await post(scene, "/a")
-            // Who comes now does not wait for the old answer.
+            // A client that comes now does not wait for the old answer.
             let next = try await scene.client("the next")
             try await next.get(scene.url("/a"))
             let new = try await scene.origin.request()

@@ -147,7 +147,7 @@ struct PasswordChecksTests {
         #expect(await checks.check(11, of: "b") { true } == .right)
         time.advance(by: .seconds(6))
         #expect(await checks.check(10, of: "a") { true } == .right)
-        // What is right costs no attempt.
+        // A right password costs no attempt.
         #expect(await checks.check(12, of: "a") { false } == .lastWrong)
     }
 

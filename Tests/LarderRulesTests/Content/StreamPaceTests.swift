@@ -45,7 +45,7 @@ struct StreamPaceTests {
         #expect(pace.marks.count <= StreamPace.markLimit)
         #expect(count > StreamPace.markLimit || pace.marks.count == count)
         #expect(pace.octets.count <= 8 << 10)
-        // What had not come by a mark is not before its end.
+        // Octets that had not come by a mark are not before its end.
         #expect(pace.marks.allSatisfy { $0.end <= $0.at / 7 * 40 })
         #expect(pace.marks.last == .init(end: Int64(count) * 40, at: Int64(count) * 7))
         #expect(StreamPace(stored: pace.octets, length: Int64(count) * 40) == pace)

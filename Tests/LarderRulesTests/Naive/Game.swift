@@ -15,7 +15,7 @@ struct Game {
     private var naive: [NaiveEntry] = []
     private var stored: [StoredResponse] = []
     private(set) var stepCount = 0
-    /// What kinds of decisions have occurred.
+    /// The kinds of decisions that have occurred.
     private(set) var kinds: Set<String> = []
 
     init(seed: UInt64) {

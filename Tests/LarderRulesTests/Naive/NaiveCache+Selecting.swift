@@ -87,7 +87,7 @@ extension NaiveCache {
         return asked.isSubset(of: held)
     }
 
-    /// What of an entry that answers is sent.
+    /// The part of an answering entry that is sent.
     func range(_ request: NaiveMessage, _ entry: NaiveEntry, length: Int) -> String {
         guard request.method == "GET", request.has("range") else { return "whole" }
         if entry.held != nil {

@@ -154,7 +154,7 @@ struct NaiveCache {
         return false
     }
 
-    /// What is kept of a response (§3.1).
+    /// The part of a response that is kept (§3.1).
     func kept(_ response: NaiveMessage, _ responseTime: Int) -> NaiveMessage {
         var kept = response
         let directives = directives(response)

@@ -94,7 +94,7 @@ struct RandomMessages {
 
     mutating func response(to request: NaiveMessage, now: Int, status: Int? = nil) -> NaiveMessage {
         var response = NaiveMessage()
-        // What has no date gets that of its receipt when it is stored.
+        // A response without a date gets that of its receipt when it is stored.
         _ = date(0, from: now)
         response.status =
             status

@@ -105,7 +105,7 @@ extension EntityStore {
         return writer.finish()
     }
 
-    /// What a client would get for each variant under a key; nil for content that cannot be read to the end.
+    /// The content a client would get for each variant under a key; nil for content that cannot be read to the end.
     func contents(_ key: EntityKey) async -> [[UInt8]?] {
         var contents: [[UInt8]?] = []
         for record in await read(key) { contents.append(await octets(of: record.content)) }

@@ -289,7 +289,7 @@ struct DecoratorTests {
         let loads = ["a", "b"].map { fixture.service.resource($0).load() }
         await held.sent()
         while fixture.transport.sent.count < 3 { await Task.yield() }
-        // What follows the second refusal is a few steps that nobody is told of.
+        // The second refusal is followed by a few steps that nobody is told of.
         for _ in 0..<2_000 { await Task.yield() }
         loads[0].cancel()
         #expect(await loads[0].response().response.isCancellation)

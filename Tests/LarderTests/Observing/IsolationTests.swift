@@ -5,7 +5,7 @@ import Testing
 
 @Suite("On actors")
 struct IsolationTests {
-    /// What a view would be: it belongs to the main actor and shows what a resource has.
+    /// A stand-in for a view: it belongs to the main actor and shows what a resource has.
     @MainActor
     private final class Screen: MainActorObserver {
         var shown: [String] = []

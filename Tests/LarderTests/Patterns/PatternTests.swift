@@ -168,7 +168,7 @@ struct GlobPatternTests {
     @Test func `PT-06 a hostile pattern stays cheap`() throws {
         let pattern = try GlobPattern(String(repeating: "*a", count: 32))
         let url = "https://foo.bar/v1/" + String(repeating: "a", count: 8_000) + "b"
-        // What grows with the power of the wildcards would not end.
+        // A cost that grows with the power of the wildcards would not end.
         #expect(!isMatch(pattern, url))
     }
 }

@@ -4,10 +4,10 @@ import Larder
 import LarderTesting
 import Testing
 
-/// What the compiler refuses, shown by asking it.
+/// Programs that the compiler refuses, shown by asking it.
 @Suite("At compile time")
 struct CompileTimeTests {
-    /// What the compiler says of a program; nil where there is no compiler.
+    /// The compiler's messages about a program; nil where there is no compiler.
     private func diagnostics(_ text: String) throws -> String? {
         let program = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
         let products = program.deletingLastPathComponent()

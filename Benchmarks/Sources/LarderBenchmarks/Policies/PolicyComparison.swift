@@ -2,7 +2,7 @@
 
 /// Replays requests through one policy after the other and prints the share that each has answered.
 struct PolicyComparison {
-    /// What every object takes beside its content.
+    /// The octets that every object takes beside its content.
     private let overhead: Int
     /// Requests of a made trace.
     private let count: Int

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What `LarderBenchmarks policy` is told.
+/// The arguments of `LarderBenchmarks policy`.
 struct PolicyOptions {
     private var traces: [String] = []
     private var overhead = 300
