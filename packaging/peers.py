@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What packaging/check needs around a daemon: an origin, and clients that keep asking.
+"""The peers that packaging/check needs around a daemon: an origin, and clients that keep asking.
 
     peers.py origin PORT           answers on 127.0.0.1:PORT; /count says how often it was asked for anything else
     peers.py load URL SECONDS      asks URL/… for that long; says as JSON how it went, exit status 1 after failures
