@@ -67,7 +67,7 @@ package final class Proxy: Sendable {
     /// Limits client connections.
     let admission = Admission()
     /// Finds out whether users' passwords are right.
-    let passwords: PasswordChecks<ClientAddress, ContentDigest>
+    let passwords: UserGate.Checks
     private let tunnels = Atomic<Int>(0)
 
     private struct State {
@@ -306,6 +306,7 @@ package final class Proxy: Sendable {
         let limit = configuration.settings.timeouts.drain
         contexts.first?.execute { context in
             context.loop.timerHere(after: limit) { context.proxy.endDrain() }
+            context.loop.timerHere(after: min(limit, UserGate.patience)) { context.proxy.passwords.close() }
         }
         await allConnectionsClosed()
         try? await contexts.first?.run { await $0.proxy.traces.finish(from: $0) }

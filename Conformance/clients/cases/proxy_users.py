@@ -73,6 +73,10 @@ def with_curl(context):
     expect_equal(curl(context, "-H", f"Proxy-Authorization: {coded}", gateway)[0], 200, "the gateway's status")
     expect_equal(curl(context, "-u", ":".join(ANNA), gateway)[0], 407, "the status with Authorization alone")
     expect_equal(curl(context, f"{team.daemon.url}/-/ready")[0], 200, "the status of Larder's own page")
+    page = f"{team.daemon.url}/-/requests"
+    expect_equal(curl(context, page)[0], 401, "the status of a page that shows URLs")
+    expect_equal(curl(context, "-u", ":".join(ANNA), page)[0], 200, "its status for a user")
+    expect_equal(curl(context, "-x", team.daemon.url, "--proxy-user", ":".join(ANNA), page)[0], 200, "through the proxy")
     # A command's lane is its user's, whom the kernel knows.
     done = context.run([context.program, "run", "--socket", team.daemon.socket, "--", "curl", "-s", url])
     expect_equal(done.stdout, b"flour\n", "what larder run gets")
@@ -147,17 +151,24 @@ def changed(context):
 def guessing(context):
     team = Team(context)
     url = f"{team.origin.url}/a"
-    curl(context, "-x", team.daemon.url, "--proxy-user", ":".join(ANNA), url)
+    known = ["-x", team.daemon.url, "--proxy-user"]
+    for user in (ANNA, BEN):
+        expect_equal(curl(context, *known, ":".join(user), url)[0], 200, "the status of a user")
+    # A program with an old password uses up one attempt.
+    for _ in range(20):
+        expect_equal(curl(context, *known, "anna:old", url)[0], 407, "the status of an old password")
+    expect_equal(curl(context, *known, ":".join(ANNA), url)[0], 200, "the status of its user")
     # Over connections of their own, and faster than attempts come back.
     answers = [
         team.daemon.get(url, {"Proxy-Authorization": basic("anna", f"guess{number}")}) for number in range(14)]
     statuses = [status for status, _, _ in answers]
-    expect_equal(statuses[:10], [407] * 10, "the first statuses")
-    expect_in(429, statuses[10:], "the later statuses")
+    expect_equal(statuses[:9], [407] * 9, "the first statuses")
+    expect_in(429, statuses[9:], "the later statuses")
     expect(int(answers[statuses.index(429)][1]["retry-after"]) <= 6, "Retry-After of the refusal")
     started = time.monotonic()
-    expect_equal(curl(context, "-x", team.daemon.url, "--proxy-user", ":".join(ANNA), url)[0], 200, "who is known")
-    expect(time.monotonic() - started < 5, "who is known had to wait")
+    expect_equal(curl(context, *known, ":".join(ANNA), url)[0], 429, "the right password among the guesses")
+    expect_equal(curl(context, *known, ":".join(BEN), url)[0], 200, "another user of the same address")
+    expect(time.monotonic() - started < 5, "another user had to wait")
 
 
 @case("proxy-users", "larder user adds, lists and removes, from a pipe and from a terminal; check says what is wrong")

@@ -22,7 +22,7 @@ package final class Daemon: Sendable {
     package init(settings: Settings, logger: Logger, time: any TimeSource = SystemTime()) throws {
         var lasting = try Lasting(settings)
         lasting.clock = DaemonClock(time)
-        lasting.users = try Daemon.gate(settings.access)
+        lasting.users = try Daemon.gate(settings.access, after: nil)
         _ = lasting.variables.declare(settings.variables, at: Timestamp(nanoseconds: time.now()))
         let store = try Daemon.openStore(settings, time: time, logger: logger)
         if let store { lasting.identities = try InstallationKey.digest(in: store) }
@@ -50,8 +50,8 @@ package final class Daemon: Sendable {
     @discardableResult
     package func reload(_ settings: Settings) throws -> [String] {
         let (applied, waiting) = SettingsCatalogue.reloaded(proxy.configuration.settings, as: settings)
-        let users = try Daemon.gate(applied.access)
         let changed = try state.withLock { lasting in
+            let users = try Daemon.gate(applied.access, after: lasting.users)
             try lasting.prepareTLS(applied)
             try lasting.serve(applied.tls)
             try proxy.interception.prepare(for: applied, now: proxy.now)
@@ -300,7 +300,9 @@ package final class Daemon: Sendable {
     }
 
     /// Fails where the users cannot be read: nobody is let in without having been asked.
-    private static func gate(_ access: Settings.Access) throws(IOError) -> UserGate? {
+    ///
+    /// - Parameter former: the gate so far, which goes on where the users are the same.
+    private static func gate(_ access: Settings.Access, after former: UserGate?) throws(IOError) -> UserGate? {
         guard let path = access.users else { return nil }
         guard let table = access.userTable else {
             throw IOError(
@@ -309,7 +311,8 @@ package final class Daemon: Sendable {
         }
         // Clients' passwords are in memory from now on.
         CoreDumps.refuse()
-        return UserGate(table)
+        if let former, former.table == table { return former }
+        return UserGate(table, after: former)
     }
 }
 

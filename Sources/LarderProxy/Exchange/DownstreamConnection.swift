@@ -102,6 +102,8 @@ final class DownstreamConnection {
     /// The user that all of the connection belongs to, once a CONNECT or an upgrade was accepted. Until then each
     /// request says it.
     var principal: Principal?
+    /// The credentials that were right in its requests last.
+    var proof: Proof?
     /// Whether that is no user any more, so that the response under way is the last one.
     private(set) var isRevoked = false
 
@@ -236,7 +238,7 @@ final class DownstreamConnection {
     /// continue: with the input, or with the rest of a reply.
     private func answerAtOnce() -> Bool {
         while stream.isWritable, !context.isDraining {
-            let reception = context.receive(on: stream, from: kind)
+            let reception = context.receive(on: stream, from: kind, proof)
             guard take(reception) else { return false }
             // Over TLS more input may be decrypted already, which the kernel does not report.
             guard stream.isSecure, case .answered(isLast: false, _) = reception else { return true }

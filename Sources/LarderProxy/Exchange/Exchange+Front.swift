@@ -35,7 +35,8 @@ extension Exchange {
             FrontAnswer(
                 to: received, from: repeatable.client, with: variant, head: out[..<momentStart],
                 content: content, of: retrieval.resource, retrieval.service.service, snapshot: repeatable.snapshot,
-                version: retrieval.version, closes: !isPersistent, counters: counters),
+                version: retrieval.version, closes: !isPersistent, counters: counters,
+                credentials: principal.name == nil ? nil : connection.proof?.credentials),
             to: received)
     }
 }

@@ -43,25 +43,66 @@ extension Exchange {
         case .success(let read): credentials = read
         case .failure(let refusal): throw Problem.userUnknown(refusal)
         }
+        return try await user(of: credentials, among: users)
+    }
+
+    /// The user of credentials that the request has.
+    func user(of credentials: BasicCredentials, among users: UserGate) async throws -> UserTable.User {
         let digest = users.digest(of: credentials)
-        if let user = users.user(of: digest, at: context.loop.time.monotonic()) { return user }
-        let outcome = await context.proxy.passwords.check(
-            digest, of: ClientAddress(stream.peerAddress), users.comparison(of: credentials))
+        let passwords = context.proxy.passwords
+        let now = context.loop.time.monotonic()
+        // Who has shown them on this connection knows them; from others, even a look-up is an attempt.
+        if let proof = connection.proof, proof.credentials == digest, users.table.holds(proof.user) {
+            _ = users.user(of: digest, at: now)
+            return proof.user
+        }
+        let attempt = users.attempt(credentials, digest, of: ClientAddress(stream.peerAddress))
+        if let wait = passwords.wait(of: attempt, at: now) { throw Problem.attemptLimit(nanoseconds: wait) }
+        if let remembered = users.user(of: digest, at: now) {
+            connection.proof = Proof(user: remembered, credentials: digest)
+            return remembered
+        }
+        let outcome = await passwords.check(attempt, users.comparison(of: credentials))
         switch outcome {
         case .right:
             // Holds: only the password of a user in the table is right.
             guard let user = users.table.user(named: credentials.name) else { throw Problem.userUnknown(nil) }
             users.remember(user, by: digest, at: context.loop.time.monotonic())
+            connection.proof = Proof(user: user, credentials: digest)
             return user
         case .wrong, .lastWrong:
             noteWrong(credentials.name, isLast: outcome == .lastWrong)
             throw Problem.userUnknown(nil)
-        case .tooOften(let wait): throw Problem.attemptLimit(seconds: (wait + 999_999_999) / 1_000_000_000)
+        case .knownWrong: throw Problem.userUnknown(nil)
+        case .tooOften(let wait): throw Problem.attemptLimit(nanoseconds: wait)
         case .busy: throw Problem.passwordsBusy
         }
     }
 
-    /// Names are in the log as they were sent; each client has few attempts.
+    /// Finds out whether the client is a user, for pages of Larder's own that show what users do. Here Larder is the
+    /// origin, so credentials are in `Authorization`; those for the proxy count too, as programs send them by themselves.
+    func admitToOwnPages() async throws {
+        guard !connection.client.isProven else { return }
+        let isProxied = lane == nil && head.fields.contains(.proxyAuthorization)
+        let credentials: BasicCredentials
+        switch BasicCredentials.read(head.fields, isProxied ? .proxyAuthorization : .authorization) {
+        case .success(let read): credentials = read
+        case .failure: throw Problem.pageForUsers
+        }
+        var asked: UserGate?
+        repeat {
+            asked = context.configuration.users
+            guard let asked else { return }
+            do {
+                record.user = try await user(of: credentials, among: asked).name
+            } catch let problem as Problem where problem.status == 407 {
+                throw Problem.pageForUsers
+            }
+            // Users may have been read again while a password was compared.
+        } while context.configuration.users !== asked
+    }
+
+    /// Names are in the log as they were sent, once for each wrong password: each client has few attempts.
     private func noteWrong(_ name: String, isLast: Bool) {
         context.proxy.logger.notice(
             "a client gave a wrong name or password",

@@ -4,6 +4,7 @@ import Glibc
 import Larder
 import LarderHTTP
 import LarderRules
+import LarderStores
 
 /// Everything about a client that affects its replies, apart from its request; equal for clients that get the same.
 typealias ClientKind = Int
@@ -38,6 +39,8 @@ final class FrontAnswer {
     private let memory: ResourceMemory
     /// The counters of its service.
     let counters: ServiceCounters
+    /// A user's, which are among the octets of the request.
+    let credentials: ContentDigest?
     /// Uses that were not yet reported to the Resource.
     private var uses: UInt64 = 0
     private let service: Service
@@ -53,8 +56,9 @@ final class FrontAnswer {
     init(
         to request: [UInt8], from client: ClientKind, with variant: Variant, head: ArraySlice<UInt8>,
         content: [ContentChunk], of resource: Resource, _ service: Service, snapshot: ResourceMemory.Snapshot,
-        version: UInt64, closes: Bool, counters: ServiceCounters
+        version: UInt64, closes: Bool, counters: ServiceCounters, credentials: ContentDigest?
     ) {
+        self.credentials = credentials
         self.counters = counters
         self.closes = closes
         self.client = client

@@ -18,19 +18,30 @@ extension Problem {
         return problem
     }
 
+    /// The client is no user, and asks for a page that shows what users do.
+    static let pageForUsers: Problem = {
+        var problem = Problem(
+            status: 401, title: "Authentication required", proxyError: .httpRequestDenied,
+            detail: "With `access.users`, this page of Larder's own is for its users, and for the `larder` command of "
+                + "whoever may use its socket.",
+            advice: "Give name and password of a user, as `curl --user NAME` does, or use the `larder` command.")
+        problem.fields["WWW-Authenticate"] = #"Basic realm="Larder", charset="UTF-8""#
+        return problem
+    }()
+
     /// The user that a connection was opened for is none any more.
     static let userGone = Problem(
         status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
         detail: "This connection's user is not in `access.users` any more, or has another password.",
         advice: "Connect again.", closes: true)
 
-    /// A client has tried too many wrong passwords.
-    static func attemptLimit(seconds: Int64) -> Problem {
+    /// A client has tried too many wrong passwords, of one name or of many.
+    static func attemptLimit(nanoseconds: Int64) -> Problem {
         var problem = Problem(
             status: 429, title: "Too many wrong passwords", proxyError: .httpRequestDenied,
-            detail: "Too many names and passwords from this address were wrong.",
-            advice: "Correct them, and wait. Those that were right a moment ago go on working.")
-        problem.fields[.retryAfter] = "\(seconds)"
+            detail: "Too many passwords from this address were wrong, for this name or in all.",
+            advice: "Correct them, and wait. Connections on which a password was right go on working.")
+        problem.fields[.retryAfter] = "\((nanoseconds + 999_999_999) / 1_000_000_000)"
         return problem
     }
 

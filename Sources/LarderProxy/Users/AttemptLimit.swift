@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How many wrong passwords a client may try: some at once, and one more after each interval.
+/// How many attempts a client has: some at once, and one more after each interval.
 ///
 /// For each client there is one number: when it may try as many as at first again. Clients are bounded in number; when
 /// there are too many, those are forgotten that tried least.
@@ -30,11 +30,17 @@ struct AttemptLimit<Client: Hashable & Sendable>: Sendable {
         return wait > 0 ? wait : nil
     }
 
-    /// Counts a wrong attempt. Returns whether it was the last for now.
+    /// Counts an attempt. Returns whether it was the last for now.
     mutating func charge(_ client: Client, at now: Int64) -> Bool {
         if recovered[client] == nil, recovered.count >= clientLimit { makeRoom(at: now) }
         recovered[client] = max(recovered[client] ?? now, now) + interval
         return wait(of: client, at: now) != nil
+    }
+
+    /// Takes back what was counted for an attempt.
+    mutating func refund(_ client: Client, at now: Int64) {
+        guard let time = recovered[client] else { return }
+        recovered[client] = time - interval > now ? time - interval : nil
     }
 
     private mutating func makeRoom(at now: Int64) {

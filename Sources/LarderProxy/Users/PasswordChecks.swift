@@ -1,47 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderIO
+import Synchronization
 
 /// Compares passwords with hashes, on threads of its own.
 ///
 /// A comparison is expensive on purpose. So few run at once, clients take turns, requests with the same credentials wait
-/// for the same one, and a client whose attempts are used up gets none.
-final class PasswordChecks<Client: Hashable & Sendable, Digest: Hashable & Sendable>: Sendable {
+/// for the same one, and whoever has used up the attempts gets none (`LoginAttempts`).
+final class PasswordChecks<
+    Client: Hashable & Sendable, Name: Hashable & Sendable, Digest: Hashable & Sendable
+>: Sendable {
+    typealias Attempts = LoginAttempts<Client, Name, Digest>
+    typealias Attempt = Attempts.Attempt
+
     enum Outcome: Sendable, Equatable {
         case right
         case wrong
         /// The last wrong one for now.
         case lastWrong
+        /// It was wrong a while ago, too.
+        case knownWrong
         /// The client has tried too often; it may try again after so many nanoseconds.
         case tooOften(Int64)
-        /// Too many others wait.
+        /// Too many others wait, or there is no time left for it.
         case busy
     }
 
+    private struct Waiter {
+        let attempt: Attempt
+        let tell: @Sendable (Outcome) -> Void
+    }
+
     private struct Check {
-        let client: Client
         let compare: @Sendable () -> Bool
-        var waiters: [@Sendable (Outcome) -> Void]
+        /// The first is the one for whom it is made.
+        var waiters: [Waiter]
     }
 
     private struct State {
         var queue: CheckQueue<Client, Digest>
-        var attempts: AttemptLimit<Client>
+        var attempts: Attempts
         var checks: [Digest: Check] = [:]
         var pool: WorkerPool?
+        var isClosed = false
     }
 
     private let state: Lock<State>
     private let time: any TimeSource
     private let threads: Int
     private let limit: Int
+    /// Until when attempts of anybody may be used up.
+    private let limitedUntil = Atomic<Int64>(.min)
 
     /// - Parameters:
     ///   - threads: how many comparisons run at once.
     ///   - limit: how many may wait, and of one client a quarter of them.
-    ///   - burst, interval: how many wrong ones a client may try at once, and after how many nanoseconds one more.
+    ///   - names: how many attempts a client has for a name.
+    ///   - clients: how many comparisons in vain a client causes, whatever the names.
+    ///   - lifetime: how long wrong credentials are known, in nanoseconds.
     init(
-        threads: Int = 2, limit: Int = 256, burst: Int = 10, interval: Int64 = 6_000_000_000, time: any TimeSource
+        threads: Int = 2, limit: Int = 256, names: Attempts.Rate = Attempts.Rate(burst: 10, interval: 6_000_000_000),
+        clients: Attempts.Rate = Attempts.Rate(burst: 60, interval: 1_000_000_000),
+        lifetime: Int64 = 300_000_000_000, time: any TimeSource
     ) {
         self.threads = threads
         self.limit = limit
@@ -49,61 +69,91 @@ final class PasswordChecks<Client: Hashable & Sendable, Digest: Hashable & Senda
         state = Lock(
             State(
                 queue: CheckQueue(threads: threads, limit: limit, clientLimit: max(1, limit / 4)),
-                attempts: AttemptLimit(burst: burst, interval: interval)))
+                attempts: Attempts(names: names, clients: clients, lifetime: lifetime)))
     }
 
-    /// Finds out whether credentials are right.
+    /// Whether anybody's attempts are used up, so that what is known must not be looked up for everybody.
+    func isAnyoneLimited(at now: Int64) -> Bool { now < limitedUntil.load(ordering: .relaxed) }
+
+    /// How long nothing may be looked up for an attempt, in nanoseconds; nil when it may be.
+    func wait(of attempt: Attempt, at now: Int64) -> Int64? {
+        guard isAnyoneLimited(at: now) else { return nil }
+        return state.withLock { $0.attempts.wait(of: attempt, at: now) }
+    }
+
+    /// Finds out whether credentials are right that are not remembered as such.
     ///
-    /// - Parameters:
-    ///   - digest: of the credentials; equal ones are compared once.
-    ///   - compare: called on one of the threads, at most once.
-    func check(
-        _ digest: Digest, of client: Client, _ compare: @Sendable @escaping () -> Bool
-    ) async -> Outcome {
+    /// - Parameter compare: called on one of the threads, at most once for equal credentials.
+    func check(_ attempt: Attempt, _ compare: @Sendable @escaping () -> Bool) async -> Outcome {
         // Handed over under a lock: the thread sanitizer does not see that resuming a task orders the accesses of both.
         let handover = Lock(Outcome.busy)
         await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
-            add(digest, of: client, compare) { outcome in
+            let waiter = Waiter(attempt: attempt) { outcome in
                 handover.withLock { $0 = outcome }
                 continuation.resume()
             }
+            add(waiter, compare)
         }
         return handover.withLock { $0 }
     }
 
-    private func add(
-        _ digest: Digest, of client: Client, _ compare: @Sendable @escaping () -> Bool,
-        _ waiter: @Sendable @escaping (Outcome) -> Void
-    ) {
+    /// Answers all who wait, and whoever comes: comparisons that run are not waited for.
+    func close() {
+        let waiters = state.withLock { state -> [Waiter] in
+            defer { state.checks = [:] }
+            state.isClosed = true
+            return state.checks.values.flatMap(\.waiters)
+        }
+        for waiter in waiters { waiter.tell(.busy) }
+    }
+
+    private func add(_ waiter: Waiter, _ compare: @Sendable @escaping () -> Bool) {
         let now = time.monotonic()
-        let refusal: Outcome? = state.withLock { state in
-            if state.checks[digest] != nil {
-                state.checks[digest]?.waiters.append(waiter)
-                return nil
-            }
-            if let wait = state.attempts.wait(of: client, at: now) { return .tooOften(wait) }
-            guard state.queue.add(digest, of: client) else { return .busy }
-            state.checks[digest] = Check(client: client, compare: compare, waiters: [waiter])
+        let refused = state.withLock { refusal(of: waiter, compare, in: &$0, at: now) }
+        if let refused { return waiter.tell(refused) }
+        begin()
+    }
+
+    /// Nil when it waits from now on.
+    private func refusal(
+        of waiter: Waiter, _ compare: @Sendable @escaping () -> Bool, in state: inout State, at now: Int64
+    ) -> Outcome? {
+        let attempt = waiter.attempt
+        switch state.attempts.begin(attempt, at: now) {
+        case .tooOften(let wait): return .tooOften(wait)
+        case .knownWrong: return .knownWrong
+        case .untested: noteLimit(of: attempt, in: state, at: now)
+        }
+        guard !state.isClosed else { return .busy }
+        if state.checks[attempt.credentials] != nil {
+            state.checks[attempt.credentials]?.waiters.append(waiter)
             return nil
         }
-        if let refusal { return waiter(refusal) }
-        begin()
+        if let delay = state.attempts.delay(of: attempt.client, at: now) { return .tooOften(delay) }
+        guard state.queue.add(attempt.credentials, of: attempt.client) else { return .busy }
+        state.checks[attempt.credentials] = Check(compare: compare, waiters: [waiter])
+        return nil
+    }
+
+    private func noteLimit(of attempt: Attempt, in state: State, at now: Int64) {
+        guard let wait = state.attempts.wait(of: attempt, at: now) else { return }
+        limitedUntil.max(now + wait, ordering: .relaxed)
     }
 
     /// Begins as many comparisons as may run.
     private func begin() {
         while let next = state.withLock({ $0.queue.next() }) {
             let now = time.monotonic()
-            let (check, wait, pool) = state.withLock { state in
+            let (check, delay, pool) = state.withLock { state in
                 // Others of the client may have been wrong since it was queued.
-                (state.checks[next.item], state.attempts.wait(of: next.client, at: now), self.pool(in: &state))
+                (state.checks[next.item], state.attempts.delay(of: next.client, at: now), self.pool(in: &state))
             }
-            if let wait {
-                end(next.item, .tooOften(wait))
+            guard let check, delay == nil else {
+                end(next.item, delay.map { .tooOften($0) } ?? .busy)
                 continue
             }
             let isTaken = pool.submit {
-                self.end(next.item, check?.compare() == true ? .right : .wrong)
+                self.end(next.item, check.compare() ? .right : .wrong)
                 self.begin()
             }
             if !isTaken { end(next.item, .busy) }
@@ -120,12 +170,26 @@ final class PasswordChecks<Client: Hashable & Sendable, Digest: Hashable & Senda
 
     private func end(_ digest: Digest, _ outcome: Outcome) {
         let now = time.monotonic()
-        let (waiters, told) = state.withLock { state -> ([@Sendable (Outcome) -> Void], Outcome) in
+        let told = state.withLock { state -> [(Waiter, Outcome)] in
             state.queue.ended()
-            guard let check = state.checks.removeValue(forKey: digest) else { return ([], outcome) }
-            let isLast = outcome == .wrong && state.attempts.charge(check.client, at: now)
-            return (check.waiters, isLast ? .lastWrong : outcome)
+            // Nobody waits any more after `close`.
+            guard let check = state.checks.removeValue(forKey: digest) else { return [] }
+            return check.waiters.enumerated().map { index, waiter in
+                (waiter, self.outcome(outcome, of: waiter.attempt, isFirst: index == 0, in: &state, at: now))
+            }
         }
-        for waiter in waiters { waiter(told) }
+        for (waiter, outcome) in told { waiter.tell(outcome) }
+    }
+
+    private func outcome(
+        _ outcome: Outcome, of attempt: Attempt, isFirst: Bool, in state: inout State, at now: Int64
+    ) -> Outcome {
+        switch outcome {
+        case .right: state.attempts.wasRight(attempt, at: now)
+        case .wrong:
+            if state.attempts.wasWrong(attempt, isCompared: isFirst, at: now) { return .lastWrong }
+        case .lastWrong, .knownWrong, .tooOften, .busy: break
+        }
+        return outcome
     }
 }

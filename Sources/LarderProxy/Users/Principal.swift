@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderSettings
+import LarderStores
 
 /// Whom a request comes from, as far as it was found out.
 enum Principal: Sendable, Equatable {
@@ -14,6 +15,12 @@ enum Principal: Sendable, Equatable {
 
     /// The user's name.
     var name: String? { if case .user(let user) = self { user.name } else { nil } }
+}
+
+/// The credentials that were right on a connection, whose further requests are no attempts with them.
+struct Proof: Sendable {
+    let user: UserTable.User
+    let credentials: ContentDigest
 }
 
 extension UserGate {

@@ -4,28 +4,50 @@ import LarderHTTP
 import LarderIO
 package import LarderSettings
 import LarderStores
+import Synchronization
 
 /// The users of one configuration, and those of them whose credentials were right not long ago.
 ///
-/// A reload makes a new one: nothing is remembered of those who were users before.
+/// A reload of a changed file makes a new one, which remembers those who are users still.
 package final class UserGate: Sendable {
     package let table: UserTable
-    /// Random in every gate, so that a digest is of use nowhere else.
-    private let key: [UInt8]
+    /// Tells gates apart: credentials that are wrong here may be right at the next.
+    private let number: Int
     private let remembered: [Lock<RememberedUsers<ContentDigest>>]
 
-    /// How long credentials are remembered, and how many.
-    static let lifetime: Int64 = 300_000_000_000
+    /// Name and password, in a form of no use elsewhere, and the gate where they are shown.
+    struct Credentials: Hashable, Sendable {
+        let digest: ContentDigest
+        fileprivate let gate: Int
+    }
+
+    typealias Checks = PasswordChecks<ClientAddress, ContentDigest, Credentials>
+
+    /// How long credentials are remembered: unused, and at most.
+    static let idleLifetime: Int64 = 3_600_000_000_000
+    static let lifetime: Int64 = 8 * 3_600_000_000_000
     static let limit = 4_096
     /// So that loops seldom wait for each other.
     private static let shards = 16
-
-    package init(_ table: UserTable) {
-        self.table = table
+    /// How long a drain lets passwords be compared.
+    static let patience = Duration.seconds(1)
+    private static let numbers = Atomic<Int>(0)
+    /// Random in every process, so that a digest is of use nowhere else.
+    private static let key: [UInt8] = {
         var generator = SystemRandomNumberGenerator()
-        key = (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
-        remembered = (0..<UserGate.shards).map { _ in
-            Lock(RememberedUsers(limit: UserGate.limit / UserGate.shards, lifetime: UserGate.lifetime))
+        return (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+    }()
+
+    /// - Parameter former: the gate before, whose memory it takes over.
+    package init(_ table: UserTable, after former: UserGate? = nil) {
+        self.table = table
+        number = UserGate.numbers.add(1, ordering: .relaxed).newValue
+        remembered = (0..<UserGate.shards).map { shard in
+            Lock(
+                former.map { $0.remembered[shard].withLock { $0 }.keeping(table) }
+                    ?? RememberedUsers(
+                        limit: UserGate.limit / UserGate.shards, idleLifetime: UserGate.idleLifetime,
+                        lifetime: UserGate.lifetime))
         }
     }
 
@@ -35,8 +57,18 @@ package final class UserGate: Sendable {
         digest(of: Array("\(credentials.name):\(credentials.password)".utf8))
     }
 
+    /// An attempt with credentials. All spellings of a name that mean the same user count as one.
+    func attempt(
+        _ credentials: BasicCredentials, _ digest: ContentDigest, of client: ClientAddress
+    ) -> Checks.Attempt {
+        let name = table.user(named: credentials.name)?.name ?? credentials.name
+        return Checks.Attempt(
+            client: client, name: self.digest(of: Array(name.utf8)),
+            credentials: Credentials(digest: digest, gate: number))
+    }
+
     private func digest(of octets: [UInt8]) -> ContentDigest {
-        ContentDigest(of: key + ContentDigest(of: key + octets).bytes)
+        ContentDigest(of: UserGate.key + ContentDigest(of: UserGate.key + octets).bytes)
     }
 
     /// The user of credentials that are remembered as right.

@@ -187,45 +187,6 @@ struct UserScenarios {
         }
     }
 
-    // MARK: Limits
-
-    @Test func `a client that guesses has to wait, while those who were right go on`() async throws {
-        try await Self.run { (scene) async throws in
-            #expect(try await scene.get("/a", Self.anna).status == 200)
-            for number in 0..<10 {
-                #expect(try await scene.get("/a", Self.credentials("anna", "guess\(number)")).status == 407)
-            }
-            let refused = try await scene.get("/a", Self.credentials("anna", "another"))
-            #expect(refused.status == 429 && refused["Retry-After"] == "6")
-            // Even the right one is not compared now, unless it is known.
-            #expect(try await scene.get("/a", Self.ben).status == 429)
-            #expect(try await scene.get("/a", Self.anna).status == 200)
-            scene.advance(.seconds(6))
-            #expect(try await scene.get("/a", Self.ben).status == 200)
-            let lines = scene.log.values.filter { $0.contains("wrong name or password") }
-            #expect(lines.count == 10)
-            #expect(lines.allSatisfy { $0.contains("127.0.0.1") && $0.contains("anna") && !$0.contains("guess") })
-        }
-    }
-
-    @Test func `a client elsewhere that guesses does not keep others from being served`() async throws {
-        try await Self.run({ settings, origin in
-            settings.access.allow = (try? [AddressRange.read("192.0.2.0/24").get()]) ?? []
-            settings.add("api", at: origin.url("/"))
-        }) { (scene) async throws in
-            func get(from number: UInt32, _ line: String) async throws -> Int {
-                let client = try await scene.client(from: SocketAddress(ipv4: 0xC000_0200 + number, port: 1))
-                try await client.get(scene.url("/a"), line)
-                return try await client.response().status
-            }
-            for number in 0..<10 { #expect(try await get(from: 1, Self.credentials("x", "\(number)")) == 407) }
-            #expect(try await get(from: 1, Self.anna) == 429)
-            #expect(try await get(from: 2, Self.anna) == 200)
-            // From then on it is known, wherever it comes from.
-            #expect(try await get(from: 1, Self.anna) == 200)
-        }
-    }
-
     // MARK: Who is who
 
     @Test(arguments: [AccessFormat.standard, .combined, .squid])

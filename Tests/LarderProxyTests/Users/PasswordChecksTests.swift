@@ -11,25 +11,40 @@ import Testing
 
 @Suite("Users who are remembered, and attempts that are limited")
 struct UserMemoryTests {
-    @Test func `what was right is remembered for a while`() {
-        var memory = RememberedUsers<Int>(limit: 4, lifetime: 100)
+    @Test func `what was right is remembered while it is used, for a while`() {
+        var memory = RememberedUsers<Int>(limit: 4, idleLifetime: 100, lifetime: 250)
+        func user(_ digest: Int, _ now: Int64) -> UserTable.User? { memory.user(of: digest, at: now) }
         memory.remember(TestUsers.anna, by: 1, at: 10)
-        #expect(memory.user(of: 1, at: 109) == TestUsers.anna)
-        #expect(memory.user(of: 1, at: 110) == nil)
-        #expect(memory.user(of: 2, at: 10) == nil)
-        memory.remember(TestUsers.anna, by: 1, at: 200)
-        #expect(memory.user(of: 1, at: 299) == TestUsers.anna)
+        #expect(user(1, 109) == TestUsers.anna)
+        #expect(user(1, 208) == TestUsers.anna)
+        #expect(user(2, 208) == nil)
+        // Not longer than the longest time.
+        #expect(user(1, 259) == TestUsers.anna)
+        #expect(user(1, 260) == nil)
+        memory.remember(TestUsers.anna, by: 1, at: 300)
+        #expect(user(1, 400) == nil)
+    }
+
+    @Test func `those who are users still are remembered among others`() {
+        var memory = RememberedUsers<Int>(limit: 4, idleLifetime: 100, lifetime: 250)
+        memory.remember(TestUsers.anna, by: 1, at: 10)
+        memory.remember(TestUsers.ben, by: 2, at: 10)
+        var kept = memory.keeping(UserTable([TestUsers.changedAnna, TestUsers.ben]))
+        let (anna, ben) = (kept.user(of: 1, at: 20), kept.user(of: 2, at: 20))
+        #expect(anna == nil && ben == TestUsers.ben)
     }
 
     @Test func `those who would be forgotten first make room`() {
-        var memory = RememberedUsers<Int>(limit: 4, lifetime: 100)
+        var memory = RememberedUsers<Int>(limit: 4, idleLifetime: 100, lifetime: 250)
         for number in 0..<20 {
             memory.remember(TestUsers.anna, by: number, at: Int64(number))
             #expect(memory.count <= 4)
-            #expect(memory.user(of: number, at: Int64(number)) != nil)
+            let user = memory.user(of: number, at: Int64(number))
+            #expect(user != nil)
         }
         memory.remember(TestUsers.anna, by: 20, at: 1_000)
-        #expect(memory.user(of: 19, at: 1_000) == nil)
+        let forgotten = memory.user(of: 19, at: 1_000)
+        #expect(forgotten == nil)
     }
 
     @Test func `a client has some attempts, and another one after each interval`() {
@@ -47,6 +62,16 @@ struct UserMemoryTests {
         // Later all of them are there again.
         let later = (0..<3).map { _ in limit.charge("a", at: 1_000) }
         #expect(later == [false, false, true])
+    }
+
+    @Test func `what was counted can be taken back`() {
+        var limit = AttemptLimit<String>(burst: 2, interval: 10)
+        for _ in 0..<2 { _ = limit.charge("a", at: 100) }
+        limit.refund("a", at: 100)
+        #expect(limit.wait(of: "a", at: 100) == nil && limit.clientCount == 1)
+        limit.refund("a", at: 100)
+        limit.refund("a", at: 100)
+        #expect(limit.clientCount == 0)
     }
 
     @Test func `of too many clients those are forgotten that tried least`() {
@@ -80,7 +105,7 @@ struct UserMemoryTests {
 
 @Suite("Passwords that are compared", .timeLimit(.minutes(10)))
 struct PasswordChecksTests {
-    typealias Checks = PasswordChecks<String, Int>
+    typealias Checks = PasswordChecks<String, String, Int>
 
     /// Comparisons that wait until the test lets them go on.
     private final class Gate: Sendable {
@@ -104,11 +129,17 @@ struct PasswordChecksTests {
         var most: Int { state.withLock { $0.most } }
     }
 
+    private func attempt(_ credentials: Int, of client: String, name: String = "anna") -> Checks.Attempt {
+        Checks.Attempt(client: client, name: name, credentials: credentials)
+    }
+
     @Test func `equal credentials are compared once, for all who wait`() async {
         let checks = Checks(time: ManualTime())
         let gate = Gate()
         let outcomes = await withTaskGroup(of: Checks.Outcome.self, returning: [Checks.Outcome].self) { group in
-            for number in 0..<20 { group.addTask { await checks.check(7, of: "\(number)", gate.compare(true)) } }
+            for number in 0..<20 {
+                group.addTask { await checks.check(attempt(7, of: "\(number)"), gate.compare(true)) }
+            }
             while gate.begun == 0 { await Task.yield() }
             gate.open()
             return await group.reduce(into: []) { $0.append($1) }
@@ -121,47 +152,69 @@ struct PasswordChecksTests {
         let checks = Checks(threads: 2, limit: 8, time: ManualTime())
         let gate = Gate()
         let outcomes = await withTaskGroup(of: Checks.Outcome.self, returning: [Checks.Outcome].self) { group in
-            for number in 0..<2 { group.addTask { await checks.check(number, of: "a", gate.compare(false)) } }
+            for number in 0..<2 { group.addTask { await checks.check(attempt(number, of: "a"), gate.compare(false)) } }
             while gate.begun < 2 { await Task.yield() }
-            for number in 2..<10 { group.addTask { await checks.check(number, of: "a", gate.compare(false)) } }
+            for number in 2..<10 { group.addTask { await checks.check(attempt(number, of: "a"), gate.compare(false)) } }
             var refused: [Checks.Outcome] = []
             // Two run and two wait; the others are refused at once.
             while refused.count < 6, let outcome = await group.next() { refused.append(outcome) }
-            group.addTask { await checks.check(100, of: "b", gate.compare(true)) }
+            group.addTask { await checks.check(attempt(100, of: "b"), gate.compare(true)) }
             gate.open()
             return await group.reduce(into: refused) { $0.append($1) }
         }
         #expect(outcomes.count { $0 == .busy } == 6)
-        #expect(outcomes.count { $0 == .wrong } == 4)
+        #expect(outcomes.count { $0 == .wrong || $0 == .lastWrong } == 4)
         #expect(outcomes.count { $0 == .right } == 1)
         #expect(gate.most <= 2)
     }
 
     @Test func `whoever was wrong too often has to wait, and nobody else`() async {
         let time = ManualTime()
-        let checks = Checks(burst: 3, interval: 6_000_000_000, time: time)
+        let checks = Checks(names: .init(burst: 3, interval: 6_000_000_000), time: time)
+        #expect(!checks.isAnyoneLimited(at: time.monotonic()))
         var outcomes: [Checks.Outcome] = []
-        for number in 0..<4 { outcomes.append(await checks.check(number, of: "a") { false }) }
+        for number in 0..<4 { outcomes.append(await checks.check(attempt(number, of: "a")) { false }) }
         #expect(outcomes == [.wrong, .wrong, .lastWrong, .tooOften(6_000_000_000)])
-        #expect(await checks.check(10, of: "a") { true } == .tooOften(6_000_000_000))
-        #expect(await checks.check(11, of: "b") { true } == .right)
+        #expect(checks.isAnyoneLimited(at: time.monotonic()))
+        #expect(checks.wait(of: attempt(10, of: "a"), at: time.monotonic()) == 6_000_000_000)
+        #expect(await checks.check(attempt(10, of: "a")) { true } == .tooOften(6_000_000_000))
+        #expect(await checks.check(attempt(0, of: "a")) { true } == .tooOften(6_000_000_000))
+        #expect(await checks.check(attempt(11, of: "b")) { true } == .right)
+        #expect(await checks.check(attempt(12, of: "a", name: "ben")) { true } == .right)
         time.advance(by: .seconds(6))
-        #expect(await checks.check(10, of: "a") { true } == .right)
+        #expect(await checks.check(attempt(10, of: "a")) { true } == .right)
         // A right password costs no attempt.
-        #expect(await checks.check(12, of: "a") { false } == .lastWrong)
+        #expect(await checks.check(attempt(12, of: "a")) { false } == .lastWrong)
     }
 
-    @Test func `those that waited while others were wrong are not compared any more`() async {
-        let checks = Checks(threads: 1, limit: 64, burst: 2, interval: 6_000_000_000, time: ManualTime())
+    @Test func `those that waited when too many were wrong are not compared any more`() async {
+        let checks = Checks(
+            threads: 1, limit: 64, clients: .init(burst: 2, interval: 6_000_000_000), time: ManualTime())
         let gate = Gate()
         let outcomes = await withTaskGroup(of: Checks.Outcome.self, returning: [Checks.Outcome].self) { group in
-            for number in 0..<10 { group.addTask { await checks.check(number, of: "a", gate.compare(false)) } }
+            for number in 0..<10 {
+                group.addTask { await checks.check(attempt(number, of: "a", name: "\(number)"), gate.compare(false)) }
+            }
             while gate.begun == 0 { await Task.yield() }
             gate.open()
             return await group.reduce(into: []) { $0.append($1) }
         }
         #expect(outcomes.count { $0 == .wrong || $0 == .lastWrong } == 2)
         #expect(gate.begun == 2)
+    }
+
+    @Test func `nobody waits any more once it is closed`() async {
+        let checks = Checks(threads: 1, limit: 64, time: ManualTime())
+        let gate = Gate()
+        let outcomes = await withTaskGroup(of: Checks.Outcome.self, returning: [Checks.Outcome].self) { group in
+            for number in 0..<4 { group.addTask { await checks.check(attempt(number, of: "a"), gate.compare(true)) } }
+            while gate.begun == 0 { await Task.yield() }
+            checks.close()
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(outcomes == Array(repeating: .busy, count: 4))
+        #expect(await checks.check(attempt(9, of: "a")) { true } == .busy)
+        gate.open()
     }
 }
 
@@ -188,11 +241,36 @@ struct UserGateTests {
         #expect(UserTable().decoy(for: 3)?.method == .yescrypt)
     }
 
-    @Test func `digests are of no use elsewhere`() {
+    @Test func `credentials are the same at the next gate, and attempts with them others`() {
         let credentials = BasicCredentials(name: "anna", password: "flour")
-        #expect(gate.digest(of: credentials) == gate.digest(of: credentials))
-        #expect(gate.digest(of: credentials) != UserGate(gate.table).digest(of: credentials))
+        let next = UserGate(UserTable([TestUsers.anna]), after: gate)
+        let digest = gate.digest(of: credentials)
+        #expect(next.digest(of: credentials) == digest)
+        let client = ClientAddress(SocketAddress(ipv4: 0x7F00_0001, port: 1))
+        let (one, other) = (
+            gate.attempt(credentials, digest, of: client), next.attempt(credentials, digest, of: client)
+        )
+        #expect(one.name == other.name && one.credentials != other.credentials)
         #expect(gate.digest(of: credentials) != gate.digest(of: BasicCredentials(name: "anna", password: "flou")))
+    }
+
+    @Test func `whoever is a user still is remembered by the next gate`() {
+        gate.remember(TestUsers.anna, by: gate.digest(of: BasicCredentials(name: "anna", password: "flour")), at: 10)
+        gate.remember(TestUsers.ben, by: gate.digest(of: BasicCredentials(name: "ben", password: "salt")), at: 10)
+        let next = UserGate(UserTable([TestUsers.changedAnna, TestUsers.ben]), after: gate)
+        #expect(next.user(of: next.digest(of: BasicCredentials(name: "anna", password: "flour")), at: 20) == nil)
+        #expect(
+            next.user(of: next.digest(of: BasicCredentials(name: "ben", password: "salt")), at: 20) == TestUsers.ben)
+    }
+
+    @Test func `all spellings of a name share its attempts`() {
+        let gate = UserGate(UserTable([UserTable.User(name: "jos\u{E9}", hash: TestUsers.anna.hash)]))
+        let client = ClientAddress(SocketAddress(ipv4: 0x7F00_0001, port: 1))
+        let names = ["jos\u{E9}", "jose\u{301}"].map { name in
+            let credentials = BasicCredentials(name: name, password: "x")
+            return gate.attempt(credentials, gate.digest(of: credentials), of: client).name
+        }
+        #expect(names[0] == names[1])
     }
 
     @Test func `who had another password, or is gone, is admitted no more`() {

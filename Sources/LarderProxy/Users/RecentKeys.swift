@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What happened not long ago. Bounded: when it is full, the older half is forgotten, so that this is done seldom.
+struct RecentKeys<Key: Hashable & Sendable>: Sendable {
+    private var until: [Key: Int64] = [:]
+    private let limit: Int
+    private let lifetime: Int64
+
+    /// - Parameter lifetime: in nanoseconds.
+    init(limit: Int, lifetime: Int64) {
+        self.limit = limit
+        self.lifetime = lifetime
+    }
+
+    var count: Int { until.count }
+
+    /// - Parameter now: in monotonic nanoseconds.
+    func contains(_ key: Key, at now: Int64) -> Bool { until[key].map { now < $0 } ?? false }
+
+    mutating func insert(_ key: Key, at now: Int64) {
+        if until[key] == nil, until.count >= limit { makeRoom(at: now) }
+        until[key] = now + lifetime
+    }
+
+    /// Returns whether it was there.
+    @discardableResult
+    mutating func remove(_ key: Key) -> Bool { until.removeValue(forKey: key) != nil }
+
+    private mutating func makeRoom(at now: Int64) {
+        until = until.filter { now < $0.value }
+        guard until.count >= limit else { return }
+        let kept = until.sorted { $0.value > $1.value }.prefix(limit / 2)
+        until = Dictionary(kept.map { ($0.key, $0.value) }) { first, _ in first }
+    }
+}
