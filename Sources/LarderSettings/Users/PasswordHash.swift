@@ -17,6 +17,8 @@ package struct PasswordHash: Sendable, Hashable {
     package enum Refusal: Error, Sendable, Equatable {
         /// It is by a method that is guessed quickly, or that has a known defect.
         case weak(String)
+        /// It takes longer to compare than anybody may keep a thread busy, by so much of what.
+        case costly(Method, String)
         /// It begins like one of these, and is damaged.
         case malformed(Method)
         /// It is by no method known here: perhaps a password as it is.
@@ -32,6 +34,8 @@ package struct PasswordHash: Sendable, Hashable {
             throw PasswordHash.weakMethod(of: text).map { Refusal.weak($0) } ?? .unknown
         }
         guard PasswordHash.isWellFormed(text, method) else { throw .malformed(method) }
+        guard let cost = Cost(of: text, method) else { throw .malformed(method) }
+        if let excess = cost.excess { throw .costly(method, excess) }
         self.text = text
         self.method = method
     }
@@ -83,7 +87,7 @@ package struct PasswordHash: Sendable, Hashable {
     }
 
     /// A digit of crypt's base 64.
-    private static func isDigit(_ octet: UInt8) -> Bool {
+    static func isDigit(_ octet: UInt8) -> Bool {
         ASCII.isAlpha(octet) || (UInt8(ascii: ".")...UInt8(ascii: "9")).contains(octet)
     }
 }

@@ -116,6 +116,7 @@ extension PasswordHash.Refusal {
     fileprivate var found: String {
         switch self {
         case .weak(let method): "a hash by \(method), which is guessed too quickly"
+        case .costly(let method, let excess): "a hash by \(method.rawValue) with \(excess)"
         case .malformed(let method): "a damaged hash by \(method.rawValue)"
         case .unknown: "no hash that crypt(3) knows"
         }

@@ -65,6 +65,36 @@ struct UserFileTests {
         #expect(throws: refusal) { try PasswordHash(text) }
     }
 
+    /// Those of crypt_gensalt(3), of the least and the largest cost that is taken, and beyond.
+    @Test(
+        arguments: [
+            ("$6$", .rounds(5_000), true), ("$5$rounds=5000000$", .rounds(5_000_000), true),
+            ("$6$rounds=5000001$", .rounds(5_000_001), false), ("$6$rounds=999999999$", .rounds(999_999_999), false),
+            ("$2b$04$", .exponent(4), true), ("$2y$14$", .exponent(14), true), ("$2b$15$", .exponent(15), false),
+            ("$2b$31$", .exponent(31), false), ("$7$BU..../....", .blocks(1 << 18), true),
+            ("$7$EU..../....", .blocks(1 << 21), true), ("$7$FU..../....", .blocks(1 << 22), false),
+            ("$7$BU....E....", .blocks(1 << 22), false), ("$7$zzzzzzzzzzz", .blocks(.max), false),
+            ("$y$j75$", .blocks(1 << 13), true), ("$y$j9T$", .blocks(1 << 17), true),
+            ("$y$jDT$", .blocks(1 << 21), true),
+            ("$gy$jET$", .blocks(1 << 22), false), ("$y$j9T0E.$", .blocks(131_072 * 36), false),
+            ("$y$j9T/.$", .blocks(131_072 * 2), true),
+        ] as [(String, PasswordHash.Cost, Bool)])
+    func `a hash that takes too long to compare is refused`(
+        setting: String, cost: PasswordHash.Cost, isTaken: Bool
+    ) throws {
+        let ends = ["$2": String(repeating: "a", count: 53), "$6": "salt$" + String(repeating: "a", count: 86)]
+        let text = setting + (ends[String(setting.prefix(2))] ?? "salt$" + String(repeating: "a", count: 43))
+        let whole = setting.hasPrefix("$7") ? setting + "$" + String(repeating: "a", count: 43) : text
+        let hash = try? PasswordHash(whole)
+        #expect((hash != nil) == isTaken, "\(whole)")
+        if let method = [
+            "$6": PasswordHash.Method.sha512, "$5": .sha256, "$2": .bcrypt, "$7": .scrypt, "$y": .yescrypt,
+            "$g": .gostYescrypt,
+        ][String(setting.prefix(2))] {
+            #expect(PasswordHash.Cost(of: whole, method) == cost)
+        }
+    }
+
     @Test func `a hash by yescrypt can be made, each with its own salt`() throws {
         let (one, other) = (try #require(Crypt.hash("pässwörd")), try #require(Crypt.hash("pässwörd")))
         #expect(one.method == .yescrypt && one != other)
@@ -90,6 +120,10 @@ struct UserFileTests {
         ("a :x", 1, "a name with a blank at its end"),
         ("lane-a:x", 1, "a name that begins with `lane-`, as those of lanes do"),
         ("anna:$1$salt$qJH7.N4xYta3aEG/dfqo/0", 6, "a hash by MD5, which is guessed too quickly"),
+        (
+            "anna:$6$rounds=999999999$a$" + String(repeating: "b", count: 86), 6,
+            "a hash by sha512 with more than 5000000 rounds"
+        ),
         ("anna:hunter2", 6, "no hash that crypt(3) knows"), ("anna:$5$x$y:flour", 6, "a damaged hash by sha256"),
     ])
     func `what is wrong is said with its place, and without what it is`(line: String, column: Int, found: String) {
