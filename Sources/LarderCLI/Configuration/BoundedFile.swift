@@ -8,6 +8,8 @@ enum BoundedFile {
         case missing
         case denied
         case notAFile
+        /// A pipe to which nobody writes.
+        case silent
         case tooLarge(limit: Int)
         case other(Int32)
 
@@ -16,6 +18,7 @@ enum BoundedFile {
             case .missing: "there is no such file"
             case .denied: "this user may not read it"
             case .notAFile: "it is not a file"
+            case .silent: "nobody writes to it"
             case .tooLarge(let limit): "it is larger than \(Quantity.bytes(limit))"
             case .other(let code): String(cString: strerror(code))
             }
@@ -31,31 +34,68 @@ enum BoundedFile {
         }
     }
 
-    /// The octets of the file at `path`, which may also be a pipe (`--config /dev/stdin`).
-    static func read(_ path: String, limit: Int) throws(Failure) -> [UInt8] {
-        try readWithStatus(path, limit: limit).octets
+    /// What a path may lead to.
+    enum Kind {
+        /// A file alone. Anything else could make the reader wait, for ever.
+        case regular
+        /// A pipe too (`--config /dev/stdin`), whose writer has a few seconds.
+        case promptPipe
+        /// Whatever the user of a command names, however long it takes.
+        case any
+    }
+
+    /// The octets of the file at `path`.
+    static func read(_ path: String, limit: Int, _ kind: Kind = .any) throws(Failure) -> [UInt8] {
+        try readWithStatus(path, limit: limit, kind).octets
     }
 
     /// The octets of the file, and whose it is.
-    static func readWithStatus(_ path: String, limit: Int) throws(Failure) -> (octets: [UInt8], status: stat) {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+    static func readWithStatus(
+        _ path: String, limit: Int, _ kind: Kind
+    ) throws(Failure) -> (octets: [UInt8], status: stat) {
+        // A pipe is opened at once, even if nobody writes to it.
+        let way = if case .any = kind { Int32(0) } else { O_NONBLOCK }
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | way)
         guard descriptor >= 0 else { throw Failure(code: errno) }
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw Failure(code: errno) }
-        return (try read(descriptor, limit: limit), status)
+        let type = status.st_mode & S_IFMT
+        guard type != S_IFDIR else { throw Failure(code: EISDIR) }
+        switch kind {
+        case .regular where type != S_IFREG: throw .notAFile
+        case .promptPipe where type == S_IFIFO || type == S_IFSOCK || type == S_IFCHR:
+            return (try read(descriptor, limit: limit, patience: patience), status)
+        default: return (try read(descriptor, limit: limit), status)
+        }
     }
+
+    /// Whether there is something else than a file at the path.
+    static func isNoFile(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
+    }
+
+    /// How long a pipe may be silent, in milliseconds.
+    private static let patience: Int32 = 5_000
 
     /// The octets of standard input.
     static func readInput(limit: Int) throws(Failure) -> [UInt8] { try read(STDIN_FILENO, limit: limit) }
 
-    private static func read(_ descriptor: Int32, limit: Int) throws(Failure) -> [UInt8] {
+    /// - Parameter patience: how long it may be silent, in milliseconds; for ever without one.
+    private static func read(
+        _ descriptor: Int32, limit: Int, patience: Int32? = nil
+    ) throws(Failure) -> [UInt8] {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 64 << 10)
         while true {
+            if let patience {
+                var wanted = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                guard poll(&wanted, 1, patience) != 0 else { throw .silent }
+            }
             let count = Glibc.read(descriptor, &chunk, chunk.count)
             if count < 0 {
-                if errno == EINTR { continue }
+                if errno == EINTR || patience != nil && errno == EAGAIN { continue }
                 throw Failure(code: errno)
             }
             if count == 0 { return bytes }

@@ -2,6 +2,8 @@
 
 import Glibc
 import Larder
+import LarderIO
+import LarderProxy
 import LarderSettings
 import LarderTransformers
 
@@ -12,6 +14,8 @@ import LarderTransformers
 struct ConfiguredFiles {
     private(set) var problems: [SettingsProblem] = []
     private(set) var warnings: [SettingsProblem] = []
+    /// Pipes and the like in place of files: to read them could take for ever.
+    private(set) var unreadable: [SettingsProblem] = []
     private let reader: SettingsReader
 
     /// - Parameter places: the paths of what the daemon makes where the configuration names them, by their settings.
@@ -23,7 +27,13 @@ struct ConfiguredFiles {
         if !settings.tls.listen.isEmpty {
             checkFile(settings.tls.certificate, "tls.certificate")
             checkFile(settings.tls.key, "tls.key")
+            checkFile(settings.tls.clientCA, "tls.clientCA")
+            for identity in settings.tls.certificates {
+                checkFile(identity.certificate, "tls.certificates")
+                checkFile(identity.key, "tls.certificates")
+            }
         }
+        checkFile(settings.sharedCache.caFile, "sharedCache.tls.caFile")
         for service in settings.services {
             let setting = "services.\(service.name)"
             checkFile(service.tls.caFile, setting + ".tls.caFile")
@@ -46,7 +56,15 @@ struct ConfiguredFiles {
     }
 
     private mutating func checkFile(_ path: String?, _ setting: String) {
-        guard let path, access(path, R_OK) != 0 else { return }
+        guard let path else { return }
+        if BoundedFile.isNoFile(path) {
+            return unreadable.append(
+                SettingsProblem(
+                    at: reader.place(of: setting), setting: setting,
+                    found: "\(SettingsProblem.quoted(path)): \(BoundedFile.Failure.notAFile)",
+                    expected: "a PEM file", advice: "check its name"))
+        }
+        guard access(path, R_OK) != 0 else { return }
         let code = errno
         let problem = SettingsProblem(
             at: reader.place(of: setting), setting: setting,

@@ -21,7 +21,7 @@ struct ConfiguredUsers {
     mutating func read(_ path: String, _ place: SourcePlace) {
         let file: (octets: [UInt8], status: stat)
         do throws(BoundedFile.Failure) {
-            file = try BoundedFile.readWithStatus(path, limit: ConfiguredUsers.fileLimit)
+            file = try BoundedFile.readWithStatus(path, limit: ConfiguredUsers.fileLimit, .regular)
         } catch {
             let problem = ConfiguredUsers.problem(
                 at: place, found: "\(SettingsProblem.quoted(path)): \(error)", expected: "a file of users",
@@ -60,7 +60,6 @@ struct ConfiguredUsers {
     }
 
     private mutating func judge(_ status: stat, of path: String, _ place: SourcePlace) {
-        guard status.st_mode & S_IFMT == S_IFREG else { return }
         let found = "\(SettingsProblem.quoted(path)) with the mode \(FileMode(status.st_mode & 0o7777).text)"
         if status.st_mode & (S_IWGRP | S_IWOTH) != 0 {
             problems.append(

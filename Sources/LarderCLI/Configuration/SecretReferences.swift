@@ -90,7 +90,7 @@ struct SecretReferences: Sendable {
             path = directory + "/" + name
         }
         do {
-            let bytes = try BoundedFile.read(path, limit: SecretReferences.fileLimit)
+            let bytes = try BoundedFile.read(path, limit: SecretReferences.fileLimit, .regular)
             guard var text = String(validating: bytes, as: UTF8.self) else {
                 throw Failure(found: "`${file:\(name)}`, which is not UTF-8", expected: "a file of text")
             }

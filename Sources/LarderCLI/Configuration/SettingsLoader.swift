@@ -89,11 +89,12 @@ package struct SettingsLoader: Sendable {
         settings.access.userTable = users.table
         problems += users.problems
 
+        let files = ConfiguredFiles(settings, reader, places: places.compactMapValues(\.self))
+        problems += files.unreadable.map(origins.asWritten)
         guard problems.isEmpty else {
             let kept = problems.inOrder.prefix(SettingsReader.problemLimit)
             throw SettingsProblems(Array(kept), omitted: problems.count - kept.count + reader.omitted)
         }
-        let files = ConfiguredFiles(settings, reader, places: places.compactMapValues(\.self))
         return Loaded(
             settings: settings, file: path, searched: searched, notes: notes,
             warnings: (reader.warnings + files.warnings + users.warnings).map(origins.asWritten).inOrder,
@@ -116,7 +117,7 @@ package struct SettingsLoader: Sendable {
     private func read(_ path: String) throws(SettingsProblems) -> String? {
         let bytes: [UInt8]
         do throws(BoundedFile.Failure) {
-            bytes = try BoundedFile.read(path, limit: SettingsLoader.fileLimit)
+            bytes = try BoundedFile.read(path, limit: SettingsLoader.fileLimit, .promptPipe)
         } catch {
             if file == nil, error == .missing { return nil }
             throw SettingsProblems([
@@ -140,6 +141,7 @@ package struct SettingsLoader: Sendable {
         switch failure {
         case .tooLarge: nil
         case .missing: file == nil ? "name another with `--config FILE`" : "check its name"
+        case .silent: "write to it, or name a file with `--config FILE`"
         case .denied, .notAFile, .other: file == nil ? "name another with `--config FILE`" : "check its permissions"
         }
     }

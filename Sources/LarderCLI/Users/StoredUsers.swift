@@ -21,7 +21,7 @@ struct StoredUsers {
     func read() throws -> UserFile? {
         let octets: [UInt8]
         do throws(BoundedFile.Failure) {
-            octets = try BoundedFile.read(path, limit: ConfiguredUsers.fileLimit)
+            octets = try BoundedFile.read(path, limit: ConfiguredUsers.fileLimit, .regular)
         } catch {
             if error == .missing { return nil }
             throw CommandFailure("cannot read \(path): \(error)")

@@ -75,6 +75,36 @@ struct UsersTests {
         #expect(try warnings("# nobody\n").first?.found.hasSuffix("which has no users") == true)
     }
 
+    @Test func `what could make the reader wait for ever is no file`() throws {
+        let fixture = try ConfigurationFixture("")
+        let pipe = fixture.directory + "/pipe"
+        #expect(mkfifo(pipe, 0o600) == 0)
+        for (yaml, setting) in [
+            ("access:\n  users: PIPE\n", "access.users"), ("access:\n  users: /dev/zero\n", "access.users"),
+            ("admin:\n  token: ${file:PIPE}\n", ""), ("upstream:\n  caFile: PIPE\n", "upstream.caFile"),
+            ("tls:\n  listen: 127.0.0.1:0\n  certificate: PIPE\n  key: PIPE\n", "tls.certificate"),
+            ("services:\n  a: { baseURL: \"https://a.test/\", tls: { caFile: PIPE } }\n", "services.a.tls.caFile"),
+        ] {
+            let found = try ConfigurationFixture(yaml.replacing("PIPE", with: pipe)).problems()
+            #expect(found.first?.setting == setting && "\(found)".contains("it is not a file"), "\(setting): \(found)")
+        }
+        #expect(throws: BoundedFile.Failure.notAFile) { try BoundedFile.read(pipe, limit: 10, .regular) }
+        #expect(throws: CommandFailure.self) { try StoredUsers(path: pipe).read() }
+    }
+
+    @Test func `a pipe is read while somebody writes to it`() throws {
+        let fixture = try ConfigurationFixture("")
+        let path = fixture.directory + "/pipe"
+        #expect(mkfifo(path, 0o600) == 0)
+        // Kept open for both, so that neither waits for the other.
+        let descriptor = open(path, O_RDWR)
+        let writer = open(path, O_WRONLY)
+        #expect(write(writer, "abc", 3) == 3)
+        close(writer)
+        Thread.detachNewThread { close(descriptor) }
+        #expect(try BoundedFile.read(path, limit: 10, .promptPipe) == Array("abc".utf8))
+    }
+
     @Test func `a file that is missing, too long or no text is refused`() throws {
         #expect(try problems(nil).first?.advice == "`larder user add NAME` makes it")
         #expect(try problems(String(repeating: "#\n", count: 600_000)).first?.found.contains("larger than") == true)
