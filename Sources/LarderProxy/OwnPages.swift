@@ -9,9 +9,14 @@ package protocol OwnPages: Sendable {
 
     /// Takes the content of a request as it comes; nil for all but those with content of any length.
     func intake(of request: OwnRequest, _ proxy: Proxy) -> (any OwnIntake)?
+
+    /// Whether the request is only for users, where there are any.
+    func isForUsers(_ request: OwnRequest, _ proxy: Proxy) -> Bool
 }
 
 extension OwnPages {
+    package func isForUsers(_ request: OwnRequest, _ proxy: Proxy) -> Bool { false }
+
     package func intake(of request: OwnRequest, _ proxy: Proxy) -> (any OwnIntake)? { nil }
 }
 

@@ -62,6 +62,20 @@ struct AdminGuard {
     /// Whether the request has the permission for changes.
     func mayChange(_ request: OwnRequest) -> Bool { request.isOverSocket || hasToken(request.fields) }
 
+    /// Whether only users may have the answer where there are any (`access.users`): it shows URLs, content, or who asks
+    /// for what. Whoever is refused anyway is not asked for a password first, least of all a browser by another site.
+    func isForUsers(_ request: OwnRequest) -> Bool {
+        guard !mayChange(request), !AdminGuard.countingPages.contains(request.path),
+            !request.path.hasPrefix("/-/assets/"), !(request.isForLanes && isAboutLanes(request))
+        else { return false }
+        return judge(request) == .allowed
+    }
+
+    /// Pages that only count, and what everybody may know.
+    private static let countingPages: Set<String> = [
+        "/", "/-/health", "/-/ready", "/-/status", "/-/metrics", "/-/history", "/-/ca", "/-/ca.pem",
+    ]
+
     /// Readiness is no secret from clients.
     private func mayLook(_ request: OwnRequest) -> Bool {
         request.isLoopback || request.adminHost != nil || request.path == "/-/ready"

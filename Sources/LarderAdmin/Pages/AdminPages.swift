@@ -72,6 +72,10 @@ package struct AdminPages: OwnPages {
         }
     }
 
+    package func isForUsers(_ request: OwnRequest, _ proxy: Proxy) -> Bool {
+        AdminGuard(token: proxy.configuration.settings.admin.token).isForUsers(request)
+    }
+
     private static var statusPages: [String: Page] {
         [
             "/": .reading { request, proxy in FirstPage.answer(request, proxy) },

@@ -258,8 +258,9 @@ function tell(data) {
   if (data.event !== "progress") follow();
 }
 
-// What was seen by another filter goes; what comes late from the stream before it is not looked at any more.
-async function listen() {
+// What was seen by another filter goes; what comes late from the stream before it is not looked at any more. Where users
+// have to say who they are, the browser asks for it once, and a stream that was refused before is opened again.
+async function listen(isAgain = false) {
   if (source) source.close();
   source = null;
   if (document.hidden) return;
@@ -275,6 +276,7 @@ async function listen() {
   try {
     const { requests } = await ask("/-/requests?limit=60" + query);
     if (own !== source) return;
+    if (own.readyState === EventSource.CLOSED && !isAgain) return listen(true);
     for (const note of requests) if (!seen.some(known => known.number === note.number)) seen.push(note);
     seen.sort((a, b) => b.number - a.number);
   } catch (error) {

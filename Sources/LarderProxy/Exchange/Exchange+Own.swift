@@ -61,6 +61,9 @@ extension Exchange {
             isLoopback: connection.client.isLoopback || connection.isOverSocket)
         request.isForLanes = connection.isForLanes
         request.user = connection.isOverSocket ? stream.peerUser : nil
+        if context.configuration.users != nil, context.proxy.pages.isForUsers(request, context.proxy) {
+            try await admitToOwnPages()
+        }
         if content != nil, let intake = context.proxy.pages.intake(of: request, context.proxy) {
             while let chunk = try await content?.next() { await intake.take(chunk) }
             request.intake = intake

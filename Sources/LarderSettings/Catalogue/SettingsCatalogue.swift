@@ -360,8 +360,8 @@ package enum SettingsCatalogue {
             """
             A file of users, a line `NAME:HASH` for each: `larder user add NAME` writes it. With one, clients have to say \
             who they are by `Proxy-Authorization: Basic …` (407), wherever they are, but for those over the Unix socket, \
-            in lanes, and with a certificate of `tls.clientCA`. Larder's own pages ask nobody. It is read again on \
-            reload. See [sharing](sharing.md#users).
+            in lanes, and with a certificate of `tls.clientCA`. Larder's own pages ask too (401), but for those that only \
+            count. It is read again on reload. See [sharing](sharing.md#users).
             """),
         Setting(
             "gateway.anyHost", \.gateway.anyHost, .flag,

@@ -96,12 +96,12 @@ struct UserScenarios {
         }
     }
 
-    @Test func `Larder's own pages ask nobody, and refusals say nothing to strangers`() async throws {
+    @Test func `pages that count ask nobody, and refusals say nothing to strangers`() async throws {
         try await Self.run {
             $0.add("secretname", at: $1.url("/v1/"))
         } _: { (scene) async throws in
             let client = try await scene.client()
-            for path in ["/", "/-/ready", "/-/status"] {
+            for path in ["/", "/-/ready", "/-/health", "/-/status", "/-/metrics", "/-/history", "/-/assets/icon.svg"] {
                 try await client.send("GET \(path) HTTP/1.1", "Host: localhost")
                 #expect(try await client.response().status == 200, "\(path)")
             }
@@ -110,6 +110,49 @@ struct UserScenarios {
             #expect(refused.status == 407 && !refused.text.contains("secretname"))
             try await client.send("GET /nothing/here HTTP/1.1", "Host: localhost", Self.anna)
             #expect(try await client.response().status == 404)
+        }
+    }
+
+    @Test(arguments: [
+        "content?url=URL", "requests", "resources", "explain?url=URL", "highlights", "versions?url=URL", "pins",
+        "lanes", "recordings", "reload", "offline", "variables", "resolve?url=URL",
+    ])
+    func `pages that show what users do are for users`(page: String) async throws {
+        try await Self.run { (scene) async throws in
+            let client = try await scene.client()
+            try await client.get(scene.url("/secret"), Self.anna)
+            #expect(try await client.response().status == 200)
+            let target = "GET /-/\(page.replacing("URL", with: scene.url("/secret"))) HTTP/1.1"
+            func ask(_ lines: [String]) async throws -> WireMessage {
+                try await client.write(([target, "Host: localhost"] + lines).map { $0 + "\r\n" }.joined() + "\r\n")
+                return try await client.response()
+            }
+            let wrong = Self.credentials("anna", "salt")
+            for lines in [[], [wrong], [wrong.replacing("Proxy-", with: "")], ["Authorization: Bearer flour"]] {
+                let refused = try await ask(lines)
+                #expect(refused.status == 401 && (page.contains("URL") || !refused.text.contains("/secret")))
+                #expect(refused["WWW-Authenticate"] == #"Basic realm="Larder", charset="UTF-8""#)
+            }
+            for line in [Self.anna, Self.ben.replacing("Proxy-", with: "")] {
+                let answer = try await ask([line])
+                #expect(![401, 403, 407].contains(answer.status), "\(answer.status)")
+            }
+            // A page of another site does not make the browser ask for a password.
+            #expect(try await ask(["Origin: https://example.com"]).status == 403)
+            try scene.reload { $0.admin.token = Secret("0123456789abcdef") }
+            await scene.proxy.settle()
+            #expect(try await ask(["Authorization: Bearer 0123456789abcdef"]).status != 401)
+        }
+    }
+
+    @Test func `guesses at Larder's own pages are limited as all are`() async throws {
+        try await Self.run { (scene) async throws in
+            let client = try await scene.client()
+            for number in 0..<12 {
+                let line = Self.credentials("anna", "guess\(number)").replacing("Proxy-", with: "")
+                try await client.send("GET /-/requests HTTP/1.1", "Host: localhost", line)
+                #expect(try await client.response().status == (number < 10 ? 401 : 429))
+            }
         }
     }
 
@@ -187,6 +230,8 @@ struct UserScenarios {
         }
     }
 
+    // MARK: Limits
+
     // MARK: Who is who
 
     @Test(arguments: [AccessFormat.standard, .combined, .squid])
@@ -244,7 +289,8 @@ struct UserScenarios {
             // Another spelling of the same credentials is the same user.
             #expect(try await get(Self.anna.replacing("Basic", with: "basic")) == hers)
             func explanation(_ query: String) async throws -> String {
-                try await client.send("GET /-/explain?url=\(scene.url("/a"))\(query) HTTP/1.1", "Host: localhost")
+                try await client.send(
+                    "GET /-/explain?url=\(scene.url("/a"))\(query) HTTP/1.1", "Host: localhost", Self.ben)
                 return try await client.response().text
             }
             #expect(try await explanation("&user=anna").contains("a digest of user"))
