@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Larder
+import LarderProxy
 
 extension Explanation {
     var json: JSONValue {
@@ -95,6 +96,6 @@ extension Explanation {
     private static func printable(_ text: String) -> String {
         String(
             String.UnicodeScalarView(
-                text.unicodeScalars.map { $0.value < 0x20 || (0x7F...0x9F).contains($0.value) ? "?" : $0 }))
+                text.unicodeScalars.map { $0.isUnseen ? "?" : $0 }))
     }
 }

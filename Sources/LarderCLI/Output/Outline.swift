@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Larder
+import LarderProxy
 
 /// Any JSON value as indented lines of names and values, in its own order.
 enum Outline {
@@ -87,8 +88,7 @@ enum Outline {
     static func printable(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
-            let isControl = scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
-            result += isControl ? "\\u{\(String(scalar.value, radix: 16))}" : String(scalar)
+            result += scalar.isUnseen ? "\\u{\(String(scalar.value, radix: 16))}" : String(scalar)
         }
         return result
     }

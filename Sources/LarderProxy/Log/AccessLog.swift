@@ -152,12 +152,13 @@ struct AccessLine {
     private static func escaped(_ text: String, _ isSpecial: (Unicode.Scalar) -> Bool) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
-            guard scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value) || isSpecial(scalar) else {
+            guard scalar.isUnseen || isSpecial(scalar) else {
                 result.unicodeScalars.append(scalar)
                 continue
             }
-            let digits = String(scalar.value, radix: 16)
-            result += "\\x" + (digits.count < 2 ? "0" + digits : digits)
+            for octet in scalar.value <= 0xFF ? [UInt8(scalar.value)] : Array(String(scalar).utf8) {
+                result += "\\x" + [octet].hexadecimal
+            }
         }
         return result
     }

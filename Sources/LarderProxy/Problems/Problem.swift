@@ -149,9 +149,11 @@ package enum JSONText {
             case "\r": out += "\\r"
             case "\t": out += "\\t"
             case "<": out += "\\u003c"
-            case _ where scalar.value < 0x20 || scalar.value == 0x2028 || scalar.value == 0x2029:
-                let digits = String(scalar.value, radix: 16)
-                out += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            case _ where scalar.isUnseen:
+                for unit in String(scalar).utf16 {
+                    let digits = String(unit, radix: 16)
+                    out += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+                }
             default: out.unicodeScalars.append(scalar)
             }
         }

@@ -34,6 +34,19 @@ struct LogTests {
         #expect(LogTests.line.text(style) == text)
     }
 
+    @Test func `characters that turn the text around, or end its line, are escaped`() {
+        let value = "a\u{202E}b\u{2028}c\u{2066}d\u{E0001}e"
+        let line = LogLine(
+            time: Timestamp(nanoseconds: 0), level: .notice, message: "x", metadata: [("user", value)])
+        #expect(
+            line.text(LogLine.Style(isJournal: true)).hasSuffix(#" user=a\u{202e}b\u{2028}c\u{2066}d\u{e0001}e"# + "\n")
+        )
+        let json = line.text(LogLine.Style(isJSON: true))
+        #expect(json.hasSuffix(#""user":"a\u202eb\u2028c\u2066d\udb40\udc01e"}"# + "\n"))
+        let plain = LogLine(time: line.time, level: .notice, message: "x", metadata: [("user", "ä€😀ب")])
+        #expect(plain.text(LogLine.Style(isJournal: true)).hasSuffix("user=ä€😀ب\n"))
+    }
+
     @Test func `the journal is known by its device and inode`() throws {
         let pipe = Pipe()
         let descriptor = pipe.fileHandleForWriting.fileDescriptor
