@@ -17,7 +17,7 @@ protocol LoopClients: AnyObject {
     func closeDoor(of lane: Lane)
 
     /// Ends the connections of those who are no users any more.
-    func apply(_ configuration: ProxyConfiguration)
+    func apply(_ configuration: ProxyConfiguration, after former: ProxyConfiguration)
 
     /// Stops accepting, and ends idle connections and streams of events.
     func drain()

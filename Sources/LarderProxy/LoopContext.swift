@@ -109,12 +109,13 @@ final class LoopContext {
     }
 
     func apply(_ configuration: ProxyConfiguration) {
+        let former = self.configuration
         self.configuration = configuration
         lastVia = nil
         serviceCounters = [:]
         tracer = Tracer(configuration, self)
         front.removeAll()
-        clients?.apply(configuration)
+        clients?.apply(configuration, after: former)
         upstream.apply(configuration.upstreamSettings)
     }
 

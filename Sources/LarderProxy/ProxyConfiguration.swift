@@ -25,6 +25,8 @@ package final class ProxyConfiguration: Sendable {
     let transformedContentLimit: Int
     /// The TLS configuration of `tls.listen`.
     let tls: TLSServerContext?
+    /// Stands for the content of `tls.clientCA`; nil without one.
+    let clientAuthorities: Int?
     /// Those who may use the proxy; nil where nobody is asked who it is.
     let users: UserGate?
     /// The https hosts that are intercepted.
@@ -32,9 +34,11 @@ package final class ProxyConfiguration: Sendable {
 
     package init(
         settings: Settings, router: Router, pseudonym: Pseudonym, upstreamSettings: UpstreamSettings,
-        variables: VariableStore? = nil, tls: TLSServerContext? = nil, users: UserGate? = nil
+        variables: VariableStore? = nil, tls: TLSServerContext? = nil, clientAuthorities: Int? = nil,
+        users: UserGate? = nil
     ) {
         self.tls = tls
+        self.clientAuthorities = clientAuthorities
         self.users = users
         self.variables = variables
         self.settings = settings

@@ -133,6 +133,8 @@ package final class Daemon: Sendable {
         private var serviceTLS: [ServiceTLS: (made: ServiceTrust, tls: UpstreamTLS)] = [:]
         /// The TLS settings for clients of `tls.listen`.
         private(set) var clientTLS: TLSServerContext?
+        /// Those who may sign clients' certificates, when `clientTLS` was made.
+        private(set) var clientAuthorities = FileState(nil)
         /// Services by name with their numbers, so that a reload keeps their memory.
         private var services: [String: (service: Service, number: UInt32)] = [:]
         /// Invalidations remain in force across reloads.
@@ -176,12 +178,14 @@ package final class Daemon: Sendable {
         /// Reads certificate and key for clients, which may have been renewed under the same names.
         mutating func serve(_ settings: Settings.TLS) throws(IOError) {
             guard !settings.listen.isEmpty, let certificate = settings.certificate, let key = settings.key else {
-                clientTLS = nil
+                (clientTLS, clientAuthorities) = (nil, FileState(nil))
                 return
             }
+            let authorities = FileState(settings.clientCA)
             clientTLS = try TLSServerContext(
                 identities: [TLSIdentityFiles(certificate: certificate, key: key)] + settings.certificates,
                 clientAuthorityFile: settings.clientCA)
+            clientAuthorities = authorities
             CoreDumps.refuse()
         }
 
@@ -296,7 +300,8 @@ package final class Daemon: Sendable {
         upstream.onCertificateRequest = { [interception = lasting.interception] in interception.noteRequest(by: $0) }
         return ProxyConfiguration(
             settings: settings, router: router, pseudonym: pseudonym, upstreamSettings: upstream,
-            variables: lasting.variables, tls: lasting.clientTLS, users: lasting.users)
+            variables: lasting.variables, tls: lasting.clientTLS,
+            clientAuthorities: lasting.clientAuthorities.hash, users: lasting.users)
     }
 
     /// Fails where the users cannot be read: nobody is let in without having been asked.

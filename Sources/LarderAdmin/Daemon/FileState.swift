@@ -5,7 +5,7 @@ import Glibc
 /// Detects changes of a file by its content: a renewed certificate has the name of the old one.
 struct FileState: Hashable {
     /// Nil for no file, and for one that cannot be read.
-    private let hash: Int?
+    let hash: Int?
     private static let sizeLimit = 16 << 20
 
     init(_ path: String?) { hash = path.flatMap { FileState.hash($0) } }

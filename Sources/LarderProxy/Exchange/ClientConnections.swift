@@ -134,18 +134,22 @@ final class ClientConnections: LoopClients {
         nextHandshake += 1
         handshakes[number] = stream
         stream.setDeadline(after: context.configuration.settings.timeouts.head)
+        let authorities = context.configuration.clientAuthorities
         // Holds: the streams of handshakes are its own.
         stream.startTLS(server: tls) { [unowned self] agreement in
-            guard agreement == .needsTask else { return agreed(agreement == .agreed, number, stream, place) }
+            let isAgreed = agreement == .agreed
+            guard agreement == .needsTask else { return agreed(isAgreed, authorities, number, stream, place) }
             context.spawn {
-                self.agreed((try? await stream.goOnAgreeing()) != nil, number, stream, place)
+                self.agreed((try? await stream.goOnAgreeing()) != nil, authorities, number, stream, place)
             }
         }
     }
 
-    private func agreed(_ isAgreed: Bool, _ handshake: Int, _ stream: ByteStream, _ place: Admission.Place) {
+    private func agreed(
+        _ isAgreed: Bool, _ authorities: Int?, _ handshake: Int, _ stream: ByteStream, _ place: Admission.Place
+    ) {
         handshakes[handshake] = nil
-        guard isAgreed, stream.isOpen else {
+        guard isAgreed, authorities == context.configuration.clientAuthorities, stream.isOpen else {
             stream.close()
             return countClosed(place)
         }
@@ -274,8 +278,12 @@ final class ClientConnections: LoopClients {
 
     // MARK: Life
 
-    func apply(_ configuration: ProxyConfiguration) {
-        for connection in connections.all where !configuration.admits(connection.principal) { connection.revoke() }
+    func apply(_ configuration: ProxyConfiguration, after former: ProxyConfiguration) {
+        let hasOtherAuthorities = configuration.clientAuthorities != former.clientAuthorities
+        for connection in connections.all {
+            let isLost = hasOtherAuthorities && connection.dependsOnClientAuthorities
+            if isLost || !configuration.admits(connection.principal) { connection.revoke() }
+        }
     }
 
     func drain() {

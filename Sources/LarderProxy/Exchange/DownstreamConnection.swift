@@ -110,12 +110,16 @@ final class DownstreamConnection {
     /// Whether octets are relayed from now on, which ends with the connection.
     var isRelay = false
 
-    /// Ends the connection of somebody who is no user any more: a tunnel at once; where requests are seen, an exchange
-    /// ends first.
+    /// Whether it may have been admitted by authorities for clients' certificates, or because there were none.
+    var dependsOnClientAuthorities: Bool { client.isProven || stream.isSecure && client.inside == nil }
+
+    /// Ends the connection of somebody who is not admitted any more: a tunnel at once; where requests are seen, an
+    /// exchange ends first.
     func revoke() {
         kind = nil
         useFront()
-        guard client.inside != nil, !isRelay else { return abort() }
+        let isOpeningTunnel = principal != nil && client.inside == nil
+        guard !isOpeningTunnel, !isRelay else { return abort() }
         isRevoked = true
         drain()
     }
