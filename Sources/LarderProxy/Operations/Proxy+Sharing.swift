@@ -69,12 +69,12 @@ extension Proxy {
                 forgetAll: { [weak self] in await self?.forgetShared() },
                 reached: { [weak self, loop = context.loop] position in
                     guard let self else { return }
-                    sharing.reached(position, on: loop, writers: walkers)
+                    sharing.reached(place, on: loop, writers: walkers)
                 })
             let log = SharedLog(
                 sharing.state, on: context.loop,
                 reader: sharing.makeEngine(on: context.loop, connector, logger: context.proxy.logger),
-                writer: sharing.makeEngine(on: context.loop, connector), position: sharing.position,
+                writer: sharing.makeEngine(on: context.loop, connector), from: sharing.place,
                 effects: effects)
             log.start()
             return LoopBound(log, on: context.loop)

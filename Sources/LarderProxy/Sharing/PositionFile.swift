@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import LarderShared
 
 /// The file beside the store that says up to where the log of invalidations was obeyed: what is on disk is as old as
-/// that, and has to be as good. Its methods block.
+/// that, and has to be as good. It says which messages were obeyed, too. Its methods block.
 package struct PositionFile: Sendable {
     struct Place: Equatable {
-        var position: String
+        var log: LogPlace
         /// Shared responses that were stored before are not used, in nanoseconds since the epoch.
         var floor: Int64
     }
 
     static let name = "shared.position"
+    /// Octets: more than of all senders that are remembered.
+    private static let limit = 1 << 20
     private let path: String
 
     /// - Parameter directory: the store's.
@@ -22,21 +25,44 @@ package struct PositionFile: Sendable {
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
-        var octets = [UInt8](repeating: 0, count: 128)
-        let count = Glibc.read(descriptor, &octets, octets.count)
-        guard count > 0 else { return nil }
-        return PositionFile.parse(String(decoding: octets.prefix(count), as: UTF8.self))
+        var octets: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while octets.count <= PositionFile.limit {
+            let count = Glibc.read(descriptor, &buffer, buffer.count)
+            guard count >= 0 else { return nil }
+            if count == 0 { return PositionFile.parse(String(decoding: octets, as: UTF8.self)) }
+            octets += buffer.prefix(count)
+        }
+        return nil
     }
 
+    /// The first line has the place and how many senders follow. Each of them has a line: who it is, the largest number
+    /// that was obeyed, and which ones below it.
     static func parse(_ text: String) -> Place? {
-        let words = text.split(separator: " ", omittingEmptySubsequences: false)
-        guard words.count == 3, words[0] == "1", words[1].utf8.count <= 41, words[2].hasSuffix("\n"),
-            let floor = Int64(words[2].dropLast())
+        guard text.hasSuffix("\n") else { return nil }
+        var lines = text.dropLast().split(separator: "\n", omittingEmptySubsequences: false).makeIterator()
+        guard let words = lines.next()?.split(separator: " ", omittingEmptySubsequences: false), words.count == 4,
+            words[0] == "2", words[1].utf8.count <= 41, let floor = Int64(words[2]), let count = Int(words[3])
         else { return nil }
-        return Place(position: String(words[1]), floor: floor)
+        var senders: [(UInt128, KnownSenders.Window)] = []
+        while let line = lines.next() {
+            let words = line.split(separator: " ", omittingEmptySubsequences: false)
+            guard words.count == 3, let sender = UInt128(words[0], radix: 16), let largest = Int64(words[1]),
+                largest >= 0, let obeyed = UInt128(words[2], radix: 16)
+            else { return nil }
+            senders.append((sender, KnownSenders.Window(largest: largest, obeyed: obeyed)))
+        }
+        guard senders.count == count else { return nil }
+        return Place(log: LogPlace(String(words[1]), KnownSenders(senders)), floor: floor)
     }
 
-    static func text(_ place: Place) -> String { "1 \(place.position) \(place.floor)\n" }
+    static func text(_ place: Place) -> String {
+        let senders = place.log.senders.list
+        let lines = senders.map { sender, window in
+            "\(String(sender, radix: 16)) \(window.largest) \(String(window.obeyed, radix: 16))\n"
+        }
+        return "2 \(place.log.position) \(place.floor) \(senders.count)\n" + lines.joined()
+    }
 
     /// Replaces the file, or leaves the old one: then more than necessary is obeyed again.
     func write(_ place: Place) {

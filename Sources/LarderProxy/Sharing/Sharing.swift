@@ -23,7 +23,7 @@ package final class Sharing: Sendable {
     private let reached = Lock<Reached>(Reached())
 
     private struct Reached {
-        var position: String?
+        var place: LogPlace?
         /// Whether the file will be written.
         var isDue = false
     }
@@ -46,7 +46,7 @@ package final class Sharing: Sendable {
         state = SharedState(namespace: settings.namespace, secret: Array(key.reveal().utf8))
         self.file = file
         if let place = file?.read() {
-            reached.withLock { $0.position = place.position }
+            reached.withLock { $0.place = place.log }
             floor.store(place.floor, ordering: .releasing)
         }
     }
@@ -94,28 +94,28 @@ package final class Sharing: Sendable {
     }
 
     /// Where to read the log on from; nil where that is not known.
-    var position: String? { reached.withLock { $0.position } }
+    var place: LogPlace? { reached.withLock { $0.place } }
 
     /// How long the store has to commit what a message removed, before the message counts as obeyed.
     private static let commitTime = Duration.seconds(1)
 
-    /// Everything up to `position` was obeyed. To be called on `loop`.
-    func reached(_ position: String, on loop: EventLoop, writers: WorkerPool) {
+    /// Everything up to `place` was obeyed. To be called on `loop`.
+    func reached(_ place: LogPlace, on loop: EventLoop, writers: WorkerPool) {
         let isFirst = reached.withLock { reached in
-            reached.position = position
+            reached.place = place
             defer { reached.isDue = true }
             return !reached.isDue
         }
         guard isFirst, let file else { return }
         loop.timerHere(after: Sharing.commitTime) { [weak self] in
             // Of this instant: what was reached since may not have been committed.
-            let place = PositionFile.Place(position: position, floor: self?.floor.load(ordering: .acquiring) ?? .min)
+            let written = PositionFile.Place(log: place, floor: self?.floor.load(ordering: .acquiring) ?? .min)
             let next = self?.reached.withLock { reached in
                 reached.isDue = false
-                return reached.position
+                return reached.place
             }
-            loop.startHere { _ = try? await writers.run { file.write(place) } }
-            if let self, let next, next != position { self.reached(next, on: loop, writers: writers) }
+            loop.startHere { _ = try? await writers.run { file.write(written) } }
+            if let self, let next, next.position != place.position { self.reached(next, on: loop, writers: writers) }
         }
     }
 

@@ -12,19 +12,22 @@ package struct LogMessage: Sendable, Equatable {
         case beginning
     }
 
-    /// The process that wrote it, and has done what it says.
+    /// The process that wrote it, and has done what it says: 16 octets.
     package let sender: [UInt8]
+    /// The sender's, each larger than the one before; the same where a message is sent again. 0 for `beginning`.
+    package let number: Int64
     package let subject: Subject
 
-    package init(from sender: [UInt8], _ subject: Subject) {
+    package init(from sender: [UInt8], _ number: Int64, _ subject: Subject) {
         self.sender = sender
+        self.number = number
         self.subject = subject
     }
 }
 
 /// Sealed messages as octets, and back; nil for what was not sealed by a daemon of the team.
 package struct MessageCoding: Sendable {
-    private static let version: UInt8 = 1
+    private static let version: UInt8 = 2
     private let namespace: String
     private let seal: Seal
 
@@ -37,6 +40,7 @@ package struct MessageCoding: Sendable {
         var out = OctetWriter(room: 256)
         out.append(MessageCoding.version)
         out.append(run: message.sender)
+        out.append(place: message.number)
         switch message.subject {
         case .beginning: out.append(UInt8(0))
         case .url(let url, let service, let base):
@@ -73,10 +77,10 @@ package struct MessageCoding: Sendable {
         let plain = Array(octets.dropLast(Seal.length))
         guard seal.verifies(Array(octets.suffix(Seal.length)), for: sealed(plain), as: .message) else { return nil }
         var reader = OctetReader(plain)
-        guard reader.byte() == MessageCoding.version, let sender = reader.run(),
-            let subject = MessageCoding.subject(&reader), reader.isAtEnd
+        guard reader.byte() == MessageCoding.version, let sender = reader.run(), sender.count == 16,
+            let number = reader.place(), let subject = MessageCoding.subject(&reader), reader.isAtEnd
         else { return nil }
-        return LogMessage(from: sender, subject)
+        return LogMessage(from: sender, number, subject)
     }
 
     private static func subject(_ reader: inout OctetReader) -> LogMessage.Subject? {

@@ -11,8 +11,9 @@ package final class Seal: @unchecked Sendable {
 
     /// - Parameter secret: of any length that is not 0; at least 32 random octets are as good as it gets.
     package init(secret: [UInt8]) {
-        // What the secret is used for elsewhere says nothing about this key.
-        let key = ContentDigest(of: Array("larder shared tier 1\0".utf8) + secret).bytes
+        // What the secret is used for elsewhere says nothing about this key. The number is raised where daemons of before
+        // and after could not tell each other what is invalid: then they share nothing.
+        let key = ContentDigest(of: Array("larder shared tier 2\0".utf8) + secret).bytes
         let algorithm = EVP_MAC_fetch(nil, "HMAC", nil)
         defer { EVP_MAC_free(algorithm) }
         var digest = Array("SHA256".utf8CString)

@@ -9,12 +9,12 @@ package final class SharedLog {
         package var obey: (LogMessage.Subject) async -> Void
         /// What is stored may have been invalidated without a message that could be read.
         package var forgetAll: () async -> Void
-        /// Everything up to a position of the log was obeyed.
-        package var reached: (String) -> Void
+        /// Everything up to a place of the log was obeyed.
+        package var reached: (LogPlace) -> Void
 
         package init(
             obey: @escaping (LogMessage.Subject) async -> Void, forgetAll: @escaping () async -> Void,
-            reached: @escaping (String) -> Void = { _ in }
+            reached: @escaping (LogPlace) -> Void = { _ in }
         ) {
             self.obey = obey
             self.forgetAll = forgetAll
@@ -30,6 +30,7 @@ package final class SharedLog {
     private let writer: Engine
     private let effects: Effects
     private var position: String?
+    private var senders: KnownSenders
     private var isAttached = false
     /// Reads since the place was last seen in the log.
     private var unseen = 0
@@ -47,15 +48,17 @@ package final class SharedLog {
 
     /// - Parameters:
     ///   - reader, writer: of their own, as reading blocks a connection.
-    ///   - position: up to which the log was obeyed earlier; nil where that is not known.
+    ///   - place: up to which the log was obeyed earlier; nil where that is not known.
     package init(
-        _ state: SharedState, on loop: EventLoop, reader: Engine, writer: Engine, position: String?, effects: Effects
+        _ state: SharedState, on loop: EventLoop, reader: Engine, writer: Engine, from place: LogPlace?,
+        effects: Effects
     ) {
         self.state = state
         self.loop = loop
         self.reader = reader
         self.writer = writer
-        self.position = position
+        position = place?.position
+        senders = place?.senders ?? KnownSenders()
         self.effects = effects
     }
 
@@ -104,7 +107,7 @@ package final class SharedLog {
             position = entry.position
         } else {
             // There has to be a message, so that its place can be found again.
-            let beginning = state.messages.encode(LogMessage(from: state.sender, .beginning))
+            let beginning = state.messages.encode(LogMessage(from: state.sender, 0, .beginning))
             let outcome = await reader.perform(state.keys.append(beginning), until: deadline)
             guard case .success(let reply) = outcome, let made = reply.text, LogEntry.isPosition(made) else {
                 return false
@@ -114,7 +117,7 @@ package final class SharedLog {
         state.counters.add(.gaps)
         state.forgetGenerations()
         await effects.forgetAll()
-        if let position { effects.reached(position) }
+        if let position { effects.reached(LogPlace(position, senders)) }
         return true
     }
 
@@ -137,16 +140,23 @@ package final class SharedLog {
         }
         for entry in entries {
             if let message = entry.octets.flatMap({ state.messages.decode($0) }) {
-                if message.sender != state.sender { await obey(message.subject) }
+                await take(message)
             } else {
                 state.counters.add(.rejected)
             }
             position = entry.position
         }
-        if let position, !entries.isEmpty { effects.reached(position) }
+        if let position, !entries.isEmpty { effects.reached(LogPlace(position, senders)) }
         // After a full batch there may be more.
         if entries.count < LogEntry.batch { state.heardLog(at: loop.monotonicHere()) }
         return true
+    }
+
+    private func take(_ message: LogMessage) async {
+        if case .beginning = message.subject { return }
+        // Those of this process are remembered too: after a restart they are another's.
+        guard senders.admit(message.number, of: message.sender) else { return state.counters.add(.repeated) }
+        if message.sender != state.sender { await obey(message.subject) }
     }
 
     private func obey(_ subject: LogMessage.Subject) async {
@@ -182,6 +192,7 @@ package final class SharedLog {
         }
     }
 
+    /// `KnownSenders` counts on it, as within these a message may come before an earlier one that was refused.
     private static let sendBatch = 64
 
     /// The generations first: who reads the message finds them replaced.
@@ -197,7 +208,7 @@ package final class SharedLog {
         let replaced = await writer.perform(generations, until: deadline)
         guard replaced.allSatisfy(SharedLog.isDone) else { return false }
         let messages = items.map { item in
-            state.keys.append(state.messages.encode(LogMessage(from: state.sender, item.subject)))
+            state.keys.append(state.messages.encode(LogMessage(from: state.sender, item.number, item.subject)))
         }
         return await writer.perform(messages, until: deadline).allSatisfy(SharedLog.isDone)
     }

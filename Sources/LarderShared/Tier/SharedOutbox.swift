@@ -6,12 +6,13 @@
 /// the one that invalidated it never does.
 package struct SharedOutbox: Sendable {
     package struct Item: Sendable, Equatable {
-        let number: UInt64
+        /// Of this process, in the order of the items: that of the message.
+        let number: Int64
         package let subject: LogMessage.Subject
     }
 
     private(set) var items: [Item] = []
-    private var last: UInt64 = 0
+    private var last: Int64 = 0
     private var keys: [SharedKey: Int] = [:]
     private let limit: Int
 

@@ -120,3 +120,5 @@ package final class SharedCounters: Sendable {
         let value = Atomic<Int>(0)
     }
 }
+        /// Messages of the log that were in it before, and were not obeyed again.
+        case repeated

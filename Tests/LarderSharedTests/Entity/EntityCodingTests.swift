@@ -88,14 +88,14 @@ struct EntityCodingTests {
     }
 
     @Test func `the seal is HMAC-SHA256`() {
-        // Computed with Python: hmac.new(sha256(b"larder shared tier 1\0" + b"secret").digest(), b"\1abc", "sha256").
+        // Computed with Python: hmac.new(sha256(b"larder shared tier 2\0" + b"secret").digest(), b"\1abc", "sha256").
         let code = Seal(secret: Array("secret".utf8)).code(for: Array("abc".utf8), as: .entity)
         #expect(code.map { String($0, radix: 16) }.joined(separator: ",") == Self.expected)
     }
 
     private static let expected =
-        "f1,7b,d4,3f,da,27,9b,78,5b,1b,f1,29,7,9,8d,7c,be,"
-        + "36,4d,bc,e2,85,60,28,11,5d,30,cc,d6,f3,69,c"
+        "56,2f,52,8a,f3,96,ef,c,b,f0,ff,cd,61,39,7d,2b,6,"
+        + "cd,7f,a6,72,7d,91,a3,12,c2,8a,4c,9b,d1,60,85"
 
     private static let one = [ContentDigest(of: [1])]
     private static let piece: Int64 = 262_144

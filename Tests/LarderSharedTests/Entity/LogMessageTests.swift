@@ -16,13 +16,13 @@ struct LogMessageTests {
 
     @Test(arguments: subjects)
     func `what one daemon writes another reads`(_ subject: LogMessage.Subject) {
-        let message = LogMessage(from: [1, 2, 3], subject)
+        let message = LogMessage(from: .random16(), 7, subject)
         #expect(coding.decode(coding.encode(message)) == message)
     }
 
     @Test(arguments: subjects)
     func `nobody else writes messages`(_ subject: LogMessage.Subject) {
-        let octets = coding.encode(LogMessage(from: [1], subject))
+        let octets = coding.encode(LogMessage(from: .random16(), 7, subject))
         for bit in 0..<octets.count * 8 {
             var altered = octets
             altered[bit / 8] ^= 1 << (bit % 8)
@@ -31,6 +31,73 @@ struct LogMessageTests {
         for cut in 0..<octets.count { #expect(coding.decode(Array(octets[..<cut])) == nil) }
         #expect(MessageCoding(namespace: "team", seal: Seal(secret: [2])).decode(octets) == nil)
         #expect(MessageCoding(namespace: "other", seal: Seal(secret: [1])).decode(octets) == nil)
+    }
+}
+
+@Suite("Messages that come again")
+struct KnownSendersTests {
+    private static func sender(_ number: UInt8) -> [UInt8] { Array(repeating: 1, count: 15) + [number] }
+    private let a = sender(1)
+    private let b = sender(2)
+
+    private final class Reader {
+        var senders: KnownSenders
+        init(_ senders: KnownSenders = KnownSenders()) { self.senders = senders }
+        func admit(_ number: Int64, of sender: [UInt8]) -> Bool { senders.admit(number, of: sender) }
+    }
+
+    @Test func `each message counts once`() {
+        let reader = Reader()
+        for number in [1, 2, 5] as [Int64] {
+            #expect(reader.admit(number, of: a))
+            #expect(!reader.admit(number, of: a))
+            #expect(reader.admit(number, of: b))
+        }
+        for number in [1, 2, 5] as [Int64] { #expect(!reader.admit(number, of: a)) }
+    }
+
+    @Test func `a message that was refused at first, and came after the next ones, is not lost`() {
+        let reader = Reader()
+        #expect(reader.admit(100, of: a))
+        // All of a batch is sent again where one of its messages was refused.
+        for number in (102...164).reversed() as ReversedCollection<ClosedRange<Int64>> {
+            #expect(reader.admit(number, of: a))
+        }
+        let again = (101...164 as ClosedRange<Int64>).filter { reader.admit($0, of: a) }
+        #expect(again == [101])
+    }
+
+    @Test func `what is far behind was there before`() {
+        let reader = Reader()
+        #expect(reader.admit(1000, of: a))
+        #expect(reader.admit(1000 - 127, of: a))
+        #expect(!reader.admit(1000 - 128, of: a))
+        #expect(!reader.admit(0, of: a))
+        #expect(reader.admit(.max, of: a))
+        #expect(!reader.admit(1000, of: a) && !reader.admit(0, of: a) && !reader.admit(.max, of: a))
+        #expect(reader.admit(.max - 1, of: a))
+    }
+
+    @Test func `as many senders are remembered as there is room for, those that were heard of last`() {
+        let reader = Reader(KnownSenders(limit: 3))
+        for number in 1...3 as ClosedRange<UInt8> { #expect(reader.admit(7, of: Self.sender(number))) }
+        #expect(reader.admit(8, of: Self.sender(1)))
+        // What is not obeyed does not keep a sender.
+        #expect(!reader.admit(7, of: Self.sender(2)))
+        #expect(reader.admit(7, of: Self.sender(4)))
+        #expect(reader.senders.list.map { UInt8(truncatingIfNeeded: $0.sender) } == [3, 1, 4])
+        #expect(!reader.admit(8, of: Self.sender(1)) && !reader.admit(7, of: Self.sender(3)))
+        #expect(reader.admit(7, of: Self.sender(2)))
+    }
+
+    @Test func `they are remembered as they were`() {
+        let reader = Reader()
+        for number in [3, 1, 9, 200, 150] as [Int64] { _ = reader.admit(number, of: number < 100 ? a : b) }
+        let again = Reader(KnownSenders(reader.senders.list))
+        #expect(again.senders == reader.senders)
+        for number in [3, 1, 9] as [Int64] { #expect(!again.admit(number, of: a)) }
+        #expect(again.admit(2, of: a) && again.admit(151, of: b) && !again.admit(150, of: b))
+        #expect(KnownSenders(reader.senders.list, limit: 1).list.map(\.sender) == [reader.senders.list[1].sender])
     }
 }
 

@@ -166,7 +166,8 @@ struct PositionFileTests {
         let file = PositionFile(directory: directory.path)
         #expect(file.read() == nil)
         for place in [
-            PositionFile.Place(position: "1700000000000-0", floor: .min), PositionFile.Place(position: "2-7", floor: 5),
+            PositionFile.Place(log: LogPlace("1700000000000-0"), floor: .min),
+            PositionFile.Place(log: LogPlace("2-7", senders), floor: 5),
         ] {
             file.write(place)
             #expect(file.read() == place)
@@ -174,8 +175,17 @@ struct PositionFileTests {
         #expect(directory.files == [PositionFile.name])
     }
 
-    @Test(arguments: ["", "1 2-7 5", "2 2-7 5\n", "1 2-7\n", "1 2-7 x\n", "1 2-7 5 6\n", "1  5\n6\n"])
+    @Test(arguments: [
+        "", "1 2-7 5\n", "2 2-7 5 0", "2 2-7 5\n", "2 2-7\n", "2 2-7 x 0\n", "2 2-7 5 6 0\n", "2  5\n6\n",
+        "2 2-7 5 1\n",
+        "2 2-7 5 0\n1 2 3\n", "2 2-7 5 1\n1 2\n", "2 2-7 5 1\n1 -2 3\n", "2 2-7 5 1\nx 2 3\n", "2 2-7 5 1\n1 2 3\n\n",
+    ])
     func `a damaged file is none`(_ text: String) {
         #expect(PositionFile.parse(text) == nil)
     }
 }
+        var senders = KnownSenders()
+        for sender in 0..<5000 {
+            let octets = Array(repeating: UInt8(0), count: 14) + [UInt8(sender >> 8), UInt8(sender & 255)]
+            _ = senders.admit(.max - Int64(sender), of: octets)
+        }

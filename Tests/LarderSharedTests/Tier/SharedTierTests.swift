@@ -15,11 +15,11 @@ final class Member {
     let engine: Engine
     private(set) var obeyed: [LogMessage.Subject] = []
     private(set) var forgotten = 0
-    private(set) var position: String?
+    private(set) var place: LogPlace?
 
     init(
         _ server: RedisServer, on loop: EventLoop, namespace: String = "team", secret: String = "secret",
-        position: String? = nil
+        from place: LogPlace? = nil
     ) {
         self.loop = loop
         let connector = loop.makeConnectorHere()
@@ -37,10 +37,10 @@ final class Member {
         tier = SharedTier(state, on: loop, through: engine)
         let effects = Confined(Box())
         log = SharedLog(
-            state, on: loop, reader: make(), writer: make(), position: position,
+            state, on: loop, reader: make(), writer: make(), from: place,
             effects: SharedLog.Effects(
                 obey: { effects.value.member?.obeyed.append($0) }, forgetAll: { effects.value.member?.forgotten += 1 },
-                reached: { effects.value.member?.position = $0 }))
+                reached: { effects.value.member?.place = $0 }))
         effects.value.member = self
     }
 
@@ -203,11 +203,11 @@ struct SharedTierTests {
             await a.join()
             let first = Member(server, on: loop)
             await first.join()
-            let position = try #require(first.position)
+            let place = try #require(first.place)
             first.log.close()
             a.post(.url(Array("/x".utf8), service: "s", base: "b"))
             await a.until { a.state.isEverythingSent }
-            let again = Member(server, on: loop, position: position)
+            let again = Member(server, on: loop, from: place)
             await again.join()
             #expect(again.obeyed == [.url(Array("/x".utf8), service: "s", base: "b")])
             #expect(again.forgotten == 0)
@@ -219,12 +219,50 @@ struct SharedTierTests {
             let a = Member(server, on: loop)
             await a.join()
             #expect(a.forgotten == 1)
-            let position = try #require(a.position)
+            let place = try #require(a.place)
             _ = try await a.command("FLUSHALL")
             await a.until { a.forgotten == 2 || a.state.followsLog(at: a.loop.monotonicHere()) }
-            let b = Member(server, on: loop, position: position)
+            let b = Member(server, on: loop, from: place)
             await b.join()
-            #expect(b.forgotten == 1 && b.position != position)
+            #expect(b.forgotten == 1 && b.place?.position != place.position)
+        }
+    }
+
+    @Test func `a message that somebody puts into the log again is not obeyed, after a restart either`() async throws {
+        try await Self.run { (loop, server) async throws in
+            func url(_ path: String) -> LogMessage.Subject { .url(Array(path.utf8), service: "s", base: "b") }
+            let (a, b) = (Member(server, on: loop), Member(server, on: loop))
+            await a.join()
+            await b.join()
+            for subject in [url("/x"), .scope(.everything, .random())] { a.post(subject) }
+            await b.until { b.obeyed.count == 2 }
+            let stream = Array("team:log".utf8)
+            let deadline = b.engine.instant(after: .seconds(60))
+            let old = try #require(LogEntry.list(try await b.command("XRANGE", "team:log", "-", "+")))
+            func append() async throws {
+                for message in old.compactMap(\.octets) {
+                    let words = [Array("XADD".utf8), stream, [0x2A], [0x6D], message]
+                    _ = try await b.engine.perform(Command(words), until: deadline).get()
+                }
+            }
+            try await append()
+            a.post(url("/y"))
+            await b.until { b.obeyed.count == 3 && a.place == b.place }
+            #expect(b.obeyed.last == url("/y") && b.state.counters[.repeated] == 2)
+            #expect(b.state.counters[.received] == 3)
+            let places = [a.place, b.place]
+            for member in [a, b] { member.log.close() }
+            try await append()
+            let c = Member(server, on: loop)
+            await c.join()
+            c.post(url("/z"))
+            for place in places {
+                let again = Member(server, on: loop, from: place)
+                await again.join()
+                await again.until { !again.obeyed.isEmpty }
+                #expect(again.obeyed == [url("/z")] && again.forgotten == 0)
+                again.log.close()
+            }
         }
     }
 
