@@ -34,11 +34,11 @@ extension Load {
             return nil
         }
         // Of what the client's exchange has found it took all that memory keeps.
-        if let variant = await take(look, tier, onlyLong: sharedLook != nil) { return variant }
+        if !isSharedLost, let variant = await take(look, tier, onlyLong: sharedLook != nil) { return variant }
         switch await tier.tier.takeTurn(after: look, isEnough: { isAnswered(by: $0) }) {
         case .mine(let latest, let token): sharedTurn = SharedTurn(latest, token, tier)
         case .found(let found):
-            if let variant = await take(found, tier) { return variant }
+            if !isSharedLost, let variant = await take(found, tier) { return variant }
             sharedTurn = SharedTurn(found, nil, tier)
         }
         return nil
@@ -69,9 +69,12 @@ extension Load {
         // Of a request for the whole, which others may join.
         guard !stored.isPartial else { return nil }
         guard context.keepsInMemory(chosen.entity.content.length) else { return await takeLong(chosen, tier) }
-        guard !onlyLong, let chunks = await context.sharedContent(of: chosen.entity), !isSuperseded(stored) else {
+        guard !onlyLong else { return nil }
+        guard let chunks = await context.sharedContent(of: chosen.entity) else {
+            isSharedLost = true
             return nil
         }
+        guard !isSuperseded(stored) else { return nil }
         let writer =
             chosen.durability == .memory ? nil : beginWriting(stored, length: chosen.entity.content.length)
         for chunk in chunks { writer?.append(chunk) }
@@ -94,6 +97,7 @@ extension Load {
             return true
         }
         guard isWhole, !isSuperseded(stored) else {
+            isSharedLost = !isWhole
             writer.abort()
             return nil
         }
@@ -149,7 +153,7 @@ extension Load {
 extension Storing {
     /// Waits for the disk. False if it does not keep up.
     fileprivate func hasRoom(on context: LoopContext) async -> Bool {
-        var patience = 1000
+        var patience = 200
         while isBehind, patience > 0 {
             patience -= 1
             await context.sleep(for: .milliseconds(5))

@@ -43,6 +43,8 @@ final class Load: LoopLoad {
     var sharing = SharedTierUse.none
     /// The responses of other daemons that the client's exchange found.
     var sharedLook: SharedLook?
+    /// Whether the content of what was found did not come: it is not waited for twice.
+    var isSharedLost = false
     /// Until it is known whether the response is for other daemons too.
     var sharedTurn: SharedTurn?
     /// The network of the client.

@@ -29,6 +29,8 @@ struct Retrieval {
     var sharedLook: SharedLook?
     /// Whether there was no answer in time: it is not waited for twice.
     var isSharedSilent = false
+    /// Whether the content of what was found did not come: it is not waited for twice either.
+    var isSharedLost = false
     /// The variant that came from there.
     var sharedVariant: Variant?
 }

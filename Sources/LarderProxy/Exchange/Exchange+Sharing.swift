@@ -33,9 +33,14 @@ extension Exchange {
         let candidates = found.map(\.stored) + snapshot.candidates
         let decision = Reuse.decide(
             request: head, candidates: candidates, policy: retrieval.policy, now: context.now())
-        guard let index = choice(decision, among: candidates, retrieval.policy), index < found.count,
-            let chunks = await context.sharedContent(of: found[index].entity)
-        else { return false }
+        guard let index = choice(decision, among: candidates, retrieval.policy), index < found.count else {
+            return false
+        }
+        let entity = found[index].entity
+        guard let chunks = await context.sharedContent(of: entity) else {
+            retrieval.isSharedLost = context.keepsInMemory(entity.content.length)
+            return false
+        }
         retrieval.sharedVariant = keep(found[index], chunks, epoch: epoch, mark: mark, retrieval)
         return retrieval.sharedVariant != nil
     }

@@ -46,6 +46,7 @@ extension Load {
             isJoinable: exchange.isJoinable(retrieval), from: exchange.reach)
         if retrieval.content == nil, !retrieval.isSharedSilent { sharing = isJoinable && parts == nil ? .asks : .gives }
         sharedLook = retrieval.sharedLook
+        isSharedLost = retrieval.isSharedLost
         bypassesBackoff =
             !isBackground && exchange.traits.has(.cacheControl)
             && CacheControl.Request(exchange.head.fields).bypassesBackoff

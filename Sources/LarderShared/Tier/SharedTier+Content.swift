@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package import LarderHTTP
+import LarderIO
 import LarderStores
 
 /// Content between the engine and this process: a piece at a time, however long it is.
@@ -24,22 +25,25 @@ extension SharedTier {
     /// Gives content to `take`, in order and each piece once it is certain that it is the one that was meant. False when
     /// one is missing, another, or late, or when `take` wants no more.
     package func read(_ content: SharedEntity.Content, _ take: (ContentChunk) async -> Bool) async -> Bool {
+        let begun = loop.monotonicHere()
         switch content {
         case .inline(let octets):
             if octets.isEmpty { return true }
             return await take(ContentChunk(octets))
         case .pieces(let digests, let length):
-            return await read(digests, from: 0, of: length, take)
+            return await read(digests, from: 0, of: length, since: begun, take)
         case .lists(let lists, let length):
             let all = SharedContent.count(of: length)
             for (number, list) in lists.enumerated() {
                 let first = number * SharedEntity.listLength
-                guard case .success(.bulk(let octets)) = await ask([list])[0] else { return false }
+                guard isInTime(first, since: begun), case .success(.bulk(let octets)) = await ask([list])[0] else {
+                    return false
+                }
                 let count = min(SharedEntity.listLength, all - first)
                 guard let digests = SharedContent.digests(octets, list, count: count) else {
                     return await reject(list)
                 }
-                guard await read(digests, from: first, of: length, take) else { return false }
+                guard await read(digests, from: first, of: length, since: begun, take) else { return false }
             }
             return true
         }
@@ -47,9 +51,11 @@ extension SharedTier {
 
     /// - Parameter first: the index of the first of these pieces among all of the content.
     private func read(
-        _ digests: [ContentDigest], from first: Int, of length: Int64, _ take: (ContentChunk) async -> Bool
+        _ digests: [ContentDigest], from first: Int, of length: Int64, since begun: Int64,
+        _ take: (ContentChunk) async -> Bool
     ) async -> Bool {
         for start in stride(from: 0, to: digests.count, by: SharedTier.batch) {
+            guard isInTime(first + start, since: begun) else { return false }
             let batch = Array(digests[start..<min(start + SharedTier.batch, digests.count)])
             for (number, outcome) in await ask(batch).enumerated() {
                 guard case .success(.bulk(let octets)) = outcome else { return false }
@@ -57,7 +63,7 @@ extension SharedTier {
                 guard Int64(octets.count) == expected, let chunk = SharedContent.chunk(octets, batch[number]) else {
                     return await reject(batch[number])
                 }
-                guard await take(chunk) else { return false }
+                guard await take(chunk), isInTime(first + start + number, since: begun) else { return false }
             }
         }
         return true
@@ -70,7 +76,20 @@ extension SharedTier {
         return false
     }
 
-    /// Each batch has its time: as long as content comes, more of it is worth waiting for.
+    /// For how long the beginning is waited for, beyond the pace that follows.
+    private var contentTime: Duration { max(timeout * 10, .seconds(2)) }
+    /// How long each piece that has come gives to the next ones: 33 MB/s.
+    private static let pieceTime = Duration.milliseconds(8)
+
+    /// Whether the origin is not the better choice by now: the client waits for all of the content, and each batch may
+    /// come just in time for itself.
+    ///
+    /// - Parameter pieces: how many have come.
+    private func isInTime(_ pieces: Int, since begun: Int64) -> Bool {
+        loop.monotonicHere() < begun.advanced(by: contentTime + SharedTier.pieceTime * pieces)
+    }
+
+    /// Each batch has its own time too.
     private func ask(_ pieces: [ContentDigest]) async -> [EngineOutcome] {
         await engine.perform(pieces.map { state.keys.read($0) }, until: engine.instant(after: timeout))
     }
