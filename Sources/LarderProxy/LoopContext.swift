@@ -53,7 +53,7 @@ final class LoopContext {
         front = LoopFront(limit: proxy.registry.limit / 8 / max(1, proxy.counters.count))
         upstream = UpstreamPool(
             loop: loop, connector: loop.makeConnectorHere(), settings: configuration.upstreamSettings)
-        sharing = proxy.sharing.map { LoopSharing($0, on: loop, loop.makeConnectorHere()) }
+        sharing = proxy.sharing.map { LoopSharing($0, on: loop, loop.makeConnectorHere(), proxy.logger) }
         ticker = LoadTicker(loop: loop, feed: proxy.registry.feed)
         tracer = Tracer(configuration, self)
         clients = proxy.makeClients(self)

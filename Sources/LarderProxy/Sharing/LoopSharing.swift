@@ -4,6 +4,7 @@ import Larder
 import LarderHTTP
 import LarderIO
 import LarderShared
+import Logging
 
 /// A loop's way to the shared tier, and what it has still to write there. Confined to that loop.
 final class LoopSharing {
@@ -23,10 +24,16 @@ final class LoopSharing {
     private static let waitingLimit = 16 << 20
     private static let writerLimit = 8
 
-    init(_ sharing: Sharing, on loop: EventLoop, _ connector: Connector) {
+    init(_ sharing: Sharing, on loop: EventLoop, _ connector: Connector, _ logger: Logger) {
         self.sharing = sharing
         self.loop = loop
-        tier = SharedTier(sharing.state, on: loop, through: sharing.makeEngine(on: loop, connector))
+        tier = SharedTier(sharing.state, on: loop, through: sharing.makeEngine(on: loop, connector)) { areUsed in
+            if areUsed {
+                logger.notice("other daemons' requests are waited for again")
+            } else {
+                logger.warning("other daemons' requests are not waited for: that was in vain for some time")
+            }
+        }
     }
 
     func close() { tier.close() }

@@ -13,6 +13,7 @@ package final class SharedState: Sendable {
     package let counters = SharedCounters()
     private let generations = Lock(KnownGenerations())
     private let outbox = Lock(SharedOutbox())
+    private let leases = Lock(LeasePatience())
     private let heardAt = Atomic<Int64>(.min)
     private let seal: Seal
 
@@ -51,6 +52,23 @@ package final class SharedState: Sendable {
     package func followsLog(at now: Int64) -> Bool {
         let heard = heardAt.load(ordering: .acquiring)
         return heard != .min && now <= heard.advanced(by: SharedState.patience)
+    }
+
+    // MARK: Leases
+
+    /// Whether leases are used now, and whether that is so again.
+    func useLeases(at now: Int64) -> (isUsed: Bool, isChanged: Bool) {
+        leases.withLock { leases in
+            let isChanged = leases.resume(at: now)
+            return (!leases.rests(at: now), isChanged)
+        }
+    }
+
+    func leasePaidOff() { leases.withLock { $0.paidOff() } }
+
+    /// True if leases are let alone from now on.
+    func leaseWaitedInVain(for time: Duration, at now: Int64) -> Bool {
+        leases.withLock { $0.waitedInVain(for: time, at: now) }
     }
 
     // MARK: Generations
@@ -103,8 +121,12 @@ package final class SharedCounters: Sendable {
         case unwritten
         /// Loads that another daemon made unnecessary, and those that waited in vain.
         case awaited, awaitedInVain
+        /// Loads that did not wait, and took no lease, since waits had been in vain.
+        case unawaited
         /// Messages of the log that were sent, and those of others that were obeyed.
         case sent, received
+        /// Messages of the log that were in it before, and were not obeyed again.
+        case repeated
         /// Breaks of the log after which what was stored counts as invalid.
         case gaps
     }
@@ -120,5 +142,3 @@ package final class SharedCounters: Sendable {
         let value = Atomic<Int>(0)
     }
 }
-        /// Messages of the log that were in it before, and were not obeyed again.
-        case repeated

@@ -11,6 +11,7 @@ package final class SharedTier {
     let loop: EventLoop
     /// For each question.
     let timeout: Duration
+    private let leasesChanged: (Bool) -> Void
     /// Before this instant nothing is written: the engine refused to. In monotonic nanoseconds.
     private var writesFrom = Int64.min
 
@@ -23,8 +24,13 @@ package final class SharedTier {
     /// How long nothing is written after a refusal.
     private static let writePause = Duration.seconds(1)
 
-    package init(_ state: SharedState, on loop: EventLoop, through engine: Engine) {
+    /// - Parameter leasesChanged: called when leases are let alone, and when they are used again.
+    package init(
+        _ state: SharedState, on loop: EventLoop, through engine: Engine,
+        leasesChanged: @escaping (_ areUsed: Bool) -> Void = { _ in }
+    ) {
         self.state = state
+        self.leasesChanged = leasesChanged
         self.loop = loop
         self.engine = engine
         timeout = engine.settings.timeout
@@ -129,6 +135,33 @@ package final class SharedTier {
     ///
     /// - Parameter isEnough: whether what was found answers the request.
     package func takeTurn(after look: SharedLook, isEnough: (SharedLook) -> Bool) async -> Turn {
+        if look.lease == .pointless { return .mine(look, nil) }
+        let begun = loop.monotonicHere()
+        guard usesLeases else {
+            state.counters.add(.unawaited)
+            return .mine(look, nil)
+        }
+        let turn = await wait(from: look, isEnough)
+        let now = loop.monotonicHere()
+        switch turn {
+        case .found:
+            state.counters.add(.awaited)
+            state.leasePaidOff()
+        case .mine:
+            let waited = Duration.nanoseconds(now.subtractingReportingOverflow(begun).partialValue)
+            if state.leaseWaitedInVain(for: waited, at: now) { leasesChanged(false) }
+        }
+        return turn
+    }
+
+    /// Not after waits that were in vain.
+    private var usesLeases: Bool {
+        let (isUsed, isChanged) = state.useLeases(at: loop.monotonicHere())
+        if isChanged { leasesChanged(true) }
+        return isUsed
+    }
+
+    private func wait(from look: SharedLook, _ isEnough: (SharedLook) -> Bool) async -> Turn {
         var look = look
         var pause = Duration.milliseconds(10)
         let end = engine.instant(after: SharedTier.waitLimit)
@@ -148,7 +181,8 @@ package final class SharedTier {
                 }
             case .taken: break
             }
-            guard engine.instant(after: pause) < end else {
+            // Another request may have found out meanwhile that it is not worth it.
+            guard usesLeases, engine.instant(after: pause) < end else {
                 state.counters.add(.awaitedInVain)
                 return .mine(look, nil)
             }
@@ -158,10 +192,7 @@ package final class SharedTier {
                 return .mine(look, nil)
             }
             look = next
-            if isEnough(look) {
-                state.counters.add(.awaited)
-                return .found(look)
-            }
+            if isEnough(look) { return .found(look) }
         }
     }
 
