@@ -13,9 +13,9 @@ extension Proxy {
 
     /// Tells other daemons that the responses for a URL are invalid.
     func tell(invalid uri: TargetURI, of service: RoutedService) {
-        guard let sharing, sharing.rules.allows(service), service.base != nil || !SharingRules.isOwn(uri) else {
-            return
-        }
+        guard let sharing, sharing.rules.allows(service), service.base != nil || !SharingRules.isOwn(uri),
+            !SharingRules.hasSecret(uri)
+        else { return }
         let key = SharingRules.key(of: uri, service)
         sharing.post(.url(key.url, service: key.service, base: key.base), at: monotonicNow)
     }
@@ -67,7 +67,7 @@ extension Proxy {
             let effects = SharedLog.Effects(
                 obey: { [weak self] in await self?.obey($0) },
                 forgetAll: { [weak self] in await self?.forgetShared() },
-                reached: { [weak self, loop = context.loop] position in
+                reached: { [weak self, loop = context.loop] place in
                     guard let self else { return }
                     sharing.reached(place, on: loop, writers: walkers)
                 })

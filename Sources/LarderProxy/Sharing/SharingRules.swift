@@ -44,7 +44,8 @@ struct SharingRules: Sendable {
         guard allows(service), configuration.caches, configuration.fingerprint == 0,
             !configuration.mayTransform,
             !configuration.hasOwnCaches, !configuration.isProgrammed, configuration.decorators == nil,
-            !service.addsCredentials(to: uri, method: .get), service.base != nil || !SharingRules.isOwn(uri)
+            !service.addsCredentials(to: uri, method: .get), service.base != nil || !SharingRules.isOwn(uri),
+            !SharingRules.hasSecret(uri)
         else { return nil }
         let key = SharingRules.key(of: uri, service)
         if partition == .shared { return key }
@@ -54,6 +55,10 @@ struct SharingRules: Sendable {
     static func key(of uri: TargetURI, _ service: RoutedService) -> SharedKey {
         SharedKey(service: service.name, base: service.base?.string ?? "", url: Array(uri.string.utf8))
     }
+
+    /// Whether a URL contains a credential, by the names of its parameters or as user information: neither what it leads
+    /// to nor the URL itself leaves this daemon.
+    static func hasSecret(_ uri: TargetURI) -> Bool { SecretText.scrubbed(url: uri.string) != uri.string }
 
     /// Whether a URL means another place on each machine.
     static func isOwn(_ uri: TargetURI) -> Bool {
@@ -103,6 +108,16 @@ struct SharingRules: Sendable {
         look.entities.compactMap { candidate($0, at: uri, isOwn: !look.key.owner.isEmpty, policy: policy) }
     }
 
+    /// Whether a head is one that a daemon writes: of a response to GET, and of as many octets as there are. Fields of
+    /// the connection and cookies are left out wherever a stored response is read.
+    private static func isPlausible(_ stored: StoredResponse) -> Bool {
+        guard stored.requestMethod == .get else { return false }
+        guard !stored.isPartial, let length = stored.contentLength else { return true }
+        if stored.status.hasNoContent || stored.status == 205, length > 0 { return false }
+        guard stored.fields.contains(.contentLength) else { return true }
+        return (try? BodyFraming.contentLength(stored.fields)) == UInt64(exactly: length)
+    }
+
     /// Nil for an entity that this daemon would not have stored itself.
     ///
     /// - Parameter isOwn: whether it was found under a key of the user's own.
@@ -116,7 +131,7 @@ struct SharingRules: Sendable {
             isOwn
                 ? !stored.requestWasPersonal && policy.role == .private
                 : !neededCredentials(stored) || stored.requestWasAuthorized && stored.facts.allowsAuthorized,
-            StoredResponseCoding.variantKey(stored.variance) == entity.variant
+            StoredResponseCoding.variantKey(stored.variance) == entity.variant, isPlausible(stored)
         else { return nil }
         let head = ResponseHead(status: stored.status, fields: stored.fields)
         // Of the request it is known that anybody could have sent it, but for this.

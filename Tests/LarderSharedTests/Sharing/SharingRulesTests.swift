@@ -3,6 +3,7 @@ import LarderHTTP
 import LarderRules
 import LarderSettings
 import LarderShared
+import LarderStores
 import Testing
 
 @testable import LarderProxy
@@ -26,6 +27,55 @@ struct SharingRulesTests {
     ])
     func `a URL that means another place on each machine is nobody else's`(_ url: String, _ isOwn: Bool) throws {
         #expect(SharingRules.isOwn(try TargetURI(url)) == isOwn)
+    }
+
+    @Test(arguments: [
+        ("http://a.test/a?access_token=x", true), ("http://a.test/a?b=1&Api-Key=x", true),
+        ("http://a.test/a?%74oken=x", true), ("http://a.test/a?X-Amz-Signature=0", true),
+        ("http://a.test/a?sig=", true),
+        ("http://a.test/token/a?b=token", false), ("http://a.test/a?page=2", false), ("http://a.test/a", false),
+    ])
+    func `a URL with a credential leads to nothing that is shared`(_ url: String, _ hasSecret: Bool) throws {
+        #expect(SharingRules.hasSecret(try TargetURI(url)) == hasSecret)
+    }
+
+    /// A head with any fields at all, as only who has the team's key can make it.
+    private func candidate(_ fields: Fields, status: UInt16 = 200, method: String = "GET") throws -> SharedCandidate? {
+        var head = OctetWriter()
+        head.append(UInt8(2))
+        head.append(UInt8(2))
+        head.append(run: method)
+        head.append(optional: nil)
+        head.append(count: 0)
+        head.append(status)
+        head.append(fields)
+        let entity = SharedEntity(
+            variant: [], head: head.octets, requestTime: Self.now, responseTime: Self.now, groups: [],
+            origin: "http://a.test", content: .inline(Array("hello".utf8)))
+        return SharingRules.candidate(entity, at: try TargetURI("http://a.test/a"), policy: CachePolicy())
+    }
+
+    @Test func `a head that no daemon writes is used without what belongs to a connection, or not at all`() throws {
+        let fresh: Fields = ["Cache-Control": "max-age=60"]
+        #expect(try candidate(fresh) != nil)
+        #expect(try candidate(fresh, method: "POST") == nil)
+        #expect(try candidate(fresh, status: 204) == nil)
+        #expect(try candidate(fresh, status: 205) == nil)
+        func with(_ name: FieldName, _ values: String...) -> Fields {
+            var fields = fresh
+            for value in values { fields.append(name, value) }
+            return fields
+        }
+        #expect(try candidate(with(.contentLength, "5")) != nil)
+        for length in ["99", "4", "-5", "5, 5", "x", ""] { #expect(try candidate(with(.contentLength, length)) == nil) }
+        #expect(try candidate(with(.contentLength, "5", "5")) == nil)
+        for (name, value) in [
+            (.transferEncoding, "chunked"), (.connection, "close, X-Hop"), (.setCookie, "a=b"), (.trailer, "X"),
+            (.keepAlive, "1"), (.upgrade, "h2c"), (.proxyAuthenticate, "Basic"),
+        ] as [(FieldName, String)] {
+            let used = try #require(try candidate(with(name, value)))
+            #expect(!used.stored.fields.contains(name))
+        }
     }
 
     @Test(
@@ -165,6 +215,11 @@ struct PositionFileTests {
         let directory = FreshDirectory()
         let file = PositionFile(directory: directory.path)
         #expect(file.read() == nil)
+        var senders = KnownSenders()
+        for sender in 0..<5000 {
+            let octets = Array(repeating: UInt8(0), count: 14) + [UInt8(sender >> 8), UInt8(sender & 255)]
+            _ = senders.admit(.max - Int64(sender), of: octets)
+        }
         for place in [
             PositionFile.Place(log: LogPlace("1700000000000-0"), floor: .min),
             PositionFile.Place(log: LogPlace("2-7", senders), floor: 5),
@@ -184,8 +239,3 @@ struct PositionFileTests {
         #expect(PositionFile.parse(text) == nil)
     }
 }
-        var senders = KnownSenders()
-        for sender in 0..<5000 {
-            let octets = Array(repeating: UInt8(0), count: 14) + [UInt8(sender >> 8), UInt8(sender & 255)]
-            _ = senders.admit(.max - Int64(sender), of: octets)
-        }

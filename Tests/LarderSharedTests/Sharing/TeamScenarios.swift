@@ -111,6 +111,24 @@ struct TeamScenarios {
         }
     }
 
+    @Test func `a URL with a credential is no other daemon's business`() async throws {
+        try await Self.run { scene, second in
+            scene.origin.answer { _ in Self.fresh + "Content-Length: 2\r\n\r\nme" }
+            for path in ["/a?access_token=1", "/b"] { _ = try await scene.get(path) }
+            try await Self.until { scene.proxy.sharedCount("written") == 1 }
+            #expect(try await second.get("/b")["Cache-Status"]?.contains("shared") == true)
+            #expect(try await second.get("/a?access_token=1")["Cache-Status"]?.contains("fwd=uri-miss") == true)
+            // Nor is it told of a change there, as it would be of this one.
+            let client = try await scene.client()
+            for path in ["/a?access_token=1", "/b"] {
+                try await client.send("DELETE \(scene.url(path)) HTTP/1.1", "Host: \(scene.origin.authority)")
+                #expect(try await client.response().status == 200)
+            }
+            try await Self.until { second.daemon.proxy.sharedCount("received") == 1 }
+            #expect(scene.proxy.sharedCount("sent") == 1)
+        }
+    }
+
     @Test func `a cookie is not shared, as it is not stored`() async throws {
         try await Self.run { scene, second in
             scene.origin.answer { _ in Self.fresh + "Set-Cookie: a=b\r\nContent-Length: 2\r\n\r\nme" }
