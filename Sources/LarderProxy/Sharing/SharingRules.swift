@@ -109,9 +109,10 @@ struct SharingRules: Sendable {
     }
 
     /// Whether a head is one that a daemon writes: of a response to GET, and of as many octets as there are. Fields of
-    /// the connection and cookies are left out wherever a stored response is read.
+    /// the connection are left out wherever a stored response is read, and cookies by a shared cache.
     private static func isPlausible(_ stored: StoredResponse) -> Bool {
-        guard stored.requestMethod == .get else { return false }
+        // A private cache would keep cookies, but they are not shared.
+        guard stored.requestMethod == .get, !stored.fields.contains(.setCookie) else { return false }
         guard !stored.isPartial, let length = stored.contentLength else { return true }
         if stored.status.hasNoContent || stored.status == 205, length > 0 { return false }
         guard stored.fields.contains(.contentLength) else { return true }
