@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderIO
+import LarderSettings
 import LarderTesting
 import Testing
 

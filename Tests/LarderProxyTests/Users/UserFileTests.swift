@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LarderSettings
 import LarderTesting
 import Testing
 
 @testable import LarderProxy
+@testable import LarderSettings
 
 /// Users of the tests: their passwords are flour, salt and yeast, kept by a method that is quick enough here.
 enum TestUsers {
