@@ -303,8 +303,7 @@ package final class Proxy: Sendable {
         }
         guard !contexts.isEmpty else { return }
         for context in contexts { context.execute { $0.drain() } }
-        let limit = configuration.settings.timeouts.drain
-        contexts.first?.execute { context in
+        contexts.first?.execute { [limit = configuration.settings.timeouts.drain] context in
             context.loop.timerHere(after: limit) { context.proxy.endDrain() }
             context.loop.timerHere(after: min(limit, UserGate.patience)) { context.proxy.passwords.close() }
         }

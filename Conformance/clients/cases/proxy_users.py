@@ -76,7 +76,8 @@ def with_curl(context):
     page = f"{team.daemon.url}/-/requests"
     expect_equal(curl(context, page)[0], 401, "the status of a page that shows URLs")
     expect_equal(curl(context, "-u", ":".join(ANNA), page)[0], 200, "its status for a user")
-    expect_equal(curl(context, "-x", team.daemon.url, "--proxy-user", ":".join(ANNA), page)[0], 200, "through the proxy")
+    user = ":".join(ANNA)
+    expect_equal(curl(context, "-x", team.daemon.url, "--proxy-user", user, page)[0], 200, "through the proxy")
     # A command's lane is its user's, whom the kernel knows.
     done = context.run([context.program, "run", "--socket", team.daemon.socket, "--", "curl", "-s", url])
     expect_equal(done.stdout, b"flour\n", "what larder run gets")

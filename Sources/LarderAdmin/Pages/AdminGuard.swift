@@ -63,7 +63,8 @@ struct AdminGuard {
     func mayChange(_ request: OwnRequest) -> Bool { request.isOverSocket || hasToken(request.fields) }
 
     /// Whether only users may have the answer where there are any (`access.users`): it shows URLs, content, or who asks
-    /// for what. Whoever is refused anyway is not asked for a password first, least of all a browser by another site.
+    /// for what. Requests that are refused anyway are not asked for a password first, least of all those that another
+    /// site has a browser make.
     func isForUsers(_ request: OwnRequest) -> Bool {
         guard !mayChange(request), !AdminGuard.countingPages.contains(request.path),
             !request.path.hasPrefix("/-/assets/"), !(request.isForLanes && isAboutLanes(request))

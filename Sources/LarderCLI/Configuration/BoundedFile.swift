@@ -34,13 +34,13 @@ enum BoundedFile {
         }
     }
 
-    /// What a path may lead to.
+    /// The kinds of file that a path may lead to.
     enum Kind {
         /// A file alone. Anything else could make the reader wait, for ever.
         case regular
         /// A pipe too (`--config /dev/stdin`), whose writer has a few seconds.
         case promptPipe
-        /// Whatever the user of a command names, however long it takes.
+        /// Any file that the user of a command names, however long it takes.
         case any
     }
 
