@@ -114,11 +114,13 @@ def shipped(context):
     expect("\n    configure:" in text, "the example of a service was not found")
     # These name files that are only there on a machine that has them.
     text = re.sub(r"(?m)^  (token|caFile): .*$", "", text)
-    for name in ("server.pem", "server.key"):
+    for name in ("server.pem", "server.key", "users"):
         text = text.replace(f"/etc/larder/{name}", str(context.directory / name))
     context.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=a",
          "-keyout", context.directory / "server.key", "-out", context.directory / "server.pem"])
+    context.run(
+        [context.program, "user", "add", "anna", "--file", context.directory / "users"], data=b"flour and water\n")
     uncommented = context.directory / "uncommented.yaml"
     uncommented.write_text(text)
     context.run([context.program, "check", uncommented])
