@@ -4,6 +4,9 @@ import LarderHTTP
 import LarderRules
 
 extension Problem {
+    /// Users are asked for alike by Larder as a proxy and as the origin of its own pages.
+    private static let challenge = #"Basic realm="Larder", charset="UTF-8""#
+
     /// The client is no user of `access.users`.
     ///
     /// - Parameter refusal: why it has no credentials; nil where they are wrong.
@@ -14,7 +17,7 @@ extension Problem {
             advice: "Put name and password into the proxy's URL, as http://NAME:PASSWORD@HOST:PORT, or send "
                 + "Proxy-Authorization. `larder user add` makes users of `access.users`, which count after `larder reload`."
         )
-        problem.fields[.proxyAuthenticate] = #"Basic realm="Larder", charset="UTF-8""#
+        problem.fields[.proxyAuthenticate] = challenge
         return problem
     }
 
@@ -25,7 +28,7 @@ extension Problem {
             detail: "With `access.users`, this page of Larder's own is for its users, and for the `larder` command of "
                 + "whoever may use its socket.",
             advice: "Give name and password of a user, as `curl --user NAME` does, or use the `larder` command.")
-        problem.fields["WWW-Authenticate"] = #"Basic realm="Larder", charset="UTF-8""#
+        problem.fields["WWW-Authenticate"] = challenge
         return problem
     }()
 

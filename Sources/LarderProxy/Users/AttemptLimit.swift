@@ -32,7 +32,9 @@ struct AttemptLimit<Client: Hashable & Sendable>: Sendable {
 
     /// Counts an attempt. Returns whether it was the last for now.
     mutating func charge(_ client: Client, at now: Int64) -> Bool {
-        if recovered[client] == nil, recovered.count >= clientLimit { makeRoom(at: now) }
+        if recovered[client] == nil, recovered.count >= clientLimit {
+            recovered.makeRoom(at: now, limit: clientLimit) { $0 }
+        }
         recovered[client] = max(recovered[client] ?? now, now) + interval
         return wait(of: client, at: now) != nil
     }
@@ -41,12 +43,5 @@ struct AttemptLimit<Client: Hashable & Sendable>: Sendable {
     mutating func refund(_ client: Client, at now: Int64) {
         guard let time = recovered[client] else { return }
         recovered[client] = time - interval > now ? time - interval : nil
-    }
-
-    private mutating func makeRoom(at now: Int64) {
-        recovered = recovered.filter { $0.value > now }
-        guard recovered.count >= clientLimit else { return }
-        let kept = recovered.sorted { $0.value > $1.value }.prefix(clientLimit / 2)
-        recovered = Dictionary(kept.map { ($0.key, $0.value) }) { first, _ in first }
     }
 }

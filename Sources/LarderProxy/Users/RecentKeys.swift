@@ -18,18 +18,11 @@ struct RecentKeys<Key: Hashable & Sendable>: Sendable {
     func contains(_ key: Key, at now: Int64) -> Bool { until[key].map { now < $0 } ?? false }
 
     mutating func insert(_ key: Key, at now: Int64) {
-        if until[key] == nil, until.count >= limit { makeRoom(at: now) }
+        if until[key] == nil, until.count >= limit { until.makeRoom(at: now, limit: limit) { $0 } }
         until[key] = now + lifetime
     }
 
     /// Returns whether it was there.
     @discardableResult
     mutating func remove(_ key: Key) -> Bool { until.removeValue(forKey: key) != nil }
-
-    private mutating func makeRoom(at now: Int64) {
-        until = until.filter { now < $0.value }
-        guard until.count >= limit else { return }
-        let kept = until.sorted { $0.value > $1.value }.prefix(limit / 2)
-        until = Dictionary(kept.map { ($0.key, $0.value) }) { first, _ in first }
-    }
 }

@@ -38,7 +38,9 @@ struct RememberedUsers<Digest: Hashable & Sendable>: Sendable {
     }
 
     mutating func remember(_ user: UserTable.User, by digest: Digest, at now: Int64) {
-        if memories[digest] == nil, memories.count >= limit { makeRoom(at: now) }
+        if memories[digest] == nil, memories.count >= limit {
+            memories.makeRoom(at: now, limit: limit, until: \.until)
+        }
         let end = now + lifetime
         memories[digest] = Memory(user: user, end: end, until: min(now + idleLifetime, end))
     }
@@ -48,13 +50,5 @@ struct RememberedUsers<Digest: Hashable & Sendable>: Sendable {
         var kept = self
         kept.memories = memories.filter { table.holds($0.value.user) }
         return kept
-    }
-
-    /// Drops what is forgotten anyway, else the older half, so that this is done seldom.
-    private mutating func makeRoom(at now: Int64) {
-        memories = memories.filter { now < $0.value.until }
-        guard memories.count >= limit else { return }
-        let kept = memories.sorted { $0.value.until > $1.value.until }.prefix(limit / 2)
-        memories = Dictionary(kept.map { ($0.key, $0.value) }) { first, _ in first }
     }
 }
