@@ -11,6 +11,13 @@ let swiftSettings: [SwiftSetting] = [
     .enableUpcomingFeature("InternalImportsByDefault"),
 ]
 
+/// What tests of a whole daemon and scripted peers are built with.
+let scenarios: [Target.Dependency] = [
+    "LarderAdmin", "LarderProxy", "LarderSettings", "LarderStores", "LarderUpstream", "Larder", "LarderHTTP",
+    "LarderRules", "LarderIO", "LarderCodings", "LarderTesting", "LarderScenarios",
+    .product(name: "Logging", package: "swift-log"),
+]
+
 /// The names and versions of the packages Larder depends on; docs/dependencies.md says why each is there.
 let package = Package(
     name: "larder",
@@ -115,7 +122,7 @@ let package = Package(
             name: "LarderSettings",
             dependencies: [
                 "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderCodings", "LarderShared",
-                "LarderTransformers",
+                "LarderTransformers", "LarderUpstream",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: swiftSettings),
@@ -226,19 +233,28 @@ let package = Package(
         .testTarget(
             name: "LarderProxyTests",
             dependencies: [
-                "LarderDashboard",
-                "LarderProxy", "LarderSettings", "LarderAdmin", "LarderStores", "LarderUpstream", "Larder",
-                "LarderHTTP", "LarderRules", "LarderIO", "LarderCodings", "LarderTesting", "LarderScenarios",
+                "LarderProxy", "LarderSettings", "LarderUpstream", "Larder", "LarderHTTP", "LarderRules", "LarderIO",
+                "LarderCodings", "LarderTesting", "LarderScenarios",
                 .product(name: "Logging", package: "swift-log"),
             ],
-            exclude: ["Admin/Golden"],
             swiftSettings: swiftSettings),
+        .testTarget(
+            name: "LarderAdminTests",
+            dependencies: [
+                "LarderDashboard", "LarderAdmin", "LarderProxy", "LarderSettings", "LarderStores", "LarderUpstream",
+                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderTesting", "LarderScenarios",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            exclude: ["Golden"],
+            swiftSettings: swiftSettings),
+        .testTarget(name: "LarderCachingTests", dependencies: scenarios, swiftSettings: swiftSettings),
+        .testTarget(name: "LarderClientTests", dependencies: scenarios, swiftSettings: swiftSettings),
+        .testTarget(name: "LarderServiceTests", dependencies: scenarios, swiftSettings: swiftSettings),
         .testTarget(
             name: "LarderCLITests",
             dependencies: [
-                "LarderCLI", "LarderProxy", "LarderSettings", "LarderTransformers", "Larder", "LarderHTTP",
-                "LarderTesting",
-                "LarderScenarios",
+                "LarderCLI", "LarderProxy", "LarderSettings", "LarderTransformers", "LarderUpstream", "Larder",
+                "LarderHTTP", "LarderTesting", "LarderScenarios",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: swiftSettings),
@@ -253,6 +269,25 @@ if Context.environment["LARDER_SMALL"] != nil {
     for target in package.targets where small.contains(target.name) {
         target.swiftSettings?.append(.unsafeFlags(["-Osize"]))
     }
+}
+
+// Some of the tests and what they are about, when `scripts/test --only` names them: otherwise all tests of the package
+// are built for each, and linked into one program.
+if let named = Context.environment["LARDER_TESTS"] {
+    var needed = Set(named.split(separator: " ").map(String.init))
+    var found = needed
+    while !found.isEmpty {
+        let dependencies = package.targets.filter { found.contains($0.name) }.flatMap(\.dependencies)
+        found = Set(
+            dependencies.compactMap { dependency -> String? in
+                guard case .byNameItem(let name, _) = dependency else { return nil }
+                return name
+            }
+        ).subtracting(needed)
+        needed.formUnion(found)
+    }
+    package.targets.removeAll { !needed.contains($0.name) }
+    package.products.removeAll()
 }
 
 // The programs of Examples and of the documentation, when `Conformance/clients/cases/examples.py` has them built: beside

@@ -82,7 +82,7 @@ let package = Package(
             name: "LarderSettings",
             dependencies: [
                 "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderCodings", "LarderShared",
-                "LarderTransformers",
+                "LarderTransformers", "LarderUpstream",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: settings),

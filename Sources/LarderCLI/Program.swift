@@ -90,11 +90,6 @@ package struct Program: AsyncParsableCommand {
         let arguments = CommandLine.arguments.dropFirst()
         if arguments.first == JQWorker.argument { Glibc.exit(JQWorker.run(Array(arguments.dropFirst()))) }
         let given = Program.arguments(Array(arguments))
-        let word = given.first == "help" ? given.dropFirst().first : given.first
-        if let suggestion = Program.suggestion(for: word) {
-            Terminal.writeError("larder: \(suggestion)")
-            Glibc.exit(ExitCode.validationFailure.rawValue)
-        }
         JQWorker.announce()
         do {
             switch try parseAsRoot(given) {
@@ -104,7 +99,11 @@ package struct Program: AsyncParsableCommand {
             case var command: try command.run()
             }
         } catch {
-            end(with: error)
+            // Not before: the names of all commands are made of their types' names, which takes a fifth of a start.
+            let word = given.first == "help" ? given.dropFirst().first : given.first
+            guard let suggestion = Program.suggestion(for: word) else { end(with: error) }
+            Terminal.writeError("larder: \(suggestion)")
+            Glibc.exit(ExitCode.validationFailure.rawValue)
         }
     }
 }

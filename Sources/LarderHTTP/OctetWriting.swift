@@ -21,6 +21,9 @@ extension [UInt8] {
         octets.withMemoryRebound(to: UInt8.self) { append(contentsOf: $0) }
     }
 
+    /// Appends octets, in one piece.
+    package mutating func append(_ octets: RawSpan) { octets.withUnsafeBytes { append($0) } }
+
     /// Appends a number in decimal digits, without leading zeros.
     package mutating func append(decimal number: Int64) {
         if number < 0 { append(UInt8(ascii: "-")) }

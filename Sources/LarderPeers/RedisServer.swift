@@ -23,5 +23,18 @@ package final class RedisServer: @unchecked Sendable {
             arguments: [
                 "--port", "0", "--unixsocket", socket, "--save", "", "--dir", directory.path, "--logfile", "/dev/null",
             ] + arguments, environment: [])
+        // A daemon that came first would try again after a while of its clock, which stands still in tests.
+        var patience = 10_000
+        while !isListening {
+            guard patience > 0 else { throw ScenarioFailure("\(program) does not listen on \(socket)") }
+            patience -= 1
+            usleep(2_000)
+        }
+    }
+
+    private var isListening: Bool {
+        let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        return SocketAddress(unixPath: socket).withSystemAddress { connect(descriptor, $0, $1) == 0 }
     }
 }

@@ -28,18 +28,9 @@ struct LoopBound<Value>: Sendable {
     /// Runs `job` as a task on the loop and waits for its result.
     func run<Result: Sendable>(_ job: @escaping @Sendable (Value) async throws -> Result) async throws -> Result {
         let confined = confined
-        return try await withUnsafeThrowingContinuation { continuation in
-            loop.spawn { _ in
-                do {
-                    continuation.resume(returning: try await job(confined.value))
-                } catch {
-                    continuation.resume(throwing: error)
-                }
-            }
-        }
+        return try await loop.run { _ in try await job(confined.value) }
     }
 
     /// Waits for all jobs sent before.
     func turn() async { await loop.perform { _ in } }
-
 }

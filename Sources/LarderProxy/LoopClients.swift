@@ -3,7 +3,7 @@
 import LarderIO
 
 /// The clients of one loop, as far as its life and the proxy's are concerned; no request goes through here. Confined to
-/// the loop.
+/// the loop. A protocol, so that the context of a loop need not know the folder `Exchange`, which knows the context.
 protocol LoopClients: AnyObject {
     /// Accepts clients at a socket.
     func listen(on socket: ListeningSocket, isAdminOnly: Bool, overTLS: Bool, isForLanes: Bool) throws

@@ -9,14 +9,14 @@ extension LoopContext {
     var transformedContentLimit: Int { configuration.transformedContentLimit }
 
     /// The largest content that the store accepts.
-    var storedObjectLimit: Int64 { storing?.maxObject ?? 0 }
+    var storedObjectLimit: Int64 { diskTier?.maxObject ?? 0 }
 
     /// Whether content of `length` octets, or of unknown length, is kept in memory at first.
     func keepsInMemory(_ length: Int64?) -> Bool { (length ?? 0) <= Int64(memoryObjectLimit) }
 
     /// Whether content of `length` octets can be stored at all.
     func mayKeep(_ length: Int64?) -> Bool {
-        guard let storing else { return keepsInMemory(length) }
-        return (length ?? 0) <= min(storing.maxObject, Int64(configuration.settings.cache.maxObject.bytes))
+        guard let diskTier else { return keepsInMemory(length) }
+        return (length ?? 0) <= min(diskTier.maxObject, Int64(configuration.settings.cache.maxObject.bytes))
     }
 }

@@ -13,7 +13,7 @@ final class LoopContext {
     // Holds: the proxy has the contexts until its loops have ended.
     unowned let proxy: Proxy
     let registry: Registry
-    let storing: Storing?
+    let diskTier: DiskTier?
     private(set) var configuration: ProxyConfiguration
     let upstream: UpstreamPool
     /// The loop's access to responses of other daemons; nil where nothing is shared.
@@ -21,7 +21,7 @@ final class LoopContext {
     var problemLog = ProblemLog()
     let counters: LoopCounters
     let buffers = BufferPool()
-    let front: LoopFront
+    let requestCache: RequestCache
     /// Records exchanges, and a limited number of hits in memory.
     let requests: RequestLog
     var noteBudget = NoteBudget(perSecond: 20)
@@ -46,11 +46,11 @@ final class LoopContext {
         self.loop = loop
         self.proxy = proxy
         registry = proxy.registry
-        storing = proxy.storing
+        diskTier = proxy.diskTier
         requests = proxy.requests
         self.configuration = configuration
         self.counters = counters
-        front = LoopFront(limit: proxy.registry.limit / 8 / max(1, proxy.counters.count))
+        requestCache = RequestCache(limit: proxy.registry.limit / 8 / max(1, proxy.counters.count))
         upstream = UpstreamPool(
             loop: loop, connector: loop.makeConnectorHere(), settings: configuration.upstreamSettings)
         sharing = proxy.sharing.map { LoopSharing($0, on: loop, loop.makeConnectorHere(), proxy.logger) }
@@ -114,7 +114,7 @@ final class LoopContext {
         lastVia = nil
         serviceCounters = [:]
         tracer = Tracer(configuration, self)
-        front.removeAll()
+        requestCache.removeAll()
         clients?.apply(configuration, after: former)
         upstream.apply(configuration.upstreamSettings)
     }

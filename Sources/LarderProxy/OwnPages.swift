@@ -3,7 +3,8 @@
 package import LarderHTTP
 import LarderRules
 
-/// Answers requests addressed to Larder itself: the first page and everything under `/-/`.
+/// Answers requests addressed to Larder itself: the first page and everything under `/-/`. A protocol,
+/// because the target of the pages is above this one.
 package protocol OwnPages: Sendable {
     func answer(_ request: OwnRequest, of proxy: Proxy) async -> OwnResponse
 

@@ -13,7 +13,7 @@ import Synchronization
 package final class Proxy: Sendable {
     package let registry: Registry
     /// nil when nothing is stored on disk.
-    package let storing: Storing?
+    package let diskTier: DiskTier?
     /// nil when nothing is shared with other daemons.
     package let sharing: Sharing?
     package let counters: [LoopCounters]
@@ -24,7 +24,7 @@ package final class Proxy: Sendable {
     /// Reports the changes of resources to observers.
     package let events: EventHub
     /// Transforms responses.
-    let transforming: TransformingRoom
+    let transforming: TransformBudget
     package let accessLog: AccessLog
     /// The last requests of clients.
     package let requests = RequestLog()
@@ -92,7 +92,7 @@ package final class Proxy: Sendable {
     ///   - makeClients: makes the object that serves a loop's clients.
     ///   - onOriginEvent: hears of origins in trouble, and of their recovery.
     init(
-        configuration: ProxyConfiguration, storing: Storing?, pages: any OwnPages, logger: Logger,
+        configuration: ProxyConfiguration, diskTier: DiskTier?, pages: any OwnPages, logger: Logger,
         time: any TimeSource, interception: Interception, recordings: RecordingTable, registry: Registry?,
         sharing: Sharing?, clients makeClients: @escaping @Sendable (LoopContext) -> any LoopClients,
         onOriginEvent: @escaping @Sendable (OriginWatch.Event) -> Void
@@ -102,7 +102,7 @@ package final class Proxy: Sendable {
         self.interception = interception
         self.recordings = recordings
         self.registry = registry ?? Registry(limit: settings.cache.memory.bytes)
-        self.storing = storing
+        self.diskTier = diskTier
         self.sharing = sharing
         self.pages = pages
         self.logger = logger
@@ -118,7 +118,7 @@ package final class Proxy: Sendable {
         events = EventHub(feed: self.registry.feed, time: time)
         let count = settings.threads ?? Self.processorCount
         var loops: [EventLoop] = []
-        transforming = TransformingRoom(threads: max(2, count), limit: settings.limits.transforming.bytes)
+        transforming = TransformBudget(threads: max(2, count), limit: settings.limits.transforming.bytes)
         for number in 0..<count { loops.append(try EventLoop(name: "larder-\(number)", time: time)) }
         self.loops = loops
         counters = loops.map { _ in LoopCounters() }
@@ -315,7 +315,7 @@ package final class Proxy: Sendable {
         for loop in loops { loop.stop() }
         state.withLock { $0.contexts = [] }
         events.close()
-        await storing?.store.close()
+        await diskTier?.store.close()
     }
 
     /// Waits until the last connection has closed, or `endDrain`.

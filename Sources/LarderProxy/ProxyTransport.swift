@@ -50,7 +50,7 @@ extension Proxy {
                 inbound.content = .stream(
                     .length(UInt64(body.count)), next: { pending.take() }, trailers: { Fields() })
             }
-            inbound.isDescribed = service.base != nil
+            inbound.belongsToService = service.base != nil
             inbound.tls = service.tls(for: request.url)
             inbound.bypassesBackoff =
                 !request.method.isSafe || CacheControl.Request(request.fields).bypassesBackoff

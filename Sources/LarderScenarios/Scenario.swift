@@ -127,24 +127,15 @@ package final class Scenario: Sendable {
         _ prepare: @escaping @Sendable (ByteStream) async throws -> Void = { _ in }
     ) async throws -> Wire {
         guard let loop = Peers.loop else { throw ScenarioFailure("the scenarios' loop did not start") }
-        let wire = try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Wire, any Error>) in
-            loop.spawn { loop in
-                do {
-                    let connector = Connector(on: loop)
-                    let stream = try await connector.connect(
-                        to: address.host, port: address.port, timeout: Wire.patience, allow: { _ in true })
-                    try await prepare(stream)
-                    let wire = Wire(stream, on: loop, name: name, isHeld: isHeld)
-                    self.state.withLock { $0.clients.append(wire) }
-                    continuation.resume(returning: wire)
-                } catch {
-                    continuation.resume(throwing: error)
-                }
-            }
+        return try await loop.run { loop in
+            let connector = Connector(on: loop)
+            let stream = try await connector.connect(
+                to: address.host, port: address.port, timeout: Wire.patience, allow: { _ in true })
+            try await prepare(stream)
+            let wire = Wire(stream, on: loop, name: name, isHeld: isHeld)
+            self.state.withLock { $0.clients.append(wire) }
+            return wire
         }
-        // The thread sanitizer does not see that a continuation that is resumed early orders both sides; locks it sees.
-        state.withLock { _ in }
-        return wire
     }
 
     /// A GET by a new client, as to a forward proxy.
@@ -168,13 +159,22 @@ package final class Scenario: Sendable {
     package func lettingTimePass<Value>(
         reaching limit: Duration, until body: () async throws -> Value
     ) async throws -> Value {
+        try await lettingTimePass(within: limit...limit * 3, until: body)
+    }
+
+    /// Lets time pass until `body` has what it waits for, and fails unless that is after a time within `bounds`. The
+    /// upper one has to leave room: time goes on while `body` notices.
+    package func lettingTimePass<Value>(
+        within bounds: ClosedRange<Duration>, until body: () async throws -> Value
+    ) async throws -> Value {
         await proxy.settle()
         let start = time.monotonic()
+        let step = (bounds.upperBound - bounds.lowerBound) / 40
         // Where the machine is slow, time is.
-        let value = try await lettingTimePass(limit / 20, after: { await self.proxy.settle() }, until: body)
+        let value = try await lettingTimePass(step, after: { await self.proxy.settle() }, until: body)
         let passed = Duration.nanoseconds(time.monotonic() - start)
-        guard (limit...limit * 3).contains(passed) else {
-            throw ScenarioFailure("it took \(passed), and the limit is \(limit)")
+        guard bounds.contains(passed) else {
+            throw ScenarioFailure("it took \(passed), not \(bounds.lowerBound) to \(bounds.upperBound)")
         }
         return value
     }
@@ -185,32 +185,41 @@ package final class Scenario: Sendable {
         until body: () async throws -> Value
     ) async throws -> Value {
         let time = time
+        // Once this has returned, time stands still again.
+        let isOver = Lock(false)
         let ticker = Task.detached {
             while !Task.isCancelled {
-                time.advance(by: step)
+                isOver.withLock { isOver in if !isOver { time.advance(by: step) } }
                 await pause()
                 try? await Task.sleep(for: .milliseconds(5))
             }
         }
-        defer { ticker.cancel() }
+        defer {
+            isOver.withLock { $0 = true }
+            ticker.cancel()
+        }
         return try await body()
     }
 
     // MARK: Life
 
-    /// Serves by changed settings from now on.
-    package func reload(_ change: (inout Settings) -> Void) throws {
+    /// Serves by changed settings from now on, on each loop.
+    package func reload(_ change: (inout Settings) -> Void) async throws {
         let settings = settings.withLock { settings in
             change(&settings)
             return settings
         }
         try state.withLock { $0.daemon }.reload(settings)
+        await proxy.settle()
     }
 
     /// Stops the daemon and starts another with the same settings and store, at another port.
-    package func restart() async throws {
+    ///
+    /// - Parameter meanwhile: what happens to the store between the two.
+    package func restart(_ meanwhile: (FreshDirectory) throws -> Void = { _ in }) async throws {
         await disconnect()
         await state.withLock { $0.daemon }.proxy.drain()
+        if let directory { try meanwhile(directory) }
         let daemon = try Daemon(
             settings: settings.withLock { $0 }, logger: .recording(into: log), time: time)
         let address = try await daemon.proxy.start()[0]

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import LarderHTTP
+package import LarderUpstream
 
 extension Settings {
     /// The proxy through which an origin is reached, or nil for none.
     ///
     /// The setting of `service` overrides `upstream.parent`; `noProxy` and loopback hosts are exempt from both, unless
     /// the service itself names a proxy.
-    package func parentProxy(for service: ServiceSettings?, origin: TargetURI) -> ProxyAddress? {
+    package func parentProxy(for service: ServiceSettings?, origin: TargetURI) -> ParentAddress? {
         if case .proxy(let address)? = service?.parent { return address }
-        let address: ProxyAddress?
+        let address: ParentAddress?
         var exempt = upstream.noProxy
         switch service?.parent ?? upstream.parent {
         case .none: return nil

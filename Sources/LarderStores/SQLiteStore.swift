@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 package import LarderHTTP
+import LarderIO
 
 /// The store of the daemon: entities in a SQLite database, long content in files beside it.
 ///
 /// One thread writes, in groups of a few milliseconds or a few megabytes; a few threads read; two write long content to
-/// files. Accepted operations are visible to readers at once and are on disk with the next group. An entity that the
-/// disk refuses is dropped, one that it lost or altered is a miss, and either is reported as an event.
-package final class SQLiteStore: EntityStore {
+/// files. Operations on one key take effect in the order in which they were called, for readers at once and on disk
+/// with the next group. Nothing but opening throws: an entity that the disk refuses is dropped, one that it lost or
+/// altered is a miss, and either is reported as an event. Calls that are not `async` never block and may be made from
+/// any thread.
+package final class SQLiteStore: Sendable {
     let core: StoreCore
-    private let writer: StoreThread
+    private let writer: Thread
 
-    private init(core: StoreCore, writer: StoreThread) {
+    private init(core: StoreCore, writer: Thread) {
         self.core = core
         self.writer = writer
     }
@@ -37,7 +40,7 @@ package final class SQLiteStore: EntityStore {
             throw error as? StoreError ?? StoreError(code: .unusableDirectory, message: "\(error)")
         }
         let isOpen = Monitor(false)
-        let writer = StoreThread.start(name: "larder-write") {
+        let writer = Thread.startForStore(name: "larder-write") {
             let writer = StoreWriter(core: core)
             writer.begin()
             isOpen.change { $0 = true }
@@ -56,7 +59,7 @@ package final class SQLiteStore: EntityStore {
     deinit {
         guard core.beginClosing() else { return }
         let (core, writer) = (core, writer)
-        StoreThread.start(name: "larder-close") { core.close(writer) }?.detach()
+        Thread.startForStore(name: "larder-close") { core.close(writer) }?.detach()
     }
 
     private static func check(_ settings: StoreSettings) throws(StoreError) {
@@ -116,10 +119,12 @@ package final class SQLiteStore: EntityStore {
 
     // MARK: Reading
 
+    /// Whether something may be stored under `key`. False is certain; true may be a false positive.
     package func mayContain(_ key: EntityKey) -> Bool {
         !core.isClosed && core.index.mayContain(key.hash)
     }
 
+    /// All variants stored under `key`, the latest `storedAt` first.
     package func read(_ key: EntityKey) async -> [EntityRecord] {
         guard mayContain(key) else { return [] }
         while true {
@@ -160,6 +165,9 @@ package final class SQLiteStore: EntityStore {
         return found.rows.filter { !core.trust.isDiscarded($0.record.content) }
     }
 
+    /// The entities under a key and those that they superseded, the latest first, as far as they are committed.
+    ///
+    /// - Parameter number: the one whose content can be opened.
     package func versions(_ key: EntityKey, openable number: Int64?) async -> [EntityVersion] {
         guard mayContain(key) else { return [] }
         await flush()
@@ -216,6 +224,8 @@ package final class SQLiteStore: EntityStore {
         return digested ?? []
     }
 
+    /// Opens content for reading in parts; nil if it is missing or damaged. Opened content stays readable even if its
+    /// entity is removed.
     package func openContent(_ reference: ContentReference) async -> StoredContent? {
         let (digest, length) = (reference.digest, reference.length)
         switch reference.location {
@@ -230,6 +240,7 @@ package final class SQLiteStore: EntityStore {
         return opened ?? nil
     }
 
+    /// Up to `limit` committed entities that match, in the order of their commits, starting after `row`.
     package func list(after row: Int64?, limit: Int, where match: EntityMatch) async -> [EntityListing] {
         var lines: [EntityListing] = []
         var after = row ?? 0
@@ -250,9 +261,16 @@ package final class SQLiteStore: EntityStore {
 
     // MARK: Writing
 
+    /// Begins to store an entity, which replaces the one of the same key and variant when it is finished.
+    ///
+    /// - Parameters:
+    ///   - expectedLength: the length of the content in octets, if known; content of any other length is not stored.
+    ///   - labels: the labels by which it is found.
+    ///   - history: whether it and those that it supersedes are kept as versions.
     package func beginWrite(
         _ key: EntityKey, variant: [UInt8], head: [UInt8], requestTime: Timestamp, responseTime: Timestamp,
-        storedAt: Timestamp, expires: Timestamp?, expectedLength: Int64?, labels: [EntityLabel], history: EntityHistory
+        storedAt: Timestamp, expires: Timestamp?, expectedLength: Int64?, labels: [EntityLabel] = [],
+        history: EntityHistory = EntityHistory()
     ) -> EntityWriter {
         var record = EntityRecord(
             variant: variant, head: head, requestTime: requestTime, responseTime: responseTime, storedAt: storedAt,
@@ -262,9 +280,13 @@ package final class SQLiteStore: EntityStore {
         return EntityWriter(core: core, key: key, record: record, expectedLength: expectedLength)
     }
 
+    /// Replaces the head and times of an entity, as a validation does (RFC 9111 §4.3.4), if it is still the one that
+    /// was stored at `ifStoredAt`; otherwise nothing happens.
+    ///
+    /// - Parameter labels: replace the existing ones; nil keeps those.
     package func updateHead(
         _ key: EntityKey, variant: [UInt8], head: [UInt8], requestTime: Timestamp, responseTime: Timestamp,
-        expires: Timestamp?, ifStoredAt: Timestamp, labels: [EntityLabel]?
+        expires: Timestamp?, ifStoredAt: Timestamp, labels: [EntityLabel]? = nil
     ) {
         let update = HeadUpdate(
             variant: variant, head: head, requestTime: requestTime, responseTime: responseTime, expires: expires,
@@ -272,33 +294,40 @@ package final class SQLiteStore: EntityStore {
         _ = core.queue.accept(Operation(key: key, change: .updateHead(update)))
     }
 
+    /// Records that `key` was used, so that eviction skips it once.
     package func touch(_ key: EntityKey) { core.index.touch(key.hash) }
 
-    package func remove(_ key: EntityKey, because reason: RemovalReason) {
+    /// Removes all variants.
+    package func remove(_ key: EntityKey, because reason: RemovalReason = .wiped) {
         _ = core.queue.accept(Operation(key: key, change: .remove(variant: nil, because: reason)))
     }
 
-    package func remove(_ key: EntityKey, variant: [UInt8], because reason: RemovalReason) {
+    package func remove(_ key: EntityKey, variant: [UInt8], because reason: RemovalReason = .wiped) {
         _ = core.queue.accept(Operation(key: key, change: .remove(variant: variant, because: reason)))
     }
 
+    /// Removes entities that match and were stored before the call. Returns their number.
     @discardableResult
-    package func removeAll(where match: EntityMatch, because reason: RemovalReason) async -> Int {
+    package func removeAll(where match: EntityMatch, because reason: RemovalReason = .wiped) async -> Int {
         await withUnsafeContinuation { continuation in
             let removal = Removal(match: match, reason: reason, removed: 0, continuation: continuation)
             if !core.queue.post(.removeAll(removal)) { continuation.resume(returning: 0) }
         }
     }
 
+    /// Begins to remove entities that match and were stored before the call; from now on readers see none of them. With
+    /// a label the cost does not depend on the size of the store.
     package func beginRemoval(_ match: EntityMatch, because reason: RemovalReason) {
         if let label = match.label, !mayContain(label) { return }
         core.queue.post(.removeAll(Removal(match: match, reason: reason, removed: 0, continuation: nil)))
     }
 
+    /// Whether anything may have the label. False is certain; true may be a false positive.
     package func mayContain(_ label: EntityLabel) -> Bool {
         !core.isClosed && core.index.mayContain(label.hash)
     }
 
+    /// Removes everything, including all traces of it that the store can reach.
     package func wipe() async {
         _ = await withUnsafeContinuation { continuation in
             let removal = Removal(match: EntityMatch(), reason: .wiped, removed: 0, continuation: continuation)
@@ -306,6 +335,7 @@ package final class SQLiteStore: EntityStore {
         }
     }
 
+    /// Returns when all earlier operations are committed, or were dropped. Retries failed ones at once.
     package func flush() async {
         for operation in core.queue.spooling { await core.queue.waitForContent(of: operation) }
         await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
@@ -313,11 +343,12 @@ package final class SQLiteStore: EntityStore {
         }
     }
 
+    /// Commits the accepted operations, and closes all files. Later calls find nothing and store nothing.
     package func close() async {
         let (core, writer) = (core, writer)
         guard core.beginClosing() else { return }
         await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
-            let thread = StoreThread.start(name: "larder-close") {
+            let thread = Thread.startForStore(name: "larder-close") {
                 core.close(writer)
                 continuation.resume()
             }

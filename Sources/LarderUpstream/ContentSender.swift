@@ -12,7 +12,7 @@ final class ContentSender {
     private let next: () async throws -> ContentChunk?
     private let trailers: () -> Fields
     private let silence: Duration
-    private let mayBegin = Handoff<Void>()
+    private let mayBegin = Promise<Void>()
     private var timer: Timer?
     private var isStopped = false
     /// Octets still to be sent, when their number was announced.
@@ -39,7 +39,7 @@ final class ContentSender {
         if let delay {
             timer = loop.timerHere(after: delay) { [weak self] in self?.proceed() }
         } else {
-            mayBegin.bring(())
+            mayBegin.fulfil(())
         }
         loop.startHere { await self.run() }
     }
@@ -48,7 +48,7 @@ final class ContentSender {
     func proceed() {
         timer?.cancel()
         timer = nil
-        mayBegin.bring(())
+        mayBegin.fulfil(())
     }
 
     /// The response is there: no more content is sent.
@@ -58,7 +58,7 @@ final class ContentSender {
     }
 
     private func run() async {
-        await mayBegin.take()
+        await mayBegin.value()
         isComplete = framing != .chunked && remaining == 0
         while !isStopped, !isComplete {
             connection.stream.setDeadline(after: nil)

@@ -35,25 +35,6 @@ extension Origin: CustomStringConvertible {
     }
 }
 
-/// A proxy between us and the origins.
-package struct ParentAddress: Hashable, Sendable {
-    package let host: String
-    package let port: UInt16
-    /// The value of `Proxy-Authorization`, if the proxy requires it.
-    package let authorization: String?
-
-    package init(host: String, port: UInt16, authorization: String? = nil) {
-        self.host = host
-        self.port = port
-        self.authorization = authorization
-    }
-}
-
-extension ParentAddress: CustomStringConvertible {
-    /// Without the credentials, so it may be logged.
-    package var description: String { "the parent proxy \(host):\(port)" }
-}
-
 extension SocketAddress {
     /// Whether `host` is a name, or an address that the rules allow.
     static func allowsLiteral(_ host: String, _ port: UInt16, _ allows: (SocketAddress) -> Bool) -> Bool {

@@ -9,7 +9,7 @@ final class OriginPool {
     private typealias Outcome = Result<ConnectionLease, UpstreamError>
 
     private struct Waiting {
-        let handoff: Handoff<Outcome>
+        let promise: Promise<Outcome>
         let request: UpstreamRequest
         var timer: Timer?
     }
@@ -55,14 +55,14 @@ final class OriginPool {
             if let lease = reuse(for: request) { return lease }
         }
         let number = nextNumber()
-        let handoff = Handoff<Outcome>()
-        waiting[number] = Waiting(handoff: handoff, request: request)
+        let promise = Promise<Outcome>()
+        waiting[number] = Waiting(promise: promise, request: request)
         request.abort.onAbort { [weak self] in self?.withdraw(number, .aborted) }
         perform(
             machine.requested(
                 number, freshOnly: freshOnly, now: now, limits: limits,
                 fitness: { self.fitness($0, request) }))
-        return try await handoff.take().get()
+        return try await promise.value().get()
     }
 
     /// An idle connection, available at once.
@@ -88,7 +88,7 @@ final class OriginPool {
             waiting.request.abort.onAbort(nil)
             if error.code != .aborted { noteFailure(error) }
         }
-        waiting.handoff.bring(outcome)
+        waiting.promise.fulfil(outcome)
     }
 
     func noteFailure(_ error: UpstreamError) {

@@ -145,7 +145,8 @@ final class UpstreamConnection {
         // The head so far, when it comes in pieces.
         var partial: [UInt8] = []
         if !received.isEmpty {
-            let result = try received.withBytes { bytes throws(ParseError) in try parser.parse(bytes, into: &head) }
+            let result = try received.withBytes { bytes throws(ParseError) in try parser.parse(bytes.bytes, into: &head)
+            }
             if case .complete(let consumed) = result {
                 received.consume(consumed)
                 return head
@@ -157,12 +158,12 @@ final class UpstreamConnection {
             let input = try await receive(limit: UpstreamConnection.headReadLimit)
             guard input.count > 0 else { throw IOError(.connectionReset, operation: "read a response head") }
             try checkIsAnswer()
-            if partial.isEmpty, case .complete(let consumed) = try parser.parse(input, into: &head) {
+            if partial.isEmpty, case .complete(let consumed) = try parser.parse(input.bytes, into: &head) {
                 keep(UnsafeRawBufferPointer(rebasing: input[consumed...]))
                 return head
             }
             partial.append(contentsOf: input)
-            let result = try partial.withUnsafeBytes { try parser.parse($0, into: &head) }
+            let result = try parser.parse(partial.span.bytes, into: &head)
             if case .complete(let consumed) = result {
                 partial.withUnsafeBytes { keep(UnsafeRawBufferPointer(rebasing: $0[consumed...])) }
                 return head
@@ -207,10 +208,10 @@ final class UpstreamConnection {
                 break
             }
             if decoder.isPlain(for: input.count) {
-                _ = try decoder.decode(input) { _ in }
+                _ = try decoder.decode(input.bytes) { _ in }
                 return try scratch.take(input.count)
             }
-            let (chunk, consumed) = try decoder.decodeChunk(input)
+            let (chunk, consumed) = try decoder.decodeChunk(input.bytes)
             received.keep(UnsafeRawBufferPointer(rebasing: input[consumed...]))
             if let chunk { return chunk }
         }
@@ -224,11 +225,11 @@ final class UpstreamConnection {
     func takeContent(_ decoder: inout ContentDecoder) throws(ParseError) -> ContentChunk? {
         guard !received.isEmpty else { return nil }
         if decoder.isPlain(for: received.count) {
-            _ = try received.withBytes { bytes throws(ParseError) in try decoder.decode(bytes) { _ in } }
+            _ = try received.withBytes { bytes throws(ParseError) in try decoder.decode(bytes.bytes) { _ in } }
             return received.takeAll()
         }
         let (chunk, consumed) = try received.withBytes { bytes throws(ParseError) in
-            try decoder.decodeChunk(bytes)
+            try decoder.decodeChunk(bytes.bytes)
         }
         received.consume(consumed)
         return chunk

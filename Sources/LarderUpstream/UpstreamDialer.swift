@@ -25,6 +25,7 @@ final class UpstreamDialer {
         _ origin: Origin, parent: ParentAddress?, settings: UpstreamSettings, allows: (SocketAddress) -> Bool
     ) async throws(UpstreamError) -> ByteStream {
         let deadline = deadline(settings)
+        if origin.scheme == .https { settings.tls.prepare() }
         let stream: ByteStream
         if let parent {
             guard origin.allowsLiteral(allows) else { throw .prohibited("\(origin)") }
@@ -132,7 +133,7 @@ final class UpstreamDialer {
                     throw IOError(.connectionReset, operation: "read the answer to CONNECT")
                 }
                 octets.append(octet)
-                if case .complete = try octets.withUnsafeBytes({ try parser.parse($0, into: &head) }) { break }
+                if case .complete = try parser.parse(octets.span.bytes, into: &head) { break }
             }
             guard head.status.isInterim else { return head.status }
             interim += 1

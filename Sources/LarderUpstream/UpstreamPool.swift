@@ -71,21 +71,21 @@ package final class UpstreamPool {
     package func connectTunnel(
         to authority: Authority, parent: ParentAddress?, abort: UpstreamAbort, allows: @escaping (SocketAddress) -> Bool
     ) async throws -> ByteStream {
-        let handoff = Handoff<Result<ByteStream, UpstreamError>>()
+        let promise = Promise<Result<ByteStream, UpstreamError>>()
         let (dialer, settings) = (dialer, settings)
-        abort.onAbort { handoff.bring(.failure(.aborted)) }
+        abort.onAbort { promise.fulfil(.failure(.aborted)) }
         loop.startHere {
             do throws(UpstreamError) {
                 let stream = try await dialer.openTunnel(
                     to: authority, parent: parent, settings: settings, allows: allows)
                 // After an abort no task waits for it.
-                if !handoff.bring(.success(stream)) { stream.close() }
+                if !promise.fulfil(.success(stream)) { stream.close() }
             } catch {
-                handoff.bring(.failure(error))
+                promise.fulfil(.failure(error))
             }
         }
         defer { abort.onAbort(nil) }
-        return try await handoff.take().get()
+        return try await promise.value().get()
     }
 
     private func exchange(_ request: UpstreamRequest, on lease: ConnectionLease) async throws -> UpstreamResponse {

@@ -33,7 +33,7 @@ package struct UpstreamRequest {
     /// The addresses that may be connected to. Checked for pooled connections as well as for new ones.
     package var allowsAddress: (SocketAddress) -> Bool
     /// Whether it is for a resource of a service, so that its outcome says something about the others.
-    package var isDescribed = true
+    package var belongsToService = true
     /// Whether the request is sent even if the origin has failed lately or asked for a pause: its client asks for that,
     /// or it changes something.
     package var bypassesBackoff = false

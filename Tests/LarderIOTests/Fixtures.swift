@@ -12,18 +12,7 @@ func onLoop<Result: Sendable>(
     let loop = try EventLoop(name: name, time: time)
     try loop.start()
     defer { loop.stop() }
-    return try await run(on: loop, body)
-}
-
-/// Runs `body` as a task of `loop` and answers what it answers.
-func run<Result: Sendable>(
-    on loop: EventLoop, _ body: @Sendable @escaping (isolated EventLoop) async throws -> Result
-) async throws -> Result {
-    try await withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Result, any Error>) in
-        loop.spawn { loop in
-            do { continuation.resume(returning: try await body(loop)) } catch { continuation.resume(throwing: error) }
-        }
-    }
+    return try await loop.run(body)
 }
 
 /// Two connected sockets, as from `socketpair`.

@@ -25,16 +25,7 @@ final class EngineFixture {
         let loop = try EventLoop(name: "test", time: time)
         try loop.start()
         defer { loop.stop() }
-        try await withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Void, any Error>) in
-            loop.spawn { loop in
-                do {
-                    try await body(EngineFixture(loop, time))
-                    continuation.resume()
-                } catch {
-                    continuation.resume(throwing: error)
-                }
-            }
-        }
+        try await loop.run { loop in try await body(EngineFixture(loop, time)) }
     }
 
     private init(_ loop: EventLoop, _ time: ManualTime) {

@@ -82,12 +82,13 @@ struct BlockDigestTests {
         content.bind(2, old.bytes)
         try content.run()
         let time = Timestamp(seconds: 1000)
-        let seal = EntitySeal(
+        let checksum = RowChecksum(
             requestTime: Timestamp(seconds: 999), responseTime: time, storedAt: time, expires: nil, digest: old,
             length: Int64(length))
         let entity = try connection.prepare("UPDATE entity SET seal = ?1")
         entity.bind(
-            1, seal.value(key: key("a").bytes, variant: [], head: Array("head".utf8), using: ContentDigest.Hashing()))
+            1,
+            checksum.value(key: key("a").bytes, variant: [], head: Array("head".utf8), using: ContentDigest.Hashing()))
         try entity.run()
     }
 

@@ -10,7 +10,7 @@ struct LabelTests {
     static let red = EntityLabel.group("red")
     static let blue = EntityLabel.group("blue")
 
-    private func put(_ store: any EntityStore, _ key: EntityKey, _ labels: [EntityLabel], size: Int = 100) {
+    private func put(_ store: SQLiteStore, _ key: EntityKey, _ labels: [EntityLabel], size: Int = 100) {
         let bytes = content(key.url, size)
         let writer = store.beginWrite(
             key, variant: [], head: Array("head".utf8), requestTime: Timestamp(seconds: 1),
@@ -20,7 +20,7 @@ struct LabelTests {
         writer.finish()
     }
 
-    private func isThere(_ store: any EntityStore, _ key: EntityKey) async -> Bool { await !store.read(key).isEmpty }
+    private func isThere(_ store: SQLiteStore, _ key: EntityKey) async -> Bool { await !store.read(key).isEmpty }
 
     @Test(arguments: StoreConformanceTests.StoreKind.allCases, [false, true])
     func `what has a label goes at once, whether it was committed or not`(

@@ -18,7 +18,7 @@ struct MigrationTests {
         let bytes = content("\(number)", 200)
         let hashing = ContentDigest.Hashing()
         let time = Timestamp(seconds: 1000)
-        let seal = EntitySeal(
+        let checksum = RowChecksum(
             requestTime: time, responseTime: time, storedAt: time, expires: nil, digest: ContentDigest(of: bytes),
             length: 200)
         let content = try connection.prepare(
@@ -34,7 +34,7 @@ struct MigrationTests {
         entity.bind(2, hash: key.hash)
         entity.bind(3, hash: ContentDigest(of: []).prefix)
         entity.bind(4, time.nanoseconds)
-        entity.bind(5, seal.value(key: key.bytes, variant: [], head: [], using: hashing))
+        entity.bind(5, checksum.value(key: key.bytes, variant: [], head: [], using: hashing))
         entity.bind(6, key.bytes)
         entity.bind(7, [UInt8]())
         try entity.run()

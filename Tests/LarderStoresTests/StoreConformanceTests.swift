@@ -14,7 +14,7 @@ struct StoreConformanceTests {
         /// Every operation waits for others a good while, so that readers see what is not committed.
         case sqliteHesitant
 
-        func open(_ directory: TemporaryDirectory) throws -> any EntityStore {
+        func open(_ directory: TemporaryDirectory) throws -> SQLiteStore {
             switch self {
             case .sqlite: try openStore(directory)
             case .sqliteInFiles: try openStore(directory) { $0.inlineLimit = 0 }
@@ -24,7 +24,7 @@ struct StoreConformanceTests {
     }
 
     private func withStore(
-        _ kind: StoreKind, _ body: (any EntityStore) async throws -> Void
+        _ kind: StoreKind, _ body: (SQLiteStore) async throws -> Void
     ) async throws {
         let directory = TemporaryDirectory()
         let store = try kind.open(directory)
@@ -209,17 +209,17 @@ struct StoreConformanceTests {
                 writer.append(ContentChunk(bytes[piece..<piece + size / 10]))
                 appended += size / 10
                 for offset in [0, appended / 3, appended - 1] {
-                    let chunk = await writer.readBack(at: Int64(offset), count: 50)
+                    let chunk = await writer.read(at: Int64(offset), count: 50)
                     let read = try #require(chunk?.withBytes { Array($0) })
                     #expect(!read.isEmpty && read.count <= 50)
                     #expect(read == Array(bytes[offset..<offset + read.count]))
                 }
-                #expect(await writer.readBack(at: Int64(appended), count: 1) == nil)
+                #expect(await writer.read(at: Int64(appended), count: 1) == nil)
             }
             writer.finish()
             await store.flush()
             var again: [UInt8] = []
-            while let chunk = await writer.readBack(at: Int64(again.count), count: 100_000) {
+            while let chunk = await writer.read(at: Int64(again.count), count: 100_000) {
                 again += chunk.withBytes { Array($0) }
             }
             #expect(again == bytes)
@@ -334,7 +334,7 @@ struct StoreConformanceTests {
                 writer.append(ContentChunk(bytes[start..<min(start + 9000, size)]))
             }
             #expect(writer.finish(sharing: kept))
-            #expect(await writer.readBack(at: 0, count: 1)?.withBytes { Array($0) } == [bytes[0]])
+            #expect(await writer.read(at: 0, count: 1)?.withBytes { Array($0) } == [bytes[0]])
             #expect(await store.contents(key(name)) == [bytes])
         }
         await store.close()

@@ -46,6 +46,36 @@ struct StoreDirectoryTests {
         #expect(directory.files.count { $0.hasSuffix("deep/notes.txt") } >= 1)
     }
 
+    /// Copies of this process's descriptors of a directory and what is in it, as a child has them between its fork and
+    /// its program.
+    private func copies(of directory: TemporaryDirectory) throws -> [Int32] {
+        let list = try #require(opendir("/proc/self/fd"))
+        defer { closedir(list) }
+        var found: [Int32] = []
+        while let entry = readdir(list) {
+            // Not by value: entries are shorter than the room that their type has for a name.
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                String(cString: UnsafeRawPointer($0).assumingMemoryBound(to: CChar.self))
+            }
+            var target = [CChar](repeating: 0, count: Int(PATH_MAX))
+            let count = readlink("/proc/self/fd/\(name)", &target, target.count)
+            guard count > 0, let descriptor = Int32(name) else { continue }
+            let path = String(decoding: target[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
+            if path.hasPrefix(directory.path) { found.append(dup(descriptor)) }
+        }
+        return found
+    }
+
+    @Test func `a store that was closed can be opened while a child still has its descriptors`() async throws {
+        let directory = TemporaryDirectory()
+        let store = try openStore(directory)
+        let copies = try copies(of: directory)
+        defer { copies.forEach { close($0) } }
+        #expect(copies.count > 2)
+        await store.close()
+        await (try openStore(directory)).close()
+    }
+
     @Test(arguments: ["content", "spool", "discarded-spool-1-1", "larder.lock", "larder.db", "content/ab"])
     func `symbolic links are not followed`(name: String) async throws {
         let elsewhere = TemporaryDirectory()

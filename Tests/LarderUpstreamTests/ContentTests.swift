@@ -13,26 +13,26 @@ struct ContentTests {
 
     /// Content that a test hands out piece by piece.
     final class Source {
-        private var pieces: [Handoff<Result<String?, ClientLeft>>] = []
+        private var pieces: [Promise<Result<String?, ClientLeft>>] = []
         private var asked = 0
         private(set) var brought = 0
         private let trailers: Fields
 
         init(_ ready: [String?] = [], trailers: Fields = [:]) {
             self.trailers = trailers
-            for piece in ready { bring(piece) }
+            for piece in ready { fulfil(piece) }
         }
 
-        func bring(_ piece: String?) { bring(.success(piece)) }
-        func fail() { bring(.failure(ClientLeft())) }
+        func fulfil(_ piece: String?) { fulfil(.success(piece)) }
+        func fail() { fulfil(.failure(ClientLeft())) }
 
-        private func bring(_ result: Result<String?, ClientLeft>) {
-            slot(brought).bring(result)
+        private func fulfil(_ result: Result<String?, ClientLeft>) {
+            slot(brought).fulfil(result)
             brought += 1
         }
 
-        private func slot(_ index: Int) -> Handoff<Result<String?, ClientLeft>> {
-            while pieces.count <= index { pieces.append(Handoff()) }
+        private func slot(_ index: Int) -> Promise<Result<String?, ClientLeft>> {
+            while pieces.count <= index { pieces.append(Promise()) }
             return pieces[index]
         }
 
@@ -42,7 +42,7 @@ struct ContentTests {
                 next: { [self] in
                     let index = asked
                     asked += 1
-                    return try await slot(index).take().get().map { ContentChunk($0.utf8) }
+                    return try await slot(index).value().get().map { ContentChunk($0.utf8) }
                 }, trailers: { [trailers] in trailers })
         }
     }
@@ -87,7 +87,7 @@ struct ContentTests {
             let origin = try await test.accept()
             _ = try await origin.head()
             try await origin.send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
-            _ = try await answer.take().get()
+            _ = try await answer.value().get()
             #expect(await origin.isClosed())
         }
     }
@@ -99,7 +99,7 @@ struct ContentTests {
             let origin = try await test.accept()
             _ = try await origin.head()
             #expect(try await origin.octets(5) == "abc")
-            #expect(await code { _ = try await answer.take().get() } == .internalError)
+            #expect(await code { _ = try await answer.value().get() } == .internalError)
             #expect(test.statistics?.active == 0 && test.statistics?.idle == 0)
         }
     }
@@ -112,7 +112,7 @@ struct ContentTests {
             _ = try await origin.head()
             #expect(try await origin.octets(7) == "2\r\nab\r\n")
             source.fail()
-            await #expect(throws: ClientLeft()) { _ = try await answer.take().get() }
+            await #expect(throws: ClientLeft()) { _ = try await answer.value().get() }
             #expect(await origin.isClosed())
             #expect(test.statistics?.failures == 0)
         }
@@ -129,11 +129,11 @@ struct ContentTests {
                 test.time.advance(by: .seconds(50))
                 await test.settle()
             }
-            source.bring("cd")
+            source.fulfil("cd")
             #expect(try await origin.octets(2) == "cd")
             await test.settle()
             test.time.advance(by: .seconds(61))
-            #expect(await code { _ = try await answer.take().get() } == .responseTimeout)
+            #expect(await code { _ = try await answer.value().get() } == .responseTimeout)
         }
     }
 
@@ -152,7 +152,7 @@ struct ContentTests {
             }
             test.time.advance(by: .seconds(50))
             try await origin.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-            #expect(try await answer.take().get().text() == "ok")
+            #expect(try await answer.value().get().text() == "ok")
         }
     }
 
@@ -164,10 +164,10 @@ struct ContentTests {
             _ = try await origin.head()
             #expect(try await origin.octets(7) == "2\r\nab\r\n")
             try await origin.send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig")
-            let response = try await answer.take().get()
+            let response = try await answer.value().get()
             #expect(response.head.status == 413)
-            source.bring("cd")
-            source.bring(nil)
+            source.fulfil("cd")
+            source.fulfil(nil)
             #expect(try await response.text() == "big")
             #expect(await origin.isClosed())
         }
@@ -180,7 +180,7 @@ struct ContentTests {
             let origin = try await test.accept()
             _ = try await origin.head()
             try await origin.send("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
-            #expect(try await answer.take().get().head.status == 503)
+            #expect(try await answer.value().get().head.status == 503)
             #expect(test.statistics?.active == 0 && test.statistics?.idle == 0)
         }
     }
@@ -213,7 +213,7 @@ struct ContentTests {
             try await origin.send("HTTP/1.1 100 Continue\r\n\r\n")
             #expect(try await origin.octets(3) == "abc")
             try await origin.send(Self.ok)
-            #expect(try await answer.take().get().text() == "ok")
+            #expect(try await answer.value().get().text() == "ok")
             #expect(interim == [100])
             #expect(test.statistics?.idle == 1)
         }
@@ -228,7 +228,7 @@ struct ContentTests {
             test.time.advance(by: .seconds(1))
             #expect(try await origin.octets(3) == "abc")
             try await origin.send(Self.ok)
-            #expect(try await answer.take().get().text() == "ok")
+            #expect(try await answer.value().get().text() == "ok")
         }
     }
 
@@ -239,7 +239,7 @@ struct ContentTests {
             let origin = try await test.accept()
             _ = try await origin.head()
             try await origin.send("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
-            #expect(try await answer.take().get().head.status == 401)
+            #expect(try await answer.value().get().head.status == 401)
             #expect(await origin.isClosed())
         }
     }

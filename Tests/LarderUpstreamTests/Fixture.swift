@@ -25,17 +25,10 @@ final class Fixture {
         let loop = try EventLoop(name: "test", time: time)
         try loop.start()
         defer { loop.stop() }
-        try await withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Void, any Error>) in
-            loop.spawn { loop in
-                do {
-                    var settings = UpstreamSettings(tls: try TLSClientContext())
-                    configure(&settings)
-                    try await body(Fixture(loop, time, settings))
-                    continuation.resume()
-                } catch {
-                    continuation.resume(throwing: error)
-                }
-            }
+        try await loop.run { loop in
+            var settings = UpstreamSettings(tls: try TLSClientContext())
+            configure(&settings)
+            try await body(Fixture(loop, time, settings))
         }
     }
 
@@ -52,11 +45,11 @@ final class Fixture {
     // MARK: The client's side
 
     /// Begins to send and goes on at once.
-    func send(_ request: UpstreamRequest) -> Handoff<Result<UpstreamResponse, any Error>> {
-        let answer = Handoff<Result<UpstreamResponse, any Error>>()
+    func send(_ request: UpstreamRequest) -> Promise<Result<UpstreamResponse, any Error>> {
+        let answer = Promise<Result<UpstreamResponse, any Error>>()
         let pool = pool
         loop.startHere {
-            do { answer.bring(.success(try await pool.send(request))) } catch { answer.bring(.failure(error)) }
+            do { answer.fulfil(.success(try await pool.send(request))) } catch { answer.fulfil(.failure(error)) }
         }
         return answer
     }
@@ -66,7 +59,7 @@ final class Fixture {
     {
         let answer = send(request)
         try await origin(try await accept())
-        return try await answer.take().get()
+        return try await answer.value().get()
     }
 
     var statistics: UpstreamStatistics? { pool.statistics.first }
@@ -79,10 +72,10 @@ final class Fixture {
     }
 
     private func turn() async {
-        let turned = Handoff<Void>()
+        let turned = Promise<Void>()
         loop.execute { _ in }
-        _ = loop.timerHere(after: .zero) { turned.bring(()) }
-        await turned.take()
+        _ = loop.timerHere(after: .zero) { turned.fulfil(()) }
+        await turned.value()
     }
 
     // MARK: The network
@@ -105,8 +98,8 @@ private final class Network {
     private var arrived: [FarEnd] = []
     /// All of them, so that none is closed for want of somebody who holds it.
     private var farEnds: [FarEnd] = []
-    private var awaited: Handoff<FarEnd>?
-    private var held: [Handoff<Void>]?
+    private var awaited: Promise<FarEnd>?
+    private var held: [Promise<Void>]?
 
     init(_ loop: EventLoop) { self.loop = loop }
 
@@ -115,9 +108,9 @@ private final class Network {
     ) async throws(IOError) -> ByteStream {
         dials.append("\(host):\(port)")
         if held != nil {
-            let handoff = Handoff<Void>()
-            held?.append(handoff)
-            await handoff.take()
+            let promise = Promise<Void>()
+            held?.append(promise)
+            await promise.value()
         }
         if let refusal { throw refusal }
         let address = SocketAddress(host: host, port: port) ?? .loopback(port: port)
@@ -129,7 +122,7 @@ private final class Network {
         let near = try stream(pair[0], address)
         let far = FarEnd(try stream(pair[1], address))
         farEnds.append(far)
-        if let awaited = awaited.take() { awaited.bring(far) } else { arrived.append(far) }
+        if let awaited = awaited.take() { awaited.fulfil(far) } else { arrived.append(far) }
         return near
     }
 
@@ -139,15 +132,15 @@ private final class Network {
 
     func accept() async -> FarEnd {
         if !arrived.isEmpty { return arrived.removeFirst() }
-        let handoff = Handoff<FarEnd>()
-        awaited = handoff
-        return await handoff.take()
+        let promise = Promise<FarEnd>()
+        awaited = promise
+        return await promise.value()
     }
 
     func hold(_ isHeld: Bool) {
         let waiting = held ?? []
         held = isHeld ? [] : nil
-        for handoff in waiting { handoff.bring(()) }
+        for promise in waiting { promise.fulfil(()) }
     }
 }
 

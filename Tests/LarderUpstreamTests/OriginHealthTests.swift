@@ -157,7 +157,7 @@ struct OriginHealthTests {
     @Test func `where nobody described a service, only the same request waits`() {
         var health = OriginHealth()
         func unclaimed(_ credentials: Int, _ resource: Int) -> OriginHealth.Ask {
-            OriginHealth.Ask(credentials: credentials, resource: resource, isDescribed: false)
+            OriginHealth.Ask(credentials: credentials, resource: resource, belongsToService: false)
         }
         _ = health.pleaded(unclaimed(1, 10), status: 503, until: 100)
         let result4 = health.admit(unclaimed(1, 10), now: 1, limits: Self.limits)

@@ -44,23 +44,23 @@ struct ParentTests {
 
     private func tunnel(
         _ test: Fixture, parent: ParentAddress?, abort: UpstreamAbort = UpstreamAbort()
-    ) -> Handoff<Result<ByteStream, any Error>> {
-        let answer = Handoff<Result<ByteStream, any Error>>()
+    ) -> Promise<Result<ByteStream, any Error>> {
+        let answer = Promise<Result<ByteStream, any Error>>()
         let pool = test.pool
         test.loop.startHere {
             do {
                 let target = try Array("origin.test:443".utf8).withUnsafeBytes { try Authority($0, defaultPort: nil) }
-                answer.bring(
+                answer.fulfil(
                     .success(
                         try await pool.connectTunnel(to: target, parent: parent, abort: abort, allows: { _ in true })))
-            } catch { answer.bring(.failure(error)) }
+            } catch { answer.fulfil(.failure(error)) }
         }
         return answer
     }
 
     @Test func `a tunnel leads straight to the origin`() async throws {
         try await Fixture.run { test in
-            let stream = try await tunnel(test, parent: nil).take().get()
+            let stream = try await tunnel(test, parent: nil).value().get()
             let origin = try await test.accept()
             try await stream.write(Array("hello".utf8))
             #expect(try await origin.octets(5) == "hello")
@@ -78,7 +78,7 @@ struct ParentTests {
                     == "CONNECT origin.test:443 HTTP/1.1\nHost: origin.test:443\nProxy-Authorization: Basic YTpi")
             try await parent.send(
                 "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 Connection established\r\nContent-Length: 9\r\n\r\n220 mail")
-            let stream = try await answer.take().get()
+            let stream = try await answer.value().get()
             let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 100, alignment: 16)
             defer { buffer.deallocate() }
             let count = try await stream.read(into: buffer)
@@ -108,7 +108,7 @@ struct ParentTests {
             let parent = try await test.accept()
             _ = try await parent.head()
             if text.isEmpty { parent.close() } else { try await parent.send(text) }
-            #expect(await code { _ = try await answer.take().get() } == expected)
+            #expect(await code { _ = try await answer.value().get() } == expected)
             if !text.isEmpty { #expect(await parent.isClosed()) }
         }
     }
@@ -119,7 +119,7 @@ struct ParentTests {
             let parent = try await test.accept()
             _ = try await parent.head()
             test.time.advance(by: .seconds(11))
-            #expect(await code { _ = try await answer.take().get() } == .connectionTimeout)
+            #expect(await code { _ = try await answer.value().get() } == .connectionTimeout)
         }
     }
 
@@ -129,7 +129,7 @@ struct ParentTests {
             let abort = UpstreamAbort()
             let answer = tunnel(test, parent: nil, abort: abort)
             abort.abort()
-            #expect(await code { _ = try await answer.take().get() } == .aborted)
+            #expect(await code { _ = try await answer.value().get() } == .aborted)
             test.holdDials(false)
             let origin = try await test.accept()
             #expect(await origin.isClosed())
@@ -144,10 +144,10 @@ struct ParentTests {
 @Suite("Handing values over")
 struct HandoffTests {
     @Test func `a value that comes first is kept`() async {
-        let handoff = Handoff<Int>()
-        #expect(handoff.bring(1))
-        #expect(!handoff.bring(2))
-        #expect(await handoff.take() == 1)
-        #expect(!handoff.bring(3))
+        let promise = Promise<Int>()
+        #expect(promise.fulfil(1))
+        #expect(!promise.fulfil(2))
+        #expect(await promise.value() == 1)
+        #expect(!promise.fulfil(3))
     }
 }

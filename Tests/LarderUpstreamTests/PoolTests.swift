@@ -17,12 +17,12 @@ struct PoolTests {
             let origin = try await test.accept()
             _ = try await origin.head()
             try await origin.send(Self.ok)
-            #expect(try await answer.take().get().text() == "ok")
+            #expect(try await answer.value().get().text() == "ok")
             for _ in 0..<3 {
                 let answer = test.send(try .to("/2"))
                 #expect(try await origin.head().hasPrefix("GET /2"))
                 try await origin.send(Self.ok)
-                #expect(try await answer.take().get().text() == "ok")
+                #expect(try await answer.value().get().text() == "ok")
             }
             #expect(test.dials.count == 1)
             #expect(test.statistics?.requests == 4)
@@ -49,7 +49,7 @@ struct PoolTests {
             let origin = try await test.accept()
             _ = try await origin.head()
             try await origin.send(Self.ok)
-            _ = try await answer.take().get().text()
+            _ = try await answer.value().get().text()
             if unasked.isEmpty { origin.close() } else { try await origin.send(unasked) }
             await test.settle()
             if unasked.isEmpty { #expect(test.statistics?.idle == 0) }
@@ -68,7 +68,7 @@ struct PoolTests {
         let origin = try await test.accept()
         _ = try await origin.head()
         try await origin.send(Self.ok)
-        #expect(try await answer.take().get().text() == "ok")
+        #expect(try await answer.value().get().text() == "ok")
         return origin
     }
 
@@ -80,7 +80,7 @@ struct PoolTests {
             let origin = try await test.accept()
             _ = try await origin.head()
             try await origin.send(isAtOnce ? Self.ok + poison : Self.ok)
-            #expect(try await answer.take().get().text() == "ok")
+            #expect(try await answer.value().get().text() == "ok")
             if !isAtOnce { try await origin.send(poison) }
             // Nobody has to ask for the connection for this to be noticed.
             #expect(await origin.isClosed())
@@ -96,7 +96,7 @@ struct PoolTests {
             let again = test.send(try .to("/2"))
             _ = try await trusted.head()
             try await trusted.send(Self.ok)
-            #expect(try await again.take().get().text() == "ok")
+            #expect(try await again.value().get().text() == "ok")
             #expect(test.dials.count == 5)
         }
     }
@@ -110,7 +110,7 @@ struct PoolTests {
             let again = test.send(try .to("/2"))
             _ = try await other.head()
             try await other.send(Self.ok)
-            #expect(try await again.take().get().text() == "ok")
+            #expect(try await again.value().get().text() == "ok")
             #expect(test.dials.count == 2)
         }
     }
@@ -124,7 +124,7 @@ struct PoolTests {
             let fresh = try await test.accept()
             #expect(try await fresh.head().hasPrefix("GET /2"))
             try await fresh.send(Self.ok)
-            #expect(try await answer.take().get().text() == "ok")
+            #expect(try await answer.value().get().text() == "ok")
             // Nor is that connection used again.
             #expect(await fresh.isClosed())
             _ = try await exchangeOnNew(test)
@@ -141,7 +141,7 @@ struct PoolTests {
             let fresh = try await test.accept()
             _ = try await fresh.head()
             try await fresh.send(Self.ok)
-            #expect(try await answer.take().get().text() == "ok")
+            #expect(try await answer.value().get().text() == "ok")
             #expect(test.dials.count == 2)
         }
     }
@@ -152,7 +152,7 @@ struct PoolTests {
             let origin = try await test.accept()
             _ = try await origin.head()
             try await origin.send(Self.ok)
-            _ = try await answer.take().get().text()
+            _ = try await answer.value().get().text()
             #expect(test.statistics?.idle == 1)
             test.time.advance(by: .seconds(65))
             #expect(await origin.isClosed())
@@ -165,12 +165,12 @@ struct PoolTests {
     /// Has one connection in the pool, sends `request` on it, and answers that connection.
     private func reused(
         _ test: Fixture, _ request: UpstreamRequest
-    ) async throws -> (FarEnd, Handoff<Result<UpstreamResponse, any Error>>) {
+    ) async throws -> (FarEnd, Promise<Result<UpstreamResponse, any Error>>) {
         let first = test.send(try .to("/first"))
         let origin = try await test.accept()
         _ = try await origin.head()
         try await origin.send(Self.ok)
-        _ = try await first.take().get().text()
+        _ = try await first.value().get().text()
         let answer = test.send(request)
         _ = try await origin.head()
         return (origin, answer)
@@ -186,7 +186,7 @@ struct PoolTests {
             let fresh = try await test.accept()
             #expect(try await fresh.head().hasPrefix("\(method) /again"))
             try await fresh.send("HTTP/1.1 204 No Content\r\n\r\n")
-            #expect(try await answer.take().get().head.status == 204)
+            #expect(try await answer.value().get().head.status == 204)
             #expect(test.dials.count == 2)
         }
     }
@@ -201,7 +201,7 @@ struct PoolTests {
             #expect(try await fresh.head() == "PUT /again HTTP/1.1\nHost: origin.test\nContent-Length: 3")
             #expect(try await fresh.octets(3) == "abc")
             try await fresh.send(Self.ok)
-            #expect(try await answer.take().get().text() == "ok")
+            #expect(try await answer.value().get().text() == "ok")
         }
     }
 
@@ -212,7 +212,7 @@ struct PoolTests {
             let fresh = try await test.accept()
             _ = try await fresh.head()
             fresh.close()
-            #expect(await code { _ = try await answer.take().get() } == .connectionTerminated)
+            #expect(await code { _ = try await answer.value().get() } == .connectionTerminated)
             #expect(test.dials.count == 2)
             #expect(test.statistics?.requests == 2)
         }
@@ -230,7 +230,7 @@ struct PoolTests {
         try await Fixture.run { test in
             let (origin, answer) = try await reused(test, try .to("/once", Method(method)!))
             origin.close()
-            #expect(await code { _ = try await answer.take().get() } == expected)
+            #expect(await code { _ = try await answer.value().get() } == expected)
             #expect(test.dials.count == 1)
         }
     }
@@ -242,7 +242,7 @@ struct PoolTests {
             try await origin.send(part)
             await test.settle()
             origin.close()
-            #expect(await code { _ = try await answer.take().get() } == .connectionTerminated)
+            #expect(await code { _ = try await answer.value().get() } == .connectionTerminated)
             #expect(test.dials.count == 1)
         }
     }
@@ -253,7 +253,7 @@ struct PoolTests {
             let origin = try await test.accept()
             _ = try await origin.head()
             origin.close()
-            #expect(await code { _ = try await answer.take().get() } == .connectionTerminated)
+            #expect(await code { _ = try await answer.value().get() } == .connectionTerminated)
             #expect(test.dials.count == 1)
         }
     }
@@ -262,7 +262,7 @@ struct PoolTests {
         try await Fixture.run { test in
             let (_, answer) = try await reused(test, try .to("/once"))
             test.time.advance(by: .seconds(61))
-            #expect(await code { _ = try await answer.take().get() } == .responseTimeout)
+            #expect(await code { _ = try await answer.value().get() } == .responseTimeout)
             #expect(test.dials.count == 1)
         }
     }
@@ -280,7 +280,7 @@ struct PoolTests {
             for (path, answer) in [("/1", first), ("/2", second), ("/3", third)] {
                 #expect(try await origin.head().hasPrefix("GET \(path) "))
                 try await origin.send(Self.ok)
-                #expect(try await answer.take().get().text() == "ok")
+                #expect(try await answer.value().get().text() == "ok")
             }
             #expect(test.dials.count == 1)
         }
@@ -293,13 +293,13 @@ struct PoolTests {
             let first = test.send(try .to("/1"))
             let second = test.send(try .to("/2"))
             let third = test.send(try .to("/3"))
-            #expect(await code { _ = try await third.take().get() } == .connectionLimit)
+            #expect(await code { _ = try await third.value().get() } == .connectionLimit)
             test.time.advance(by: .seconds(11))
-            #expect(await code { _ = try await second.take().get() } == .connectionLimit)
+            #expect(await code { _ = try await second.value().get() } == .connectionLimit)
             let origin = try await test.accept()
             _ = try await origin.head()
             try await origin.send(Self.ok)
-            #expect(try await first.take().get().text() == "ok")
+            #expect(try await first.value().get().text() == "ok")
         }
     }
 
@@ -310,12 +310,12 @@ struct PoolTests {
             let second = test.send(request)
             let third = test.send(try .to("/3"))
             request.abort.abort()
-            #expect(await code { _ = try await second.take().get() } == .aborted)
+            #expect(await code { _ = try await second.value().get() } == .aborted)
             let origin = try await test.accept()
             for answer in [first, third] {
                 _ = try await origin.head()
                 try await origin.send(Self.ok)
-                #expect(try await answer.take().get().text() == "ok")
+                #expect(try await answer.value().get().text() == "ok")
             }
             #expect(test.statistics?.failures == 0)
         }
@@ -327,16 +327,16 @@ struct PoolTests {
             let request = try UpstreamRequest.to("/1")
             let answer = test.send(request)
             request.abort.abort()
-            #expect(await code { _ = try await answer.take().get() } == .aborted)
+            #expect(await code { _ = try await answer.value().get() } == .aborted)
             test.holdDials(false)
             await test.settle()
             #expect(test.statistics?.idle == 1)
-            #expect(await code { _ = try await test.send(request).take().get() } == .aborted)
+            #expect(await code { _ = try await test.send(request).value().get() } == .aborted)
             let next = test.send(try .to("/2"))
             let origin = try await test.accept()
             #expect(try await origin.head().hasPrefix("GET /2"))
             try await origin.send(Self.ok)
-            #expect(try await next.take().get().text() == "ok")
+            #expect(try await next.value().get().text() == "ok")
             #expect(test.dials.count == 1)
         }
     }
@@ -348,7 +348,7 @@ struct PoolTests {
             let origin = try await test.accept()
             _ = try await origin.head()
             waiting.abort.abort()
-            #expect(await code { _ = try await answer.take().get() } == .aborted)
+            #expect(await code { _ = try await answer.value().get() } == .aborted)
             #expect(await origin.isClosed())
 
             let reading = try UpstreamRequest.to("/2")
@@ -357,11 +357,11 @@ struct PoolTests {
                 try await origin.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc")
             }
             #expect(try await response.nextChunk()?.count == 3)
-            let ended = Handoff<UpstreamError.Code?>()
-            test.loop.startHere { ended.bring(await code { _ = try await response.nextChunk() }) }
+            let ended = Promise<UpstreamError.Code?>()
+            test.loop.startHere { ended.fulfil(await code { _ = try await response.nextChunk() }) }
             await test.settle()
             reading.abort.abort()
-            #expect(await ended.take() == .aborted)
+            #expect(await ended.value() == .aborted)
             #expect(test.statistics?.failures == 0 && test.statistics?.active == 0)
         }
     }
@@ -378,7 +378,7 @@ struct PoolTests {
             let stranger = try UpstreamRequest.to(origin: "http://10.0.0.1").with {
                 $0.allowsAddress = { $0.host != "10.0.0.1" }
             }
-            #expect(await code { _ = try await test.send(stranger).take().get() } == .destinationProhibited)
+            #expect(await code { _ = try await test.send(stranger).value().get() } == .destinationProhibited)
             #expect(test.statistics?.idle == 1)
         }
     }
@@ -456,12 +456,12 @@ struct PoolTests {
             let second = try await test.accept()
             _ = try await second.head()
             try await second.send(Self.ok)
-            _ = try await idle.take().get().text()
+            _ = try await idle.value().get().text()
             test.pool.drain()
             #expect(await second.isClosed())
             _ = try await first.head()
             try await first.send(Self.ok)
-            #expect(try await busy.take().get().text() == "ok")
+            #expect(try await busy.value().get().text() == "ok")
             #expect(await first.isClosed())
         }
     }
@@ -472,12 +472,12 @@ struct PoolTests {
             let idle = try await test.accept()
             _ = try await idle.head()
             try await idle.send(Self.ok)
-            _ = try await answer.take().get().text()
+            _ = try await answer.value().get().text()
             let busy = test.send(try .to("/2"))
             #expect(try await idle.head().hasPrefix("GET /2"))
             test.pool.apply(UpstreamSettings(tls: try TLSClientContext()))
             try await idle.send(Self.ok)
-            #expect(try await busy.take().get().text() == "ok")
+            #expect(try await busy.value().get().text() == "ok")
             let response = try await test.exchange(try .to("/3")) { fresh in
                 _ = try await fresh.head()
                 try await fresh.send(Self.ok)

@@ -166,8 +166,8 @@ struct ResponseTests {
                     } catch { Issue.record(error) }
                 }
             }
-            let first = try await answers[0].take().get()
-            let second = try await answers[1].take().get()
+            let first = try await answers[0].value().get()
+            let second = try await answers[1].value().get()
             var received: [[UInt8]] = [[], []]
             var isOver = [false, false]
             while isOver != [true, true] {
@@ -207,7 +207,7 @@ struct ResponseTests {
             let origin = try await test.accept()
             _ = try await origin.head()
             try? await origin.send(text)
-            #expect(await code { _ = try await answer.take().get() } == expected)
+            #expect(await code { _ = try await answer.value().get() } == expected)
             #expect(await origin.isClosed())
             #expect(test.statistics?.active == 0 && test.dials.count == 1)
         }
@@ -247,7 +247,7 @@ struct ResponseTests {
             let origin = try await test.accept()
             #expect(try await origin.head() == "GET / HTTP/1.1\nHost: origin.test\nConnection: upgrade\nUpgrade: echo")
             try await origin.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\n\r\nearly")
-            let response = try await answer.take().get()
+            let response = try await answer.value().get()
             #expect(response.head.status == 101)
             let (stream, early) = try #require(response.takeStream())
             #expect(String(decoding: early, as: UTF8.self) == "early")
@@ -277,18 +277,18 @@ struct ResponseTests {
             let origin = try await test.accept()
             _ = try await origin.head()
             test.time.advance(by: .seconds(61))
-            #expect(await code { _ = try await answer.take().get() } == .responseTimeout)
+            #expect(await code { _ = try await answer.value().get() } == .responseTimeout)
 
             let response = try await test.exchange(try .to()) { origin in
                 _ = try await origin.head()
                 try await origin.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc")
             }
             #expect(try await response.nextChunk()?.count == 3)
-            let ended = Handoff<UpstreamError.Code?>()
-            test.loop.startHere { ended.bring(await code { _ = try await response.nextChunk() }) }
+            let ended = Promise<UpstreamError.Code?>()
+            test.loop.startHere { ended.fulfil(await code { _ = try await response.nextChunk() }) }
             await test.settle()
             test.time.advance(by: .seconds(61))
-            #expect(await ended.take() == .readTimeout)
+            #expect(await ended.value() == .readTimeout)
         }
     }
 }

@@ -39,7 +39,7 @@ struct TLSOriginTests {
                 let answer = try answer ?? test.send(try .to(path, .post, origin: origin))
                 #expect(try await far.head().contains(" \(path) HTTP/1.1\nHost: "))
                 try await far.send(Self.ok)
-                #expect(try await answer.take().get().text() == "ok")
+                #expect(try await answer.value().get().text() == "ok")
                 await test.settle()
             }
             #expect(test.dials.count == 1)
@@ -59,7 +59,7 @@ struct TLSOriginTests {
             try await far.stream.startTLS(server: identity.server)
             #expect(try await far.head() == "GET /a HTTP/1.1\nHost: origin.test")
             try await far.send(Self.ok)
-            #expect(try await answer.take().get().text() == "ok")
+            #expect(try await answer.value().get().text() == "ok")
             #expect(test.dials == ["parent.test:3128"])
         }
     }
@@ -80,7 +80,7 @@ struct TLSOriginTests {
                 let far = ends[number % 2]
                 #expect(try await far.head().hasPrefix("GET /\(number) "))
                 try await far.send(Self.ok)
-                #expect(try await answer.take().get().text() == "ok")
+                #expect(try await answer.value().get().text() == "ok")
                 await test.settle()
             }
             #expect(test.dials.count == 2)
@@ -93,7 +93,7 @@ struct TLSOriginTests {
             let answer = test.send(try .to(origin: "https://origin.test"))
             let far = try await test.accept()
             try? await far.stream.startTLS(server: identity.server)
-            #expect(await code { _ = try await answer.take().get() } == .tlsCertificate)
+            #expect(await code { _ = try await answer.value().get() } == .tlsCertificate)
             #expect(test.statistics?.active == 0)
         }
     }
@@ -103,7 +103,7 @@ struct TLSOriginTests {
             let answer = test.send(try .to(origin: "https://origin.test"))
             let far = try await test.accept()
             try await far.send("HTTP/1.1 400 Bad Request\r\n\r\n")
-            #expect(await code { _ = try await answer.take().get() } == .tlsProtocol)
+            #expect(await code { _ = try await answer.value().get() } == .tlsProtocol)
         }
     }
 
@@ -113,7 +113,7 @@ struct TLSOriginTests {
             _ = try await test.accept()
             await test.settle()
             test.time.advance(by: .seconds(11))
-            #expect(await code { _ = try await answer.take().get() } == .connectionTimeout)
+            #expect(await code { _ = try await answer.value().get() } == .connectionTimeout)
         }
     }
 

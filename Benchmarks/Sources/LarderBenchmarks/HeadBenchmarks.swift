@@ -11,7 +11,7 @@ extension Benchmark {
                 var parser = ResponseHeadParser()
                 var head = ResponseHead()
                 for _ in 0..<count {
-                    keep(try? Samples.response.withUnsafeBytes { try parser.parse($0, into: &head) })
+                    keep(try? Samples.response.withUnsafeBytes { try parser.parse($0.bytes, into: &head) })
                 }
             },
             Benchmark("head/write-request") { count in
@@ -42,7 +42,7 @@ extension Benchmark {
                 for _ in 0..<count {
                     var decoder = ContentDecoder(.chunked)
                     var total = 0
-                    _ = try? content.withUnsafeBytes { try decoder.decode($0) { total += $0.count } }
+                    _ = try? content.withUnsafeBytes { try decoder.decode($0.bytes) { total += $0.count } }
                     keep(total)
                 }
             },
@@ -52,7 +52,7 @@ extension Benchmark {
     private static func parseRequests(_ octets: [UInt8], _ count: Int) {
         var parser = RequestHeadParser()
         var head = RequestHead()
-        for _ in 0..<count { keep(try? octets.withUnsafeBytes { try parser.parse($0, into: &head) }) }
+        for _ in 0..<count { keep(try? octets.withUnsafeBytes { try parser.parse($0.bytes, into: &head) }) }
     }
 }
 
@@ -102,7 +102,7 @@ enum Samples {
     static let head: ResponseHead = {
         var parser = ResponseHeadParser()
         var head = ResponseHead()
-        _ = try? response.withUnsafeBytes { try parser.parse($0, into: &head) }
+        _ = try? response.withUnsafeBytes { try parser.parse($0.bytes, into: &head) }
         return head
     }()
 
@@ -110,7 +110,7 @@ enum Samples {
     static let request: RequestHead = {
         var parser = RequestHeadParser()
         var head = RequestHead()
-        _ = try? browserRequest.withUnsafeBytes { try parser.parse($0, into: &head) }
+        _ = try? browserRequest.withUnsafeBytes { try parser.parse($0.bytes, into: &head) }
         return head
     }()
 

@@ -185,6 +185,8 @@ def cut_off(context, make):
     for daemon in team.daemons:
         team.until_working(daemon)
     before("/d")
+    # What is on its way to the engine is to be there before the engine is emptied, not after.
+    time.sleep(0.5)
     content["now"] += 1
     engine.ask("FLUSHALL")
     for daemon in team.daemons:

@@ -35,7 +35,7 @@ private func decode(_ input: UnsafeRawBufferPointer, cuts: [Int]) -> Decoded {
         do throws(ParseError) {
             let piece = Array(input[start..<cut])
             let result = try piece.withUnsafeBufferPointer { piece throws(ParseError) in
-                try decoder.decode(UnsafeRawBufferPointer(piece)) { content.append(contentsOf: $0) }
+                try decoder.decode(UnsafeRawBufferPointer(piece).bytes) { content.append(contentsOf: piece[$0]) }
             }
             consumed += result.consumed
             if result.isComplete { return .complete(content, decoder.trailers, consumed: consumed) }

@@ -8,7 +8,7 @@ func requestHead(_ input: UnsafeRawBufferPointer) {
     var head = RequestHead()
     func parse(_ bytes: UnsafeRawBufferPointer) -> Outcome<RequestHead> {
         do throws(ParseError) {
-            guard case .complete(let consumed) = try parser.parse(bytes, into: &head) else { return .incomplete }
+            guard case .complete(let consumed) = try parser.parse(bytes.bytes, into: &head) else { return .incomplete }
             return .complete(head, consumed: consumed)
         } catch {
             return .refused(error)
@@ -39,7 +39,7 @@ func responseHead(_ input: UnsafeRawBufferPointer) {
     var head = ResponseHead()
     func parse(_ bytes: UnsafeRawBufferPointer) -> Outcome<ResponseHead> {
         do throws(ParseError) {
-            guard case .complete(let consumed) = try parser.parse(bytes, into: &head) else { return .incomplete }
+            guard case .complete(let consumed) = try parser.parse(bytes.bytes, into: &head) else { return .incomplete }
             return .complete(head, consumed: consumed)
         } catch {
             return .refused(error)

@@ -50,7 +50,7 @@ public struct Entity<Content: Sendable>: Sendable {
     public var contentType: String { fields[first: .contentType] ?? "application/octet-stream" }
 
     /// The name of the character encoding: the one given to `init`, else the content type's parameter.
-    public var charset: String? { explicitCharset ?? MediaTypeText(contentType)?.parameter("charset") }
+    public var charset: String? { explicitCharset ?? MediaType(lenient: contentType)?.parameters["charset"] }
 
     /// The entity tag as received, quotes and weakness included.
     public var eTag: String? { fields[first: .eTag] }

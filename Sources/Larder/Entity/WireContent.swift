@@ -79,10 +79,11 @@ package enum WireFields {
     /// The type for content that was encoded as `encoded`, and that the origin called `own`: the origin's more specific
     /// name where it is of the same family, with the encoding it has now.
     fileprivate static func type(_ own: String?, encodedAs encoded: String) -> String {
-        guard let own = own.flatMap(MediaTypeText.init), let new = MediaTypeText(encoded) else { return encoded }
-        let name = "\(own.type)/\(own.subtype)"
-        if new.subtype == "json" { return own.subtype == "json" || own.subtype.hasSuffix("+json") ? name : encoded }
-        if new.type == "text" { return own.type == "text" ? name + "; charset=utf-8" : encoded }
+        guard let own = own.flatMap({ MediaType(lenient: $0) }), let new = MediaType(encoded) else { return encoded }
+        if new.subtype == "json" {
+            return own.subtype == "json" || own.subtype.hasSuffix("+json") ? own.essence : encoded
+        }
+        if new.type == "text" { return own.type == "text" ? own.essence + "; charset=utf-8" : encoded }
         return encoded
     }
 }

@@ -66,7 +66,8 @@ package struct EvictionQueue<Entry> {
 
     /// The entry at an occupied place.
     package subscript(place: Int) -> Entry {
-        // Holds: the owner of an entry knows its place, and forgets it when the entry is removed.
+        // Holds: the owner of an entry knows its place, and forgets it when the entry is removed; and the rows and the
+        // hand are on places that have entries, which `checkInvariants` verifies.
         get { nodes[place].entry! }
         _modify { yield &nodes[place].entry! }
     }
@@ -106,12 +107,11 @@ package struct EvictionQueue<Entry> {
     @discardableResult
     package mutating func remove(_ place: Int, isEvicted: Bool = false) -> (entry: Entry, cost: Int) {
         unlink(place)
-        let gone = nodes[place]
+        let (entry, gone) = (self[place], nodes[place])
         if isEvicted, gone.stage == .probation { ghosts.insert(gone.hash, among: count) }
         nodes[place] = Node()
         free.append(place)
-        // Holds: the place was linked, so an entry is there.
-        return (gone.entry!, gone.cost)
+        return (entry, gone.cost)
     }
 
     /// The entry to evict next; nil if none can be. It stays until it is removed.
@@ -126,8 +126,7 @@ package struct EvictionQueue<Entry> {
             if probationSteps > 0, probation.count > 0, isCrowded || mainSteps == 0 || main.count == 0 {
                 probationSteps -= 1
                 let place = probation.oldest
-                // Holds: the lists link places that have entries, which `checkInvariants` verifies.
-                switch standing(&nodes[place].entry!) {
+                switch standing(&self[place]) {
                 case .idle: return place
                 case .used: move(place, to: .main)
                 // It starts anew: that it cannot be evicted now says nothing about later.
@@ -137,8 +136,7 @@ package struct EvictionQueue<Entry> {
                 mainSteps -= 1
                 if hand < 0 { hand = main.oldest }
                 let place = hand
-                // Holds: the hand is on a linked place, which has an entry.
-                if case .idle = standing(&nodes[place].entry!) { return place }
+                if case .idle = standing(&self[place]) { return place }
                 hand = nodes[place].newer
             } else {
                 return nil
@@ -150,8 +148,7 @@ package struct EvictionQueue<Entry> {
     package mutating func nextBlank(_ standing: (inout Entry) -> Standing) -> Int? {
         for _ in 0..<blank.count {
             let place = blank.oldest
-            // Holds: the lists link places that have entries, which `checkInvariants` verifies.
-            switch standing(&nodes[place].entry!) {
+            switch standing(&self[place]) {
             case .idle: return place
             case .used: move(place, to: .main)
             case .held: move(place, to: .blank)

@@ -20,7 +20,7 @@ package final class Invalidations: Sendable {
     private struct State {
         /// The last mark of each scope, by its hash. Two scopes with the same hash are invalidated together, which
         /// costs no more than a load; the hash is keyed in each process, so that collisions cannot be constructed.
-        var marks: [Int: UInt64] = [:]
+        var sequences: [Int: UInt64] = [:]
         /// Everything older counts as invalidated: the scopes are forgotten.
         var floor: UInt64 = 0
         var partitioned: Set<UInt32> = []
@@ -39,26 +39,27 @@ package final class Invalidations: Sendable {
     package func invalidate(_ scopes: [Scope]) {
         guard !scopes.isEmpty else { return }
         state.withLock { state in
-            let mark = last.load(ordering: .relaxed) + 1
-            for scope in scopes { state.marks[scope.hashValue] = mark }
-            if state.marks.count > limit {
-                state.marks = [:]
-                state.floor = mark
+            let invalidationSequence = last.load(ordering: .relaxed) + 1
+            for scope in scopes { state.sequences[scope.hashValue] = invalidationSequence }
+            if state.sequences.count > limit {
+                state.sequences = [:]
+                state.floor = invalidationSequence
             }
             // The scope's mark is visible before its number.
-            last.store(mark, ordering: .releasing)
+            last.store(invalidationSequence, ordering: .releasing)
         }
     }
 
     /// Whether `scope` was invalidated after `mark`.
-    package func isInvalid(_ scope: Scope, since mark: UInt64) -> Bool {
-        state.withLock { max($0.marks[scope.hashValue] ?? 0, $0.floor) > mark }
+    package func isInvalid(_ scope: Scope, since invalidationSequence: UInt64) -> Bool {
+        state.withLock { max($0.sequences[scope.hashValue] ?? 0, $0.floor) > invalidationSequence }
     }
 
     /// Whether a member of one of the groups, at `origin`, was invalidated after `mark`.
-    package func isInvalid(groups: [String], at origin: String, since mark: UInt64) -> Bool {
+    package func isInvalid(groups: [String], at origin: String, since invalidationSequence: UInt64) -> Bool {
         groups.contains { group in
-            isInvalid(.group(group, origin: origin), since: mark) || isInvalid(.group(group, origin: nil), since: mark)
+            isInvalid(.group(group, origin: origin), since: invalidationSequence)
+                || isInvalid(.group(group, origin: nil), since: invalidationSequence)
         }
     }
 

@@ -129,7 +129,7 @@ package enum VariantContent: Sendable {
     /// Whole and in memory.
     case memory([ContentChunk], length: Int)
     /// In the store, read piece by piece.
-    case store(any ContentSource)
+    case store(ContentSource)
 
     package static let empty = VariantContent.memory([], length: 0)
 
@@ -150,15 +150,20 @@ package enum VariantContent: Sendable {
 }
 
 /// Content in a store.
-package protocol ContentSource: Sendable {
+package struct ContentSource: Sendable {
     /// Octets of content.
-    var length: Int64 { get }
-
+    package let length: Int64
     /// Opens the content for reading, or nil when it is missing or damaged: a miss.
-    func open() async -> (any ContentReader)?
+    package let open: @Sendable () async -> (any ContentReader)?
+
+    package init(length: Int64, open: @escaping @Sendable () async -> (any ContentReader)?) {
+        self.length = length
+        self.open = open
+    }
 }
 
-/// Stored content, opened.
+/// Content in a store, open for reading, or still being written to it. A protocol, because stores know this target and
+/// it knows none of them.
 package protocol ContentReader: Sendable {
     /// Up to `count` octets from `offset` on; nil when they are unavailable or not the stored ones.
     func read(at offset: Int64, count: Int) async -> ContentChunk?

@@ -5,7 +5,8 @@ import LarderIO
 /// the pipeline apply to there.
 final class HostedLoadDelegate: RequestDelegate {
     private struct Status {
-        var running: (flight: Flight, reader: Int)?
+        var id: LoadID?
+        var running: (sharedLoad: SharedLoad, reader: Int)?
         /// For what the daemon does not keep.
         var inner: Request?
         var isCancelled = false
@@ -13,12 +14,20 @@ final class HostedLoadDelegate: RequestDelegate {
 
     private let resource: Resource
     private let host: any ServiceHost
+    private let onlyIfNeeded: Bool
     private let status = Lock(Status())
     private let estimate = Lock(ProgressEstimate(isGet: true))
 
-    init(_ resource: Resource, _ host: any ServiceHost) {
+    init(_ resource: Resource, _ host: any ServiceHost, onlyIfNeeded: Bool) {
         self.resource = resource
         self.host = host
+        self.onlyIfNeeded = onlyIfNeeded
+    }
+
+    /// Names the load in the state of the Resource that adopts it, before it starts: its outcome then reaches the state
+    /// as that of a client's load does.
+    func setID(_ id: LoadID?, of adopter: Resource) {
+        if adopter === resource { status.withLock { $0.id = $0.id ?? id } }
     }
 
     var requestDescription: String { "load of \(resource.url)" }
@@ -29,30 +38,18 @@ final class HostedLoadDelegate: RequestDelegate {
     }
 
     private func load(_ completion: RequestCompletion) async {
-        let (basis, epoch) = resource.conditionalBasis(isWanted: true)
-        let outcome = await host.load(resource, validating: basis?.entity) { flight, reader in
+        let info = await host.load(
+            resource, as: status.withLock { $0.id }, onlyIfNeeded: onlyIfNeeded,
+            validating: resource.conditionalBasis(isWanted: true).0?.entity
+        ) { sharedLoad, reader in
             let isCancelled = self.status.withLock { status in
-                status.running = (flight, reader)
+                status.running = (sharedLoad, reader)
                 return status.isCancelled
             }
-            if isCancelled { flight.interrupt(reader) }
+            if isCancelled { sharedLoad.interrupt(reader) }
         }
         status.withLock { $0.running = nil }
-        guard let outcome else { return askAlone(completion) }
-        var landing = Landing(resource: ObjectIdentifier(resource), method: .get, epoch: epoch, entries: [])
-        var info: ResponseInfo
-        switch outcome {
-        case .response(let response): info = ResponseInfo(response)
-        case .confirmed(let entity):
-            info = ResponseInfo(.success(entity), isNew: false)
-            landing.confirmedVersion = basis?.version
-        case .superseded(let response):
-            info = ResponseInfo(response)
-            landing.isConfirmedByCache = true
-        }
-        landing.isInMemory = true
-        info.landing = landing
-        completion.complete(info)
+        if let info { completion.complete(info) } else { askAlone(completion) }
     }
 
     private func askAlone(_ completion: RequestCompletion) {
@@ -71,25 +68,27 @@ final class HostedLoadDelegate: RequestDelegate {
             status.isCancelled = true
             return (status.running, status.inner)
         }
-        if let (flight, reader) = running { leave(flight, reader) }
+        if let (sharedLoad, reader) = running { leave(sharedLoad, reader) }
         inner?.cancel()
     }
 
     /// Cancels the load, unless clients wait for it: then it goes on as theirs.
-    private func leave(_ flight: Flight, _ reader: Int) {
-        guard flight.interest > 1 else { return flight.cancel() }
-        flight.forPrograms.isOwn = false
-        resource.memory.follow(flight)
-        flight.interrupt(reader)
+    private func leave(_ sharedLoad: SharedLoad, _ reader: Int) {
+        guard sharedLoad.interest > 1 else { return sharedLoad.cancel() }
+        sharedLoad.forPrograms.isOwn = false
+        resource.memory.showAgain(sharedLoad)
+        sharedLoad.interrupt(reader)
     }
 
-    func repeated() -> any RequestDelegate { HostedLoadDelegate(resource, host) }
+    func repeated() -> any RequestDelegate { HostedLoadDelegate(resource, host, onlyIfNeeded: onlyIfNeeded) }
 
     func computeProgress() -> Double {
         let (running, inner) = status.withLock { ($0.running, $0.inner) }
         if let inner { return inner.currentProgress }
         let seconds = Double(resource.service.clock.now.nanoseconds) / 1e9
-        return estimate.withLock { $0.update(running?.flight.transferred ?? TransferProgress.Counters(), at: seconds) }
+        return estimate.withLock {
+            $0.update(running?.sharedLoad.transferred ?? TransferProgress.Counters(), at: seconds)
+        }
     }
 }
 

@@ -20,7 +20,7 @@ final class NetworkRequestDelegate: RequestDelegate {
     private let basis: Basis?
     private let configuration: Configuration
     private let run: PipelineRun
-    private let epoch: UInt64
+    private let wipeGeneration: UInt64
     private let attempt: Int
     private let progress = TransferProgress()
     private let estimate: Lock<ProgressEstimate>
@@ -45,7 +45,7 @@ final class NetworkRequestDelegate: RequestDelegate {
             request.body = octets
             request.fields[.contentType] = contentType
         }
-        let (basis, epoch) = resource.conditionalBasis(isWanted: isConditional)
+        let (basis, wipeGeneration) = resource.conditionalBasis(isWanted: isConditional)
         if let basis { NetworkRequestDelegate.addValidators(of: basis.entity, to: &request.fields) }
         mutation(&request)
         for mutator in own.mutators { mutator(&request) }
@@ -53,13 +53,12 @@ final class NetworkRequestDelegate: RequestDelegate {
         let final = request.method == method ? own : resource.configuration(for: request.method)
         outgoing = request
         self.basis = basis
-        self.epoch = epoch
+        self.wipeGeneration = wipeGeneration
         configuration = final
         run = PipelineRun(final, subject: resource.cacheSubject)
         estimate = Lock(ProgressEstimate(isGet: request.method == .get))
     }
 
-    var finalMethod: Method { outgoing.method }
     var decorators: [RequestDecorator] { configuration.decorators }
     /// The configured action on the resource after a successful write, if this request may change it.
     var afterWrite: Configuration.AfterWrite? { outgoing.method.isSafe ? nil : configuration.writtenAfterWrite }
@@ -174,7 +173,8 @@ final class NetworkRequestDelegate: RequestDelegate {
 
     private func landing(_ response: ResponseHead) -> Landing {
         var landing = Landing(
-            resource: ObjectIdentifier(resource), method: outgoing.method, epoch: epoch, entries: run.entries)
+            resource: ObjectIdentifier(resource), method: outgoing.method, wipeGeneration: wipeGeneration,
+            entries: run.entries)
         landing.isUnstorable =
             CacheControl.Response(response.fields).flags.contains(.noStore)
             || CacheControl.Request(outgoing.fields).noStore

@@ -29,6 +29,7 @@ package final class ProgramLoad: Sendable {
     }
 
     private struct State {
+        var id: LoadID?
         var isOwn = false
         var isForClientAlone = false
         var outcome: Response?
@@ -39,7 +40,16 @@ package final class ProgramLoad: Sendable {
 
     init() {}
 
-    /// Whether the program itself began the load, so that its own request has the outcome.
+    /// The load in the state that programs see.
+    package var id: LoadID? {
+        get { state.withLock { $0.id } }
+        set { state.withLock { $0.id = newValue } }
+    }
+
+    /// The load's name, once: it ends.
+    func takeID() -> LoadID? { state.withLock { $0.id.take() } }
+
+    /// Whether the program itself began the load, and wants the response whoever it is for.
     package var isOwn: Bool {
         get { state.withLock { $0.isOwn } }
         set { state.withLock { $0.isOwn = newValue } }
@@ -63,13 +73,13 @@ package final class ProgramLoad: Sendable {
     }
 }
 
-extension Flight {
+extension SharedLoad {
     /// The load as programs see it.
     package var forPrograms: ProgramLoad { programs.load() ?? programs.storeIfNil(ProgramLoad()) }
 
-    /// Whether programs see it as a load of the Resource: not if one began it itself, as its request tells of it, nor if
-    /// it asks for parts or does not ask the origin at all.
-    var isSeenByPrograms: Bool {
-        !isRemaking && !request.fields.contains(.range) && !(programs.load()?.isOwn ?? false)
+    /// Whether it becomes one of the loads that programs see: not if a program's own request is that already, nor if it
+    /// asks for parts or does not ask the origin at all.
+    var isNewToPrograms: Bool {
+        !isRemaking && !request.fields.contains(.range) && programs.load()?.id == nil
     }
 }

@@ -58,7 +58,7 @@ package final class Registry: Sendable {
             if let place = shard.find(copy) { return (shard.queue[place].resource, false, [] as [Removed]) }
             let resource = make(copy)
             // Its own copy of the key: the caller's is written anew for each request.
-            resource.memory.attach(ChangeTeller(feed: feed, key: resource.key, service: resource.service))
+            resource.memory.attach(ChangePublisher(feed: feed, key: resource.key, service: resource.service))
             shard.insert(resource, cost: Registry.overhead + copy.bytes.count)
             return (resource, true, shard.evictBlank(above: blankLimit))
         }

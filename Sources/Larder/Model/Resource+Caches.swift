@@ -14,28 +14,27 @@ extension Resource {
 
     /// Reads the caches, unless that was done since the resource was made or wiped. Without caches it is done at once.
     func checkCaches() {
-        if isRegistered { memory.catchUp() }
-        guard status.read({ $0.machine.cacheCheck == .notStarted }) else { return }
+        let isDue = memory.withProgram(of: self) { program, state in
+            memory.catchUp(&state)
+            return program.machine.cacheCheck == .notStarted
+        }
+        guard isDue else { return }
         let run = cacheRun()
-        let hasCaches = !run.entries.isEmpty || mayBeInMemory
-        let check = status.withLock { $0.machine.cacheCheckStarted(hasCaches: hasCaches) }
+        let check = memory.withProgram(of: self) { program, state in
+            // A daemon may have content for its clients.
+            let mayBeInMemory = isRegistered && !(state.snapshot.variants.isEmpty && state.snapshot.isStoreRead)
+            return program.machine.cacheCheckStarted(hasCaches: mayBeInMemory || !run.entries.isEmpty)
+        }
         guard let check else { return }
         Task { await self.readCaches(run, check) }
-    }
-
-    /// Whether a daemon may have content for its clients, in memory or in its store.
-    private var mayBeInMemory: Bool {
-        guard isRegistered else { return false }
-        let snapshot = memory.snapshot
-        return !snapshot.variants.isEmpty || !snapshot.isStoreRead
     }
 
     /// Calls `body` when no cache check is running; true if it had to wait for one.
     func afterCacheCheck(_ body: @escaping @Sendable (_ wasChecking: Bool) -> Void) {
         checkCaches()
-        let isChecking = status.withLock { status in
-            guard case .running = status.machine.cacheCheck else { return false }
-            status.checkWaiters.append { body(true) }
+        let isChecking = withProgram { program in
+            guard case .running = program.machine.cacheCheck else { return false }
+            program.checkWaiters.append { body(true) }
             return true
         }
         if !isChecking { body(false) }
@@ -44,11 +43,13 @@ extension Resource {
     /// The outcome of a load when existing data is fresh; nil when it is not.
     func confirmation() -> ResponseInfo? {
         guard freshness.isUpToDate else { return nil }
-        return status.withLock { status in
-            guard let data = status.machine.latestData, status.machine.latestError == nil else { return nil }
+        return memory.state.withLock { state in
+            guard let machine = state.program?.machine, let data = machine.latestData, machine.latestError == nil else {
+                return nil
+            }
             var info = ResponseInfo(.success(data))
             info.landing = Landing(
-                resource: ObjectIdentifier(self), method: .get, epoch: status.machine.epoch, entries: [],
+                resource: ObjectIdentifier(self), method: .get, wipeGeneration: state.wipeGeneration, entries: [],
                 isConfirmedByCache: true)
             return info
         }
@@ -75,11 +76,11 @@ extension Resource {
     private func finishCheck(_ check: UInt64, _ entity: AnyEntity?, _ outputs: [PipelineRun.Output]) {
         service.log(.cache, "\(url): \(entity == nil ? "miss" : "hit")")
         var waiters: [@Sendable () -> Void] = []
-        perform { status in
-            guard status.machine.cacheCheck == .running(check) else { return .init() }
-            waiters = status.checkWaiters
-            status.checkWaiters = []
-            let (transition, isTaken) = status.machine.cacheCheckFinished(check, entity)
+        perform { program, _ in
+            guard program.machine.cacheCheck == .running(check) else { return .init() }
+            waiters = program.checkWaiters
+            program.checkWaiters = []
+            let (transition, isTaken) = program.machine.cacheCheckFinished(check, entity)
             // Later stages had nothing usable, or it would have been taken.
             if isTaken { store(outputs) }
             return transition

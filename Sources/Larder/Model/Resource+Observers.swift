@@ -32,9 +32,9 @@ extension Resource {
     /// Removes `owner` from all observers of this resource; those without another owner are no longer notified.
     public func removeObservers(ownedBy owner: AnyObject?) {
         guard let owner else { return }
-        let stopped = status.withLock { status in
-            let stopped = status.observers.removeOwner(owner)
-            updateKeepAlive(&status)
+        let stopped = withProgram { program in
+            let stopped = program.observers.removeOwner(owner)
+            updateKeepAlive(program)
             return stopped
         }
         tellStopped(stopped)
@@ -72,29 +72,19 @@ extension Resource {
         }
     }
 
-    // MARK: For the daemon
-
-    /// How many clients wait for a load without observing; while any does, loads are not given up.
-    package func addInterest() { status.withLock { $0.interest += 1 } }
-
-    package func removeInterest() { status.withLock { $0.interest -= 1 } }
-
-    /// Whether there are observers or waiting callers.
-    package var hasInterest: Bool { status.read { !$0.observers.isEmpty || $0.interest > 0 } }
-
     // MARK: Parts
 
     @discardableResult
     private func add(_ observer: any ResourceObserver, owner: ObserverList.Owner?) -> ObserverList.ID? {
         checkCaches()
-        let (id, loads) = status.withLock { status -> (ObserverList.ID?, [Request]) in
-            let isFirst = status.observers.isEmpty
-            let id = status.observers.add(observer, owner: owner, since: status.sequence)
-            updateKeepAlive(&status)
+        let (id, loads) = memory.withProgram(of: self) { program, state -> (ObserverList.ID?, [Request]) in
+            let isFirst = program.observers.isEmpty
+            let id = program.observers.add(observer, owner: owner, since: state.sequence)
+            updateKeepAlive(program)
             guard let id else { return (nil, []) }
-            let update = ResourceUpdate(event: .observerAdded, state: snapshot(status))
-            status.append(Notice(update: update, only: id))
-            return (id, isFirst ? status.loadRequests.map(\.request) : [])
+            let update = ResourceUpdate(event: .observerAdded, state: program.snapshot(state.sequence))
+            program.append(ProgramState.Notice(update: update, only: id))
+            return (id, isFirst ? program.loadRequests.map(\.request) : [])
         }
         guard let id else { return nil }
         service.log(.observers, "\(url): observer added")
@@ -104,9 +94,9 @@ extension Resource {
     }
 
     private func removeObserver(_ id: ObserverList.ID) {
-        let stopped = status.withLock { status in
-            let stopped = status.observers.remove(id)
-            updateKeepAlive(&status)
+        let stopped = withProgram { program in
+            let stopped = program.observers.remove(id)
+            updateKeepAlive(program)
             return stopped
         }
         if let stopped { tellStopped([stopped]) }
@@ -114,45 +104,47 @@ extension Resource {
 
     /// Removes observers whose owners are gone.
     func removeOrphans() {
-        guard status.read({ $0.observers.hasOrphans }) else { return }
-        let stopped = status.withLock { status in
-            let stopped = status.observers.removeOrphans()
-            updateKeepAlive(&status)
+        guard readProgram({ $0?.observers.hasOrphans == true }) else { return }
+        let stopped = withProgram { program in
+            let stopped = program.observers.removeOrphans()
+            updateKeepAlive(program)
             return stopped
         }
         tellStopped(stopped)
     }
 
-    private func updateKeepAlive(_ status: inout Status) { status.keepAlive = status.observers.isEmpty ? nil : self }
+    private func updateKeepAlive(_ program: ProgramState) {
+        program.keepAlive = program.observers.isEmpty ? nil : self
+    }
 
     private func tellStopped(_ observers: [any ResourceObserver]) {
         guard !observers.isEmpty else { return }
-        if isRegistered, !hasInterest { memory.reconsiderLoads() }
+        if isRegistered, !memory.hasInterest { memory.reconsiderLoads() }
         service.log(.observers, "\(url): \(observers.count) stopped observing")
         turns.post { for observer in observers { observer.stoppedObserving(self) } }
     }
 
     /// Delivers pending notifications to the observers. Runs as a turn, so one at a time.
     func deliver() {
-        while let notice = status.withLock({ $0.outbox.isEmpty ? nil : $0.outbox.removeFirst() }) {
+        while let notice = withProgram({ $0.nextNotice() }) {
             if let only = notice.only {
-                tell(notice, status.withLock { $0.observers[only] })
+                tell(notice, withProgram { $0.observers[only] })
             } else {
                 removeOrphans()
-                for entry in status.withLock({ $0.observers.all }) where entry.since < notice.update.state.sequence {
+                for entry in withProgram({ $0.observers.all }) where entry.since < notice.update.state.sequence {
                     tell(notice, entry)
                 }
             }
         }
     }
 
-    private func tell(_ notice: Notice, _ entry: ObserverList.Entry?) {
+    private func tell(_ notice: ProgramState.Notice, _ entry: ObserverList.Entry?) {
         entry?.observer.observer?.resourceChanged(self, notice.update.event, notice.update.state)
     }
 
     /// Tells the observers how far a load is. Runs as a turn.
     func reportProgress(_ progress: Double) {
-        for entry in status.withLock({ $0.observers.all }) {
+        for entry in withProgram({ $0.observers.all }) {
             entry.observer.observer?.resourceRequestProgress(for: self, progress: progress)
         }
     }

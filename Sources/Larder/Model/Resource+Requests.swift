@@ -72,16 +72,17 @@ extension Resource {
     /// changes, and observers are notified. Existing data is validated.
     @discardableResult
     public func load() -> Request {
-        load(using: makeLoad(isTracked: true).start())
+        load(using: makeLoad(isTracked: true, onlyIfNeeded: false))
     }
 
     /// Adopts the outcome of any request, as if it had been a load: for responses to other methods that are the new
     /// state of the resource.
     @discardableResult
     public func load(using request: Request) -> Request {
-        perform { status in
-            let (id, transition) = status.machine.loadStarted()
-            track(request, as: id, &status)
+        perform { program, _ in
+            let (id, transition) = program.machine.loadStarted()
+            (request.delegate as? HostedLoadDelegate)?.setID(id, of: self)
+            program.loadRequests.append((id, request))
             return transition
         }
         settle(request)
@@ -99,18 +100,18 @@ extension Resource {
         let delegate = LoadDelegate(self)
         let request = Request(delegate, turns: turns, clock: service.clock)
         let joined = isRegistered ? Request(ClientLoadDelegate(self), turns: turns, clock: service.clock) : nil
-        let existing = status.withLock { status -> Request?? in
-            if let running = status.loadRequests.first(where: { !status.machine.isOutdated($0.id) }) {
+        let existing = withProgram { program -> Request?? in
+            if let running = program.loadRequests.first(where: { !program.machine.isOutdated($0.id) }) {
                 return .some(running.request)
             }
             // Not judged before: a load that has ended since must not be made again.
-            let freshness = Self.freshness(of: status.machine, by: configuration, at: now)
+            let freshness = Self.freshness(of: program.machine, by: configuration, at: now)
             if freshness.isUpToDate { return .some(nil) }
-            if let joined, status.hasClientLoad { return .some(joined) }
-            let (id, _) = status.machine.loadStarted(isSilent: true)
+            if let joined, program.hasClientLoad { return .some(joined) }
+            let (id, _) = program.machine.loadStarted(isSilent: true)
             delegate.id = id
-            track(request, as: id, &status)
-            status.allRequests.append(request)
+            program.loadRequests.append((id, request))
+            program.allRequests.append(request)
             return .none
         }
         if let existing { return existing?.start() }
@@ -119,11 +120,11 @@ extension Resource {
         return request.start()
     }
 
-    /// Cancels all loads if the resource has no observers or waiting callers. Other requests continue.
+    /// Cancels all loads if the resource has no observers. Other requests continue.
     public func cancelLoadIfUnobserved() {
-        let cancelled = status.withLock { status -> [Request] in
-            guard status.observers.isEmpty, status.interest == 0 else { return [] }
-            return status.loadRequests.map(\.request)
+        let cancelled = readProgram { program -> [Request] in
+            guard let program, program.observers.isEmpty else { return [] }
+            return program.loadRequests.map(\.request)
         }
         for request in cancelled { request.cancel() }
     }
@@ -156,7 +157,7 @@ extension Resource {
         guard isTracked, request.state != .completed else { return request }
         let tracked = request
         if let afterWrite = delegate.afterWrite { apply(afterWrite, of: delegate, after: tracked) }
-        status.withLock { $0.allRequests.append(tracked) }
+        withProgram { $0.allRequests.append(tracked) }
         untrackWhenDone(tracked)
         return tracked
     }
@@ -177,14 +178,39 @@ extension Resource {
         }
     }
 
+    /// Performs the configured action after a successful request that may have changed the resource (RFC 9111 §4.4).
+    /// `response` is its result, for actions that store it.
+    package func applyAfterWrite(
+        _ afterWrite: Configuration.AfterWrite, sent: AnyEntity? = nil, response: AnyEntity? = nil
+    ) {
+        switch afterWrite.action {
+        case .none: break
+        case .invalidate: invalidate()
+        case .reload:
+            invalidate()
+            load()
+        case .override: if let sent { overrideLocalData(with: sent) } else { invalidate() }
+        case .promote:
+            if let response {
+                load(using: hardWiredRequest(returning: ResponseInfo(.success(response))))
+            } else {
+                invalidate()
+            }
+        case .wipe: wipe(.memoryAndCaches)
+        }
+        for pattern in afterWrite.also { service.invalidateResources(matching: pattern) }
+    }
+
     /// A load; it is not started. In a daemon it is one of the daemon's, whose clients get what it brings.
-    func makeLoad(isTracked: Bool) -> Request {
+    func makeLoad(as id: LoadID? = nil, isTracked: Bool, onlyIfNeeded: Bool) -> Request {
         guard let host = registeredHost else {
             return makeRequest(.get, isConditional: true, isTracked: isTracked)
         }
-        let request = Request(HostedLoadDelegate(self, host), turns: turns, clock: service.clock)
+        let delegate = HostedLoadDelegate(self, host, onlyIfNeeded: onlyIfNeeded)
+        delegate.setID(id, of: self)
+        let request = Request(delegate, turns: turns, clock: service.clock)
         if isTracked {
-            status.withLock { $0.allRequests.append(request) }
+            withProgram { $0.allRequests.append(request) }
             untrackWhenDone(request)
         }
         return request
@@ -199,35 +225,30 @@ extension Resource {
 
     private func untrackWhenDone(_ request: Request) {
         request.onCompletion { _ in
-            self.status.withLock { $0.allRequests.removeAll { $0 === request } }
+            self.withProgram { $0.allRequests.removeAll { $0 === request } }
         }
-    }
-
-    private func track(_ request: Request, as id: LoadID, _ status: inout Status) {
-        status.loadRequests.append((id, request))
     }
 
     /// Has the outcome of a tracked load taken over when it is there.
     private func settle(_ request: Request) {
-        let isObserved = status.withLock { !$0.observers.isEmpty }
+        let isObserved = readProgram { $0?.observers.isEmpty == false }
         if isObserved { request.onProgress { self.reportProgress($0) } }
         request.onCompletion { info in self.finish(request, info) }
     }
 
     private func finish(_ request: Request, _ info: ResponseInfo) {
         // The adopted response replaces the one that a daemon's clients get.
-        if isRegistered, info.landing?.isInMemory != true, case .success = info.response {
+        if isRegistered, !info.isInMemory, case .success = info.response {
             registeredHost?.invalidate(self)
         }
-        perform { status in
-            guard let index = status.loadRequests.firstIndex(where: { $0.request === request }) else { return .init() }
-            let id = status.loadRequests.remove(at: index).id
+        perform { program, state in
+            guard let id = program.loadRequests.first(where: { $0.request === request })?.id else { return .init() }
             // In the same turn as the state, so that a finished load is in no list.
-            status.allRequests.removeAll { $0 === request }
-            let transition = status.machine.loadFinished(id, ResourceMachine.LoadOutcome(info, of: self))
+            program.allRequests.removeAll { $0 === request }
+            let transition = program.finish(id, ResourceMachine.LoadOutcome(info, of: self))
             // Only what the resource itself asked for by GET since it was last wiped is about its place in caches.
             guard let action = transition.action, let landing = info.landing, landing.method == .get,
-                landing.resource == ObjectIdentifier(self), landing.epoch == status.machine.epoch
+                landing.resource == ObjectIdentifier(self), landing.wipeGeneration == state.wipeGeneration
             else { return transition }
             guard !landing.isUnstorable else {
                 for entry in landing.entries { service.cacheWork.remove(entry, log: service.log) }

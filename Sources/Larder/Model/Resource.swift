@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import LarderHTTP
 import LarderIO
+import Synchronization
 
 /// One URL of a service and its state: the latest data, the latest error, whether a load is in progress, whether the
 /// data is up to date.
@@ -17,66 +18,12 @@ public final class Resource: Sendable {
     public let url: ResourceURL
     /// The users to whom the data belongs.
     public let partition: Partition
-    /// The resource's state beside the model's.
+    /// The resource's state, for programs and for clients of a daemon.
     package let memory: ResourceMemory
-
-    struct Status {
-        var machine = ResourceMachine()
-        var sequence: UInt64 = 0
-        var observers = ObserverList()
-        /// Clients that wait for a load without observing it.
-        var interest = 0
-        /// Loads that have a request of the library behind them.
-        var loadRequests: [(id: LoadID, request: Request)] = []
-        var allRequests: [Request] = []
-        /// Pending notifications of observers, in order.
-        var outbox: [Notice] = []
-        var frozen: [Method: FrozenConfiguration] = [:]
-        /// Called when the cache check that runs is over.
-        var checkWaiters: [@Sendable () -> Void] = []
-        /// Keeps the resource in existence while it is observed.
-        var keepAlive: Resource?
-        var turns: TurnQueue?
-
-        /// How many notices may wait for observers that take their time.
-        private static let outboxLimit = 4_096
-
-        /// Whether a load is under way that clients of a daemon began, and that makes up for the last invalidation.
-        var hasClientLoad: Bool {
-            machine.loads.contains { load in
-                !machine.isOutdated(load) && !loadRequests.contains { $0.id == load }
-            }
-        }
-
-        /// Queues a notification. When the queue is too long, its older half is dropped: each contains the whole state,
-        /// so observers end on the right one.
-        mutating func append(_ notice: Notice) {
-            if outbox.count >= Status.outboxLimit {
-                let late = outbox.prefix(outbox.count / 2)
-                outbox.removeFirst(late.count)
-                // Observers are owed the event that begins their observation.
-                outbox.insert(contentsOf: late.filter { $0.only != nil }, at: 0)
-            }
-            outbox.append(notice)
-        }
-    }
-
-    struct Notice: Sendable {
-        let update: ResourceUpdate
-        /// nil for all observers.
-        let only: ObserverList.ID?
-    }
-
-    let status = LazyStatus()
+    private let lazyTurns = AtomicLazyReference<TurnQueue>()
 
     /// The queue on which observers and hooks are called.
-    var turns: TurnQueue {
-        status.withLock { status in
-            let turns = status.turns ?? TurnQueue()
-            status.turns = turns
-            return turns
-        }
-    }
+    var turns: TurnQueue { lazyTurns.load() ?? lazyTurns.storeIfNil(TurnQueue()) }
 
     /// The key by which a daemon finds the resource; empty where none serves it.
     package let key: ResourceKey
@@ -98,26 +45,28 @@ public final class Resource: Sendable {
     /// read of the caches, if there was none.
     public var latestData: AnyEntity? {
         checkCaches()
-        return status.read { $0.machine.latestData }
+        return readProgram { $0?.machine.latestData }
     }
 
     /// Why the last load failed; nil when it did not.
-    public var latestError: RequestError? { status.read { $0.machine.latestError } }
+    public var latestError: RequestError? { readProgram { $0?.machine.latestError } }
 
     /// The later of the times of data and error, or nil when there is neither.
     public var timestamp: Timestamp? { state.timestamp }
 
     /// Whether a load is in progress.
-    public var isLoading: Bool { status.read { $0.machine.isLoading } }
+    public var isLoading: Bool { readProgram { $0?.machine.isLoading ?? false } }
 
     /// Whether any request of this resource is in progress.
-    public var isRequesting: Bool { status.read { !$0.allRequests.isEmpty || $0.machine.isLoading } }
+    public var isRequesting: Bool {
+        readProgram { $0.map { !$0.allRequests.isEmpty || $0.machine.isLoading } ?? false }
+    }
 
     /// The loads in progress, in the order they began.
-    public var loadRequests: [Request] { status.read { $0.loadRequests.map(\.request) } }
+    public var loadRequests: [Request] { readProgram { $0?.loadRequests.map(\.request) ?? [] } }
 
     /// All requests of this resource in progress, loads included, in the order they began.
-    public var allRequests: [Request] { status.read { $0.allRequests } }
+    public var allRequests: [Request] { readProgram { $0?.allRequests ?? [] } }
 
     /// Whether `loadIfNeeded` would do nothing: the data is younger than its lifetime, or an error younger than
     /// `retryTime`, and nothing was invalidated.
@@ -126,14 +75,14 @@ public final class Resource: Sendable {
     /// The whole state at one moment.
     public var state: ResourceState {
         checkCaches()
-        return status.read(snapshot)
+        return memory.withProgram(of: self) { program, state in program.snapshot(state.sequence) }
     }
 
     package var freshness: ResourceMachine.Freshness {
         checkCaches()
         let configuration = configuration
         let now = service.clock.now
-        let freshness = status.read { Self.freshness(of: $0.machine, by: configuration, at: now) }
+        let freshness = withProgram { Self.freshness(of: $0.machine, by: configuration, at: now) }
         service.log(.staleness, "\(url): \(freshness)")
         return freshness
     }
@@ -157,12 +106,12 @@ public final class Resource: Sendable {
     /// service's configuration has changed.
     package func frozenConfiguration(for method: Method) -> FrozenConfiguration {
         let current = service.configurationSet
-        if let known = status.read({ $0.frozen[method] }), known.version == current.version { return known }
+        if let known = readProgram({ $0?.frozen[method] }), known.version == current.version { return known }
         let frozen = current.configuration(for: url, method: method)
         if frozen.hasProblems { service.reportProblems(of: frozen.configuration, for: url) }
         service.log(.configuration, "\(method) \(url): \(frozen.entries.joined(separator: "; "))")
         // A resource nothing else happens to keeps nothing: the set remembers what it computed.
-        if status.isMade { status.withLock { $0.frozen[method] = frozen } }
+        if memory.isFollowed { withProgram { $0.frozen[method] = frozen } }
         return frozen
     }
 
@@ -174,7 +123,7 @@ public final class Resource: Sendable {
     /// In a daemon its clients get the content too, where it can be encoded; what loads under way bring is not kept.
     public func overrideLocalData(with entity: AnyEntity) {
         if registeredHost?.override(self, with: entity) == true { return }
-        perform { $0.machine.overridden(with: entity) }
+        perform { program, _ in program.machine.overridden(with: entity) }
     }
 
     /// Replaces the content of the latest data, keeping its fields; the time is now. Without data the content type is
@@ -182,21 +131,21 @@ public final class Resource: Sendable {
     public func overrideLocalContent(with content: any Sendable) {
         let now = service.clock.now
         checkCaches()
-        @Sendable func made(_ status: Status) -> AnyEntity {
+        func made(_ program: ProgramState) -> AnyEntity {
             var entity =
-                status.machine.latestData?.withContent(content)
+                program.machine.latestData?.withContent(content)
                 ?? Entity(content: content, contentType: "application/binary", timestamp: now)
             entity.touch(at: now)
             return entity
         }
-        if isRegistered { return overrideLocalData(with: status.read { made($0) }) }
-        perform { $0.machine.overridden(with: made($0)) }
+        if isRegistered { return overrideLocalData(with: withProgram(made)) }
+        perform { program, _ in program.machine.overridden(with: made(program)) }
     }
 
     /// Declares the data out of date: the next `loadIfNeeded` loads. Nothing else changes, and observers are not
     /// notified.
     public func invalidate() {
-        status.withLock { $0.machine.invalidated() }
+        withProgram { $0.machine.invalidated() }
         registeredHost?.invalidate(self)
         service.log(.staleness, "\(url): invalidated")
     }
@@ -212,72 +161,29 @@ public final class Resource: Sendable {
     /// Forgets data and error and cancels all requests, adopted ones too.
     public func wipe(_ scope: WipeScope = .memory) {
         let removed = scope == .memoryAndCaches ? cacheEntries() : []
-        var cancelled: [Request] = []
-        var waiters: [@Sendable () -> Void] = []
-        perform { status in
-            cancelled = status.allRequests + status.loadRequests.map(\.request)
-            waiters = status.checkWaiters
-            status.allRequests = []
-            status.loadRequests = []
-            status.checkWaiters = []
+        let ended = memory.wipe {
             // Queued under the lock, so that no earlier write can follow it.
             for entry in removed { service.cacheWork.remove(entry, log: service.log) }
-            return status.machine.wiped()
         }
+        turns.post { self.deliver() }
         registeredHost?.wipe(self, scope)
-        for request in cancelled { request.cancel() }
-        for waiter in waiters { waiter() }
+        ended?.end()
         checkCaches()
     }
 
-    // MARK: Transitions
-
-    /// Makes a transition and queues its events; returns the remaining action.
-    @discardableResult
-    func perform(_ body: (inout Status) -> ResourceMachine.Transition) -> ResourceMachine.Action? {
-        let (transition, isTold) = status.withLock { status in
-            let transition = body(&status)
-            return (transition, enqueue(transition.events, &status))
-        }
-        for event in transition.events { service.log(.stateChanges, "\(url): \(event)") }
-        if transition.action == .removeStored {
-            for entry in cacheEntries() { service.cacheWork.remove(entry, log: service.log) }
-        }
-        if isTold { turns.post { self.deliver() } }
-        return transition.action
-    }
-
-    /// Queues events for the current observers; false without any.
-    func enqueue(_ events: [ResourceEvent], _ status: inout Status) -> Bool {
-        guard !events.isEmpty else { return false }
-        for event in events {
-            status.sequence += 1
-            guard !status.observers.isEmpty else { continue }
-            status.append(Notice(update: ResourceUpdate(event: event, state: snapshot(status)), only: nil))
-        }
-        return !status.observers.isEmpty
-    }
-
-    func snapshot(_ status: Status) -> ResourceState {
-        ResourceState(
-            url: url, sequence: status.sequence, latestData: status.machine.latestData,
-            latestError: status.machine.latestError, isLoading: status.machine.isLoading)
-    }
-
-    /// The data's version and the epoch, for a request that is about to be made conditional on it.
-    func conditionalBasis(isWanted: Bool) -> (NetworkRequestDelegate.Basis?, epoch: UInt64) {
-        status.read { status in
-            let machine = status.machine
-            guard isWanted, let data = machine.latestData, !data.isLocalOverride,
+    /// The data's version and the wipe generation, for a request that is about to be made conditional on it.
+    func conditionalBasis(isWanted: Bool) -> (NetworkRequestDelegate.Basis?, wipeGeneration: UInt64) {
+        memory.state.withLock { state in
+            guard isWanted, let machine = state.program?.machine, let data = machine.latestData, !data.isLocalOverride,
                 data.eTag != nil || data.fields.contains(.lastModified)
-            else { return (nil, machine.epoch) }
-            return (NetworkRequestDelegate.Basis(entity: data, version: machine.dataVersion), machine.epoch)
+            else { return (nil, state.wipeGeneration) }
+            return (NetworkRequestDelegate.Basis(entity: data, version: machine.dataVersion), state.wipeGeneration)
         }
     }
 
     /// Whether the data of that version is still current.
     func isCurrent(_ version: UInt64) -> Bool {
-        status.read { $0.machine.dataVersion == version && $0.machine.latestData != nil }
+        readProgram { $0?.machine.dataVersion == version && $0?.machine.latestData != nil }
     }
 }
 
@@ -288,9 +194,10 @@ extension Resource: TypedContentAccessors {
 extension Resource: CustomStringConvertible {
     /// The URL relative to the base URL, and the state: L for loading, D for data, E for an error.
     public var description: String {
-        let flags = status.read { status in
-            (status.machine.isLoading ? "L" : "") + (status.machine.latestData != nil ? "D" : "")
-                + (status.machine.latestError != nil ? "E" : "")
+        let flags = readProgram { program in
+            guard let machine = program?.machine else { return "" }
+            return (machine.isLoading ? "L" : "") + (machine.latestData != nil ? "D" : "")
+                + (machine.latestError != nil ? "E" : "")
         }
         let base = service.baseURL?.string ?? ""
         let name = url.string.hasPrefix(base) ? String(url.string.dropFirst(base.count)) : url.string

@@ -29,7 +29,7 @@ package struct ResourceHome: Sendable {
                     service: service, url: ResourceURL(url.compact), partition: partition, key: key.compact,
                     reach: ResourceMemory.Reach(invalidations, scope: scope, origin: url.origin))
             }
-        resource.memory.follow(by: resource)
+        if !resource.memory.isFollowed { resource.withProgram { _ in } }
         return resource
     }
 

@@ -11,16 +11,18 @@ extension ResourceMemory {
     package func override(with variant: Variant, entity: AnyEntity? = nil) {
         state.withLock { state in
             catchUp(&state)
-            state.epoch += 1
+            state.wipeGeneration += 1
             state.unstored = nil
-            let superseded = state.flights.count
-            endProgress(of: state.flights, &state)
-            state.flights.removeAll()
+            let superseded = state.sharedLoads
+            endProgress(of: superseded, &state)
+            state.sharedLoads = []
             // The variants in the store must not be loaded beside it.
             state.snapshot = Snapshot(variants: [variant], isStoreRead: true)
             tell(.newData(.localOverride), &state)
-            for _ in 0..<superseded { tell(.requestCancelled, &state) }
-            if let follower = state.follower { follower.overridden(with: entity ?? variant.entity) }
+            for _ in superseded { tell(.requestCancelled, &state) }
+            if state.program != nil {
+                overrideForProgram(with: entity ?? variant.entity, ending: superseded, &state)
+            }
         }
     }
 

@@ -6,27 +6,32 @@ import LarderRules
 /// Telling what happens to a Resource.
 extension ResourceMemory {
     /// Tells changes to `teller`'s feed from now on.
-    func attach(_ teller: ChangeTeller) { state.withLock { $0.teller = teller } }
+    func attach(_ publisher: ChangePublisher) { state.withLock { $0.publisher = publisher } }
 
     func tell(_ event: ResourceEvent, _ state: inout State) {
         state.sequence += 1
-        guard let teller = state.teller, teller.feed.isHeard else { return }
-        teller.feed.append(change(.event(event), state, teller))
+        guard let publisher = state.publisher, publisher.feed.isHeard else { return }
+        publisher.feed.append(change(.event(event), state, publisher))
     }
 
-    private func change(_ what: ResourceChange.Happening, _ state: State, _ teller: ChangeTeller) -> ResourceChange {
+    private func change(
+        _ what: ResourceChange.Happening, _ state: State, _ publisher: ChangePublisher
+    ) -> ResourceChange {
         ResourceChange(
-            what: what, key: teller.key, service: teller.service.name, sequence: state.sequence,
-            snapshot: state.snapshot, flights: state.flights, unstored: state.unstored)
+            what: what, key: publisher.key, service: publisher.service.name, sequence: state.sequence,
+            snapshot: state.snapshot, sharedLoads: state.sharedLoads, unstored: state.unstored)
     }
 
     /// The initial state for a new observer; nil for a Resource without a registry.
     package var moment: ResourceChange? {
-        state.withLock { state in state.teller.map { change(.event(.observerAdded), state, $0) } }
+        state.withLock { state in state.publisher.map { change(.event(.observerAdded), state, $0) } }
     }
 
     /// Whether anybody watches this very Resource.
     package var isObserved: Bool { state.withLock { $0.observers > 0 } }
+
+    /// Whether anybody watches it, for which loads are not given up: a client, or the program.
+    package var hasInterest: Bool { state.withLock { $0.observers > 0 || $0.program?.observers.isEmpty == false } }
 
     package func addObserver() { state.withLock { $0.observers += 1 } }
 
@@ -34,13 +39,13 @@ extension ResourceMemory {
     package func removeObserver() {
         let left = state.withLock { state in
             state.observers -= 1
-            return state.observers == 0 ? state.flights : []
+            return state.observers == 0 ? state.sharedLoads : []
         }
-        for flight in left { flight.reconsider() }
+        for sharedLoad in left { sharedLoad.reconsider() }
     }
 
     /// Has loads that nobody waits for any more be abandoned.
-    func reconsiderLoads() { for flight in flights { flight.reconsider() } }
+    func reconsiderLoads() { for sharedLoad in sharedLoads { sharedLoad.reconsider() } }
 
     /// Whether the last load came to no answer, or to one that says so.
     package var hasFailed: Bool {
@@ -53,20 +58,22 @@ extension ResourceMemory {
     // MARK: Progress
 
     /// Reports the progress of a load, unless it is over. Nearly free without listeners.
-    package func tellProgress(of flight: Flight, _ fraction: Double) {
+    package func tellProgress(of sharedLoad: SharedLoad, _ fraction: Double) {
         state.withLock { state in
-            guard let teller = state.teller, teller.feed.isHeard, state.flights.contains(where: { $0 === flight })
+            guard let publisher = state.publisher, publisher.feed.isHeard,
+                state.sharedLoads.contains(where: { $0 === sharedLoad })
             else { return }
-            flight.noteProgressTold()
-            teller.feed.append(change(.progress(fraction, of: flight), state, teller))
+            sharedLoad.noteProgressTold()
+            publisher.feed.append(change(.progress(fraction, of: sharedLoad), state, publisher))
         }
     }
 
     /// The last progress of loads that are over now: 1, whatever their outcome (model: PG-01).
-    func endProgress(of flights: [Flight], _ state: inout State) {
-        guard let teller = state.teller, teller.feed.isHeard else { return }
-        for flight in flights where flight.isProgressTold && state.flights.contains(where: { $0 === flight }) {
-            teller.feed.append(change(.progress(1, of: flight), state, teller))
+    func endProgress(of sharedLoads: [SharedLoad], _ state: inout State) {
+        guard let publisher = state.publisher, publisher.feed.isHeard else { return }
+        for sharedLoad in sharedLoads
+        where sharedLoad.isProgressTold && state.sharedLoads.contains(where: { $0 === sharedLoad }) {
+            publisher.feed.append(change(.progress(1, of: sharedLoad), state, publisher))
         }
     }
 }

@@ -5,8 +5,8 @@ import LarderIO
 package import LarderRules
 import Synchronization
 
-/// The state of a Resource in memory for HTTP readers: its stored variants, the loads under way, the last failure, and
-/// whether the store was read.
+/// The state of a Resource: its stored variants, the loads under way, the last failure, whether the store was read, and,
+/// once a program looks at it, what that sees.
 ///
 /// Everything changes under one short lock; readers take an immutable snapshot and answer from that.
 package final class ResourceMemory: Sendable {
@@ -48,22 +48,25 @@ package final class ResourceMemory: Sendable {
 
     struct State {
         var snapshot: Snapshot { didSet { oldValue.end() } }
-        var flights: [Flight] = []
+        var sharedLoads: [SharedLoad] = []
         /// Callers that wait for a read of the store, while one is under way.
         var readers: [UnsafeContinuation<Void, Never>]?
         /// Counts wipes, so that loads begun before one are not stored after it (B-12).
-        var epoch: UInt64 = 0
+        var wipeGeneration: UInt64 = 0
+        /// Counts invalidations of the Resource, for loads and reads begun before one (B-05).
+        var invalidationGeneration: UInt64 = 0
+        var generation: UInt64 { wipeGeneration &+ invalidationGeneration }
         var configuration: (version: UInt64, value: any AnyObject & Sendable)?
         var unstored: UnstoredResponse?
         /// The mark of `invalidations` up to which everything here is good.
         var checked: UInt64 = 0
-        var teller: ChangeTeller?
+        var publisher: ChangePublisher?
         /// How many events there were.
         var sequence: UInt64 = 0
         /// Those who watch this Resource, which is interest in its loads.
         var observers = 0
         /// Set once a program looks at the Resource.
-        var follower: Follower?
+        var program: ProgramState?
     }
 
     /// The invalidation scopes that include the Resource, besides its own.
@@ -82,9 +85,9 @@ package final class ResourceMemory: Sendable {
     }
 
     let state: Lock<State>
-    private let visited = Atomic<Bool>(false)
+    let visited = Atomic<Bool>(false)
     let followed = Atomic<Bool>(false)
-    private let answered = Atomic<UInt64>(0)
+    let answered = Atomic<UInt64>(0)
     private let reach: Reach?
     private let invalidations: Invalidations?
 
@@ -108,9 +111,6 @@ package final class ResourceMemory: Sendable {
 
     // MARK: Invalidation from afar
 
-    /// Takes notice of invalidations from afar.
-    func catchUp() { state.withLock { catchUp(&$0) } }
-
     /// Drops variants invalidated by scopes since the last check; usually that is one comparison.
     func catchUp(_ state: inout State) {
         guard let invalidations, invalidations.latest != state.checked else { return }
@@ -123,38 +123,45 @@ package final class ResourceMemory: Sendable {
         // Before the check: invalidations meanwhile are found the next time.
         state.checked = reach.invalidations.latest
         if let scope = reach.scope, reach.invalidations.isInvalid(scope, since: since) {
-            empty(&state, storeIsEmpty: false, isInvalidation: true)
+            _ = empty(&state, storeIsEmpty: false, isInvalidation: true)
         } else if state.snapshot.hasGroups {
             let kept = state.snapshot.variants.filter { !isInvalid($0.stored, since: since) }
             guard kept.count < state.snapshot.variants.count else { return }
             // The variants still in the store were not affected.
             state.snapshot = Snapshot(variants: kept, failure: state.snapshot.failure)
             tell(.newData(.wipe), &state)
-            state.follower?.invalidated()
+            invalidateForProgram(&state)
         }
     }
 
     /// The mark to give back to `land` and `storeWasRead`, or to ask `isInvalid` with.
-    package var mark: UInt64 { reach?.invalidations.latest ?? 0 }
+    package var invalidationSequence: UInt64 { reach?.invalidations.latest ?? 0 }
 
     /// Whether a response that was got, or read, from `mark` on belongs to a group that was invalidated since.
-    package func isInvalid(_ stored: StoredResponse, since mark: UInt64) -> Bool {
-        guard let reach, !stored.facts.groups.isEmpty, reach.invalidations.latest != mark else { return false }
-        return reach.invalidations.isInvalid(groups: stored.facts.groups, at: reach.origin, since: mark)
+    package func isInvalid(_ stored: StoredResponse, since invalidationSequence: UInt64) -> Bool {
+        guard let reach, !stored.facts.groups.isEmpty, reach.invalidations.latest != invalidationSequence else {
+            return false
+        }
+        return reach.invalidations.isInvalid(groups: stored.facts.groups, at: reach.origin, since: invalidationSequence)
     }
 
-    private func empty(_ state: inout State, storeIsEmpty: Bool, isInvalidation: Bool) {
+    /// Back to nothing. The result is to be ended after the lock is released.
+    func empty(
+        _ state: inout State, storeIsEmpty: Bool, isInvalidation: Bool, isTold: Bool = false
+    ) -> ProgramState.Ended? {
         let wasBlank = state.snapshot.variants.isEmpty && state.snapshot.failure == nil && state.unstored == nil
         state.snapshot = Snapshot(isStoreRead: storeIsEmpty)
-        state.epoch += 1
+        state.wipeGeneration += 1
         state.unstored = nil
-        let cancelled = state.flights.count
-        endProgress(of: state.flights, &state)
-        state.flights.removeAll()
+        let cancelled = state.sharedLoads
+        endProgress(of: cancelled, &state)
+        state.sharedLoads = []
         // For a wipe of some partitions only, the others have nothing to report.
-        if !wasBlank || cancelled > 0 { tell(.newData(.wipe), &state) }
-        for _ in 0..<cancelled { tell(.requestCancelled, &state) }
-        if isInvalidation { state.follower?.invalidated(endingLoads: true) } else { state.follower?.wiped() }
+        if !wasBlank || !cancelled.isEmpty { tell(.newData(.wipe), &state) }
+        for _ in cancelled { tell(.requestCancelled, &state) }
+        guard isInvalidation else { return wipeForProgram(isTold: isTold, &state) }
+        invalidateForProgram(ending: cancelled, &state)
+        return nil
     }
 
     /// How many variants a Resource keeps; the oldest goes first, so that a `Vary` on something wild stays cheap.
@@ -163,65 +170,41 @@ package final class ResourceMemory: Sendable {
     /// The Resource leaves the registry: its snapshots must not be relied on any longer.
     func leave() { state.withLock { $0.snapshot.end() } }
 
-    // MARK: Being used
-
-    /// Notes a hit for the registry's eviction. Written only when it changes something, as a hot Resource is read
-    /// from every loop.
-    @inlinable
-    package func touch() {
-        if !isVisited { markVisited() }
-    }
-
-    @usableFromInline var isVisited: Bool { visited.load(ordering: .relaxed) }
-    @usableFromInline func markVisited() { visited.store(true, ordering: .relaxed) }
-
-    /// Whether there was a hit since the last call.
-    func takeVisited() -> Bool {
-        visited.load(ordering: .relaxed) && visited.exchange(false, ordering: .relaxed)
-    }
-
-    /// How many clients were answered from here since it was loaded into memory. Several hits may be added up for a
-    /// second.
-    package var hits: UInt64 { answered.load(ordering: .relaxed) }
-
-    package func count(hits: UInt64) {
-        if hits > 0 { answered.add(hits, ordering: .relaxed) }
-    }
-
     // MARK: Variants
 
     package enum Landing: Sendable {
         /// The variant is in; these were pushed out by it or replaced.
         case landed(replaced: [Variant])
-        /// The Resource was wiped after the load began; nothing changed.
+        /// The Resource was wiped or invalidated after the load began; nothing changed.
         case superseded
     }
 
-    /// The number to give back to `land`: a wipe in between makes the landing void.
-    package var epoch: UInt64 {
+    /// The number to give back to `land`: a wipe or an invalidation in between makes the landing void.
+    package var generation: UInt64 {
         state.withLock { state in
             catchUp(&state)
-            return state.epoch
+            return state.generation
         }
     }
 
     /// Puts `variant` first, in place of those that answer the same requests.
     ///
-    /// - Parameters: the values of `epoch` and `mark` when the load began; `flight` is that load, which ends with this:
+    /// - Parameters: the values of `generation` and `invalidationSequence` when the load began; `sharedLoad` is that load, which ends with this:
     ///   new requests find the stored response.
     @discardableResult
     package func land(
-        _ variant: Variant, epoch: UInt64? = nil, mark: UInt64? = nil, ending flight: Flight? = nil
+        _ variant: Variant, generation: UInt64? = nil, invalidationSequence: UInt64? = nil,
+        ending sharedLoad: SharedLoad? = nil
     ) -> Landing {
         state.withLock { state in
             catchUp(&state)
-            if let mark, isInvalid(variant.stored, since: mark) {
-                state.follower?.invalidated()
+            if let invalidationSequence, isInvalid(variant.stored, since: invalidationSequence) {
+                invalidateForProgram(&state)
                 return .superseded
             }
-            if let epoch, epoch != state.epoch { return .superseded }
-            if let flight { endProgress(of: [flight], &state) }
-            state.flights.removeAll { $0 === flight }
+            if let generation, generation != state.generation { return .superseded }
+            if let sharedLoad { endProgress(of: [sharedLoad], &state) }
+            state.sharedLoads.removeAll { $0 === sharedLoad }
             var kept: [Variant] = []
             var replaced: [Variant] = []
             for other in state.snapshot.variants {
@@ -238,17 +221,21 @@ package final class ResourceMemory: Sendable {
             state.snapshot = Snapshot(variants: [variant] + kept, isStoreRead: state.snapshot.isStoreRead)
             state.unstored = nil
             tell(variant.stored.status.isError ? .error : .newData(.network), &state)
-            state.follower?.landed(flight)
+            landForProgram(sharedLoad, &state)
             return .landed(replaced: replaced)
         }
     }
 
     /// Puts `variant`, which has parts or was completed by one, in place of `old`, the only one with its variance; nil
     /// when there was none. False when that has changed: parts never replace a variant they were not compared with.
-    package func landPart(_ variant: Variant, replacing old: Variant?, epoch: UInt64, mark: UInt64) -> Bool {
+    package func landPart(
+        _ variant: Variant, replacing old: Variant?, generation: UInt64, invalidationSequence: UInt64
+    ) -> Bool {
         state.withLock { state in
             catchUp(&state)
-            guard epoch == state.epoch, !isInvalid(variant.stored, since: mark) else { return false }
+            guard generation == state.generation, !isInvalid(variant.stored, since: invalidationSequence) else {
+                return false
+            }
             let variants = state.snapshot.variants
             guard variants.first(where: { $0.stored.variance == variant.stored.variance }) === old else { return false }
             let kept = variants.filter { $0 !== old }.prefix(ResourceMemory.variantLimit - 1)
@@ -258,9 +245,12 @@ package final class ResourceMemory: Sendable {
     }
 
     /// Replaces `old`, if it is still there, by `new`: freshening, or content that moved between memory and store.
-    package func replace(_ old: Variant, by new: Variant) -> Bool {
+    ///
+    /// - Parameter generation: the value of `generation` when the load began that this comes from.
+    package func replace(_ old: Variant, by new: Variant, generation: UInt64? = nil) -> Bool {
         state.withLock { state in
             catchUp(&state)
+            if let generation, generation != state.generation { return false }
             guard let index = state.snapshot.variants.firstIndex(where: { $0 === old }) else { return false }
             var variants = state.snapshot.variants
             variants[index] = new
@@ -288,11 +278,13 @@ package final class ResourceMemory: Sendable {
     /// - Parameter isInvalidation: whether programs keep the data they have, as out of date.
     @discardableResult
     package func wipe(storeIsEmpty: Bool, isInvalidation: Bool = false) -> [Variant] {
-        state.withLock { state in
+        let (gone, ended, resource) = state.withLock { state in
             let gone = state.snapshot.variants
-            empty(&state, storeIsEmpty: storeIsEmpty, isInvalidation: isInvalidation)
-            return gone
+            let ended = empty(&state, storeIsEmpty: storeIsEmpty, isInvalidation: isInvalidation)
+            return (gone, ended, state.program?.resource)
         }
+        if let ended { resource?.turns.postLater { ended.end() } }
+        return gone
     }
 
     /// Remembers why the last load failed, for as long as `retryTime` says.
@@ -313,9 +305,9 @@ package final class ResourceMemory: Sendable {
 
     package enum Joining: Sendable {
         /// This load is under way already; the caller reads along.
-        case joined(Flight)
+        case joined(SharedLoad)
         /// There was none that fits; the caller has to run this one.
-        case started(Flight)
+        case started(SharedLoad)
         /// There is none, and the state has changed since the caller's look-up: a load has finished. The look-up is to
         /// be repeated.
         case overtaken
@@ -331,35 +323,38 @@ package final class ResourceMemory: Sendable {
     ///     not wait for it. Responses with an error status do not count.
     package func join(
         since decided: Snapshot? = nil, expectingSharedUnlessSince moment: Timestamp? = nil,
-        where isJoinable: (Flight) -> Bool, orStart make: () -> Flight
+        where isJoinable: (SharedLoad) -> Bool, orStart make: () -> SharedLoad
     ) -> Joining {
-        state.withLock { state in
+        // Nobody gets what was asked for before an invalidation and asks after it.
+        func fits(_ sharedLoad: SharedLoad) -> Bool { !sharedLoad.isOutdated && isJoinable(sharedLoad) }
+        return state.withLock { state in
             catchUp(&state)
             if let moment, let last = state.unstored, last.at >= moment, !last.status.isError,
-                let flight = state.flights.first(where: isJoinable), !flight.isAnswered
+                let sharedLoad = state.sharedLoads.first(where: fits), !sharedLoad.isAnswered
             {
                 return .unshared
             }
             // One that has lost its beginning, and so cannot be joined, must not hide a later one.
-            if let flight = state.flights.first(where: { isJoinable($0) && $0.retain() }) { return .joined(flight) }
+            if let sharedLoad = state.sharedLoads.first(where: { fits($0) && $0.retain() }) {
+                return .joined(sharedLoad)
+            }
             if let decided, decided !== state.snapshot { return .overtaken }
-            let flight = make()
-            state.flights.append(flight)
+            let sharedLoad = make()
+            state.sharedLoads.append(sharedLoad)
             tell(.requested, &state)
-            state.follower?.began(flight)
-            return .started(flight)
+            programSees(sharedLoad, &state)
+            return .started(sharedLoad)
         }
     }
 
     /// Removes a load from the list, so that it is no longer joined. One that ended before, or that a wipe ended,
     /// changes nothing.
-    package func retire(_ flight: Flight, as end: LoadEnd = .passed) {
+    package func retire(_ sharedLoad: SharedLoad, as end: LoadEnd = .passed) {
         state.withLock { state in
-            guard let index = state.flights.firstIndex(where: { $0 === flight }) else { return }
-            endProgress(of: [flight], &state)
-            state.flights.remove(at: index)
+            guard let index = state.sharedLoads.firstIndex(where: { $0 === sharedLoad }) else { return }
+            endProgress(of: [sharedLoad], &state)
+            state.sharedLoads.remove(at: index)
             let snapshot = state.snapshot
-            defer { state.follower?.ended(flight, end) }
             switch end {
             case .passed:
                 let isError = state.unstored?.status.isError == true
@@ -374,8 +369,9 @@ package final class ResourceMemory: Sendable {
                 if snapshot.failure.map({ $0.at < failure.at }) ?? true { state.snapshot = snapshot.with(failure) }
                 tell(.error, &state)
             }
+            endForProgram(sharedLoad, end, &state)
         }
     }
 
-    package var flights: [Flight] { state.withLock { $0.flights } }
+    package var sharedLoads: [SharedLoad] { state.withLock { $0.sharedLoads } }
 }

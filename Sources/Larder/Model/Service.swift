@@ -177,7 +177,9 @@ public final class Service: Sendable {
     /// Loads observed resources in error, unless an error is too recent: for when the network has come back. In a
     /// daemon, also those watched by its clients.
     public func reloadAfterRecovery() {
-        for resource in table.all where resource.hasInterest && resource.latestError != nil { resource.loadIfNeeded() }
+        for resource in table.all where resource.memory.hasInterest && resource.latestError != nil {
+            resource.loadIfNeeded()
+        }
         tellHost { $0.reloadAfterRecovery(self) }
     }
 

@@ -23,26 +23,20 @@ package protocol ServiceHost: Sendable {
     /// for them by then.
     ///
     /// - Parameters:
+    ///   - id: the load in the Resource's state, which ends with the load; nil for one that is not in it.
+    ///   - onlyIfNeeded: whether it is decided like a plain request of a client, or else like one with `no-cache`.
     ///   - basis: the data to validate.
     ///   - began: receives the load, and the number of the caller as its reader, to follow or interrupt.
     func load(
-        _ resource: Resource, validating basis: AnyEntity?, began: @escaping @Sendable (Flight, Int) -> Void
-    ) async -> HostedOutcome?
+        _ resource: Resource, as id: LoadID?, onlyIfNeeded: Bool, validating basis: AnyEntity?,
+        began: @escaping @Sendable (SharedLoad, Int) -> Void
+    ) async -> ResponseInfo?
     /// The data that is made of what clients get from memory or store; nil if there is none, or it cannot be made.
     func content(of resource: Resource) async -> AnyEntity?
     /// Gives clients this content; false when they cannot get it.
     func override(_ resource: Resource, with entity: AnyEntity) -> Bool
     func invalidate(_ resource: Resource)
     func wipe(_ resource: Resource, _ scope: Resource.WipeScope)
-}
-
-/// The outcome of a load by a daemon.
-package enum HostedOutcome: Sendable {
-    case response(Response)
-    /// The origin confirmed the data.
-    case confirmed(AnyEntity)
-    /// There was a wipe or an override meanwhile.
-    case superseded(Response)
 }
 
 extension Service {

@@ -140,9 +140,7 @@ private struct OriginPattern: Sendable, Hashable {
         } else {
             do throws(URIError) {
                 port = .number(
-                    try Array(digits).withUnsafeBufferPointer { bytes throws(URIError) in
-                        try URIHost.port(UnsafeRawBufferPointer(bytes))
-                    } ?? scheme.defaultPort)
+                    try URIHost.port(Array(digits).span.bytes) ?? scheme.defaultPort)
             } catch {
                 throw .invalidPort
             }

@@ -7,8 +7,8 @@ struct Landing: Sendable {
     /// The resource whose request it was.
     let resource: ObjectIdentifier
     let method: Method
-    /// The resource's epoch when the request was made.
-    let epoch: UInt64
+    /// The resource's wipe generation when the request was made.
+    let wipeGeneration: UInt64
     /// The output of the stages that have caches.
     var outputs: [PipelineRun.Output] = []
     /// The resource's entries in caches.
@@ -19,6 +19,4 @@ struct Landing: Sendable {
     var isConfirmedByCache = false
     /// The origin, or the request, forbids storing any of it (RFC 9111 §5.2).
     var isUnstorable = false
-    /// A daemon's clients get it.
-    var isInMemory = false
 }

@@ -12,6 +12,8 @@ public struct ResponseInfo: Sendable {
     var landing: Landing?
     /// The number of the response that a daemon got it from; nil for what no origin sent.
     package var source: Int?
+    /// Whether a daemon's clients get it too.
+    package var isInMemory = false
 
     /// Makes what a request comes to.
     public init(_ response: Response, isNew: Bool = true) {
@@ -48,7 +50,7 @@ public final class Request: Sendable {
     }
 
     private let status = Lock(Status())
-    private let delegate: any RequestDelegate
+    let delegate: any RequestDelegate
     private let turns: TurnQueue
     private let clock: any ModelClock
 

@@ -108,7 +108,7 @@ extension ArraySlice<UInt8> {
     }
 }
 
-/// Causes that know whether a retry may succeed.
+/// Causes that know whether a retry may succeed. A protocol, because the folder of the one there is names this one.
 protocol TransientFailure: Error {
     var isTransient: Bool { get }
 }

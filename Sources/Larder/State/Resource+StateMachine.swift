@@ -46,8 +46,6 @@ package struct ResourceMachine: Sendable {
     package private(set) var latestError: RequestError?
     /// Changes whenever other content takes the place of `latestData`.
     package private(set) var dataVersion: UInt64 = 0
-    /// Changes with each wipe: what began before has no place any more.
-    package private(set) var epoch: UInt64 = 0
     /// The loads in progress, in the order they began.
     package private(set) var loads: [LoadID] = []
     package private(set) var cacheCheck: CacheCheck = .notStarted
@@ -143,7 +141,6 @@ package struct ResourceMachine: Sendable {
         isInvalidated = false
         newestSuccess = nil
         dataVersion += 1
-        epoch += 1
         cacheCheck = .notStarted
         return Transition(
             events: [.newData(.wipe)] + Array(repeating: .requestCancelled, count: cancelled))

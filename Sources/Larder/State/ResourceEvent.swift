@@ -49,7 +49,8 @@ public enum ResourceEvent: Sendable, Hashable, CustomStringConvertible {
 public struct ResourceState: Sendable {
     /// The resource's URL.
     public let url: ResourceURL
-    /// How many events the resource has had, this one included; it only grows.
+    /// The number of the last event among those of the resource, for clients of a daemon and for programs; it only
+    /// grows.
     public let sequence: UInt64
     /// `Resource.latestData` at that moment.
     public let latestData: AnyEntity?

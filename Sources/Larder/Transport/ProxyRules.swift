@@ -85,24 +85,13 @@ struct ProxyRules: Sendable {
     }
 
     private static func proxy(_ text: String, named name: String) throws(TransportError) -> ParentAddress {
-        var rest = text[...]
-        if let mark = text.firstRange(of: "://") {
-            guard text[..<mark.lowerBound].lowercased() == "http" else {
-                throw unusable(name, "it is reached over \(text[..<mark.lowerBound].prefix(20)), and only http can be")
-            }
-            rest = text[mark.upperBound...]
-        }
-        var authorization: String?
-        if let at = rest.lastIndex(of: "@") {
-            authorization = "Basic " + Base64.encoded(PercentEncoding.decoded(rest[..<at]))
-            rest = rest[rest.index(after: at)...]
-        }
-        // A path, if any, has no meaning.
-        rest = rest.prefix { $0 != "/" }
-        guard !rest.isEmpty, let target = ResourceURL("http://\(rest)/").target else {
+        do {
+            return try ParentAddress(reading: text, needsScheme: false)
+        } catch .scheme(let scheme) {
+            throw unusable(name, "it is reached over \(scheme.prefix(20)), and only http can be")
+        } catch {
             throw unusable(name, "it should be written as http://proxy.example.com:3128")
         }
-        return ParentAddress(host: bare(target.host), port: target.port, authorization: authorization)
     }
 
     private static func unusable(_ name: String, _ problem: String) -> TransportError {
@@ -112,23 +101,5 @@ struct ProxyRules: Sendable {
     /// An IPv6 address without its brackets.
     private static func bare(_ host: String) -> String {
         host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
-    }
-}
-
-/// Base64 (RFC 4648 §4).
-enum Base64 {
-    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-
-    static func encoded(_ octets: [UInt8]) -> String {
-        var text: [UInt8] = []
-        for start in stride(from: 0, to: octets.count, by: 3) {
-            let group = octets[start..<min(start + 3, octets.count)]
-            let bits = group.reduce(0) { $0 << 8 | UInt32($1) } << (8 * UInt32(3 - group.count))
-            for place in 0..<4 {
-                let isFilled = place <= group.count
-                text.append(isFilled ? alphabet[Int(bits >> (18 - 6 * UInt32(place)) & 63)] : UInt8(ascii: "="))
-            }
-        }
-        return String(decoding: text, as: UTF8.self)
     }
 }

@@ -81,15 +81,7 @@ final class TransportLoop: Sendable {
     func run<Result: Sendable>(
         _ job: @escaping @Sendable (UpstreamPool) async throws -> Result
     ) async throws -> Result {
-        try await withUnsafeThrowingContinuation { continuation in
-            loop.spawn { _ in
-                do {
-                    continuation.resume(returning: try await job(self.poolHere()))
-                } catch {
-                    continuation.resume(throwing: error)
-                }
-            }
-        }
+        try await loop.run { _ in try await job(self.poolHere()) }
     }
 
     /// To be called on the loop.

@@ -73,25 +73,6 @@ enum PercentEncoding {
         encode(text) { URICharacter.kind(of: $0) != .refused }
     }
 
-    /// The octets of percent-encoded text; a percent sign that begins no triplet stays unchanged.
-    static func decoded(_ text: some StringProtocol) -> [UInt8] {
-        let octets = Array(text.utf8)
-        var result: [UInt8] = []
-        var index = 0
-        while index < octets.count {
-            if octets[index] == 0x25, index + 2 < octets.count, let high = ASCII.hexValue(octets[index + 1]),
-                let low = ASCII.hexValue(octets[index + 2])
-            {
-                result.append(high << 4 | low)
-                index += 3
-            } else {
-                result.append(octets[index])
-                index += 1
-            }
-        }
-        return result
-    }
-
     private static func encode(_ text: some StringProtocol, unless isPlain: (UInt8) -> Bool) -> String {
         var octets: [UInt8] = []
         for octet in text.utf8 {

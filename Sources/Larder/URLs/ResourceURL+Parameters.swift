@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import LarderHTTP
 
 extension ResourceURL {
     /// This URL with one query parameter set; an empty value leaves the bare name, nil removes the parameter.
@@ -20,7 +21,10 @@ extension ResourceURL {
     private func withParams(_ parameters: [(name: String, values: [String])]) -> ResourceURL {
         let changed = Set(parameters.map { Array($0.name.utf8) })
         var items = (target?.query ?? "").split(separator: "&").map { item in
-            (name: PercentEncoding.decoded(item.prefix { $0 != "=" }), text: String(item))
+            (
+                name: PercentText.octets(of: item.utf8.prefix { $0 != UInt8(ascii: "=") }, isForm: false),
+                text: String(item)
+            )
         }
         items.removeAll { changed.contains($0.name) }
         for (name, values) in parameters {

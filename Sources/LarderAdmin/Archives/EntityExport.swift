@@ -39,7 +39,7 @@ final class EntityExport: OwnContent, @unchecked Sendable {
     }
 
     private let proxy: Proxy
-    private let storing: Storing
+    private let diskTier: DiskTier
     private let match: EntityMatch
     private let pattern: String
     private let includesPrivate: Bool
@@ -57,9 +57,9 @@ final class EntityExport: OwnContent, @unchecked Sendable {
     private static let page = 200
     private static let piece = LarderStores.StoredContent.blockLength
 
-    init(proxy: Proxy, storing: Storing, match: EntityMatch, pattern: String, includesPrivate: Bool) {
+    init(proxy: Proxy, diskTier: DiskTier, match: EntityMatch, pattern: String, includesPrivate: Bool) {
         self.proxy = proxy
-        self.storing = storing
+        self.diskTier = diskTier
         self.match = match
         self.pattern = pattern
         self.includesPrivate = includesPrivate
@@ -68,7 +68,7 @@ final class EntityExport: OwnContent, @unchecked Sendable {
     func next() async throws -> ContentChunk? {
         if case .beginning = phase {
             // The list contains committed rows only.
-            await storing.store.flush()
+            await diskTier.store.flush()
             phase = .entities
             add("archive.json", beginning.pretty, modified: proxy.now.seconds)
         } else {
@@ -97,7 +97,7 @@ final class EntityExport: OwnContent, @unchecked Sendable {
 
     private func nextLine() async -> EntityListing? {
         if lines.isEmpty, !isAtEnd {
-            let page = await storing.store.list(after: row, limit: EntityExport.page, where: match)
+            let page = await diskTier.store.list(after: row, limit: EntityExport.page, where: match)
             isAtEnd = page.count < EntityExport.page
             row = page.last?.row
             lines = page[...]
@@ -107,7 +107,7 @@ final class EntityExport: OwnContent, @unchecked Sendable {
 
     /// Adds the head of an entity; its content follows.
     private func begin(_ entity: ArchivedEntity, _ reference: ContentReference) async {
-        guard let content = await storing.store.openContent(reference) else {
+        guard let content = await diskTier.store.openContent(reference) else {
             counts.damaged += 1
             return
         }

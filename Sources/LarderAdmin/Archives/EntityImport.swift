@@ -232,7 +232,7 @@ final class EntityImport: OwnIntake, @unchecked Sendable {
     /// Counts as imported what is on disk.
     private func settle() async {
         guard !pending.isEmpty else { return }
-        await proxy.storing?.store.flush()
+        await proxy.diskTier?.store.flush()
         for (entity, receipt) in pending {
             guard await proxy.isStored(receipt) else {
                 refuse(entity.url, "the disk did not take it, or made room of it again")

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 import Larder
 import LarderHTTP
 package import LarderIO
@@ -31,8 +30,8 @@ package final class Daemon: Sendable {
         lasting.interception = interception
         proxy = try Proxy(
             configuration: Daemon.configuration(settings, &lasting),
-            storing: store.map {
-                Storing(
+            diskTier: store.map {
+                DiskTier(
                     store: $0, via: ProxyConfiguration.via, maxObject: Int64(settings.cache.maxObject.bytes))
             },
             pages: AdminPages(history: history), logger: logger, time: time, interception: interception,
@@ -277,7 +276,7 @@ package final class Daemon: Sendable {
                     SurrogateKey($0, isHidden: settings.cache.hideSurrogateKey)
                 },
                 variables: variables, tls: lasting.tls(of: service),
-                parent: { uri in settings.parentProxy(for: named, origin: uri).map(ParentAddress.init) })
+                parent: { uri in settings.parentProxy(for: named, origin: uri) })
         }
         var unclaimed = ServiceSettings()
         unclaimed.name = "-"
@@ -354,12 +353,5 @@ extension ServiceSettings {
         return model.entries(declaredBy: declare).map {
             $0.namingTransformedMethods(besides: Service.transformedMethods)
         }
-    }
-}
-
-extension ParentAddress {
-    fileprivate init(_ address: ProxyAddress) {
-        let credentials = address.credentials.map { "Basic " + Data($0.reveal().utf8).base64EncodedString() }
-        self.init(host: address.host, port: address.port, authorization: credentials)
     }
 }

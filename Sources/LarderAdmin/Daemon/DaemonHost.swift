@@ -62,9 +62,10 @@ final class DaemonHost: ServiceHost {
     private var proxy: Proxy? { served.withLock { $0.daemon }?.proxy }
 
     func load(
-        _ resource: Resource, validating basis: AnyEntity?, began: @escaping @Sendable (Flight, Int) -> Void
-    ) async -> HostedOutcome? {
-        await proxy?.load(resource, validating: basis, began: began)
+        _ resource: Resource, as id: LoadID?, onlyIfNeeded: Bool, validating basis: AnyEntity?,
+        began: @escaping @Sendable (SharedLoad, Int) -> Void
+    ) async -> ResponseInfo? {
+        await proxy?.load(resource, as: id, onlyIfNeeded: onlyIfNeeded, validating: basis, began: began)
     }
 
     func content(of resource: Resource) async -> AnyEntity? { await proxy?.content(of: resource) }

@@ -19,10 +19,13 @@ struct EventWording: EventText {
     }
 
     let about: About
+    /// Streams end before it does.
+    let proxy: Proxy
     let walkers: WorkerPool
 
-    init(about: About, walkers: WorkerPool) {
+    init(about: About, in proxy: Proxy, walkers: WorkerPool) {
         self.about = about
+        self.proxy = proxy
         self.walkers = walkers
     }
 
@@ -33,11 +36,11 @@ struct EventWording: EventText {
         let event: ResourceEvent
         switch change.what {
         case .event(let happened): event = happened
-        case .progress(let fraction, let flight): return EventWording.progress(fraction, of: flight, change)
+        case .progress(let fraction, let sharedLoad): return EventWording.progress(fraction, of: sharedLoad, change)
         }
         var data: JSONObject = ["event": .string(event.name)]
         if case .newData(let source) = event { data["source"] = .string(source.rawValue) }
-        EventWording.describe(change, withContent: withContent, now: now, in: &data)
+        describe(change, withContent: withContent, now: now, in: &data)
         return EventWording.octets(id: change.sequence, data)
     }
 
@@ -49,14 +52,14 @@ struct EventWording: EventText {
     }
 
     /// It has no `id`, as missing one does not matter.
-    private static func progress(_ fraction: Double, of flight: Flight, _ change: ResourceChange) -> [UInt8] {
+    private static func progress(_ fraction: Double, of sharedLoad: SharedLoad, _ change: ResourceChange) -> [UInt8] {
         var data: JSONObject = [
             "event": "progress", "url": .string(change.key.url), "service": .string(change.service),
         ]
         if !change.key.partitionName.isEmpty { data["partition"] = .string(change.key.partitionName) }
         data["progress"] = .decimal(fraction, places: 3)
-        data["bytes"] = .integer(flight.received)
-        data["started"] = .time(flight.startedAt)
+        data["bytes"] = .integer(sharedLoad.received)
+        data["started"] = .time(sharedLoad.startedAt)
         return octets(id: nil, data)
     }
 
@@ -70,7 +73,7 @@ struct EventWording: EventText {
         if let moment = resource?.memory.moment {
             moments = [moment]
             var data: JSONObject = ["event": "observerAdded"]
-            EventWording.describe(moment, withContent: subject.hasContent, now: now, in: &data)
+            describe(moment, withContent: subject.hasContent, now: now, in: &data)
             octets = EventWording.octets(id: moment.sequence, data)
         } else if case .requests(let match) = about {
             octets = EventWording.octets(
@@ -83,7 +86,7 @@ struct EventWording: EventText {
             data["resources"] = .array(
                 moments.prefix(EventWording.limit).map { moment in
                     var entry = JSONObject()
-                    EventWording.describe(moment, withContent: subject.hasContent, now: now, in: &entry)
+                    describe(moment, withContent: subject.hasContent, now: now, in: &entry)
                     return .object(entry)
                 })
             octets = EventWording.octets(id: begun, data)
@@ -110,7 +113,7 @@ struct EventWording: EventText {
         }
     }
 
-    private static func describe(
+    private func describe(
         _ change: ResourceChange, withContent: Bool, now: Timestamp, in data: inout JSONObject
     ) {
         data["url"] = .string(change.key.url)
@@ -119,7 +122,7 @@ struct EventWording: EventText {
         data["sequence"] = .integer(change.sequence)
         // The content of others is for nobody who may only read.
         let withContent = withContent && change.key.partitionName.isEmpty
-        data["state"] = .object(StateReport(change, now: now).json(withContent: withContent))
+        data["state"] = .object(StateReport(change, in: proxy, now: now).json(withContent: withContent))
     }
 
     private static func octets(id: UInt64?, _ data: JSONObject) -> [UInt8] {
@@ -132,5 +135,5 @@ struct EventWording: EventText {
 
 extension ResourceChange {
     /// Whether nothing is known about the resource.
-    var isBlank: Bool { snapshot.variants.isEmpty && snapshot.failure == nil && flights.isEmpty && unstored == nil }
+    var isBlank: Bool { snapshot.variants.isEmpty && snapshot.failure == nil && sharedLoads.isEmpty && unstored == nil }
 }

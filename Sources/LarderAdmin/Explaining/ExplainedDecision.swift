@@ -13,22 +13,14 @@ struct ExplainedDecision {
     let cacheStatus: String?
     let advice: [String]
 
-    init(_ situation: Situation, _ plan: Plan) {
-        let service = situation.service.name
-        let wishes = CacheControl.Request(situation.request.fields)
-        let time = ExplainedFreshness.roughly
-        let isClaimed = situation.service.base != nil
-        let longer =
-            !isClaimed
-            ? "To keep it longer than the origin says: describe the origin as a service, with `expirationTime`."
-            : "To keep it longer than the origin says: `expirationTime: { time: …, mode: floor }` in a configure block."
-        let configured = "To keep it for another time: change `expirationTime` in the configure block that sets it."
-        let askNow = "To have the origin asked now: `larder invalidate URL`, or send `Cache-Control: no-cache`."
+    /// The sentence about the outcome, and how to change it.
+    private typealias Wording = (outcome: String, advice: [String])
 
+    init(_ situation: Situation, _ plan: Plan) {
         if !situation.service.allows(situation.uri) {
             (word, reason, cacheStatus) = ("refuse", "host-not-allowed", nil)
             outcome = "It would be refused with 403: the host is not one of the service's."
-            advice = ["Add the host to `allowHosts` of `\(service)`."]
+            advice = ["Add the host to `allowHosts` of `\(situation.service.name)`."]
             return
         }
         if let answer = situation.hardWiredAnswer {
@@ -51,91 +43,130 @@ struct ExplainedDecision {
         if situation.isLoading, plan.asksOrigin { status = status.map { $0 + "; collapsed" } }
         cacheStatus = status
         let loading = situation.isLoading ? " A load is under way; the request would wait for its answer." : ""
-
         switch plan.action {
         case .answer(let selection):
             (word, reason) = ("answer", "fresh")
-            let variant = situation.variants[selection.index]
-            outcome =
-                "It would be answered from the cache: the stored response is fresh for another \(time(selection.ttl))."
-                + ExplainedDecision.form(situation, selection)
-                + ExplainedDecision.source(variant)
-            let usual =
-                variant.isOverride
-                ? ["To end the override: `larder wipe URL`; to put there what the origin says: `larder load URL`."]
-                : [askNow, variant.stored.facts.lifetime.source == .expirationTime ? configured : longer]
-            advice = usual + (ExplainedCoding(situation, variant)?.advice.map { [$0] } ?? [])
+            (outcome, advice) = ExplainedDecision.answered(situation, selection)
         case .answerStale(let selection, let why):
             (word, reason) = ("answer-stale", why.rawValue)
-            let over = time(.zero - selection.ttl)
-            switch why {
-            case .offline:
-                outcome =
-                    "It would be answered from the cache although the lifetime ended \(over) ago: `\(service)` is offline."
-                    + (plan.refreshes ? " The origin would be asked in the background whether it is back." : "")
-                advice = ["To have the origin asked: `larder offline off`, or take `offline` out of the configuration."]
-            case .staleWhileRevalidate:
-                outcome =
-                    "It would be answered from the cache at once, stale by \(over)"
-                    + (plan.refreshes
-                        ? ", and the origin asked in the background." : "; the origin is left alone for now.")
-                advice = [
-                    "To have clients wait for the origin's answer: `staleWhileRevalidate: 0` where the origin names no window."
-                ]
-            case .maxStale, .staleIfError, .disconnected:
-                outcome =
-                    "It would be answered from the cache, stale by \(over): the request accepts that (\(why.rawValue))."
-                advice = ["Leave `max-stale` out of the request's Cache-Control to have the origin asked."]
-            }
+            (outcome, advice) = ExplainedDecision.answeredStale(situation, selection, why, refreshes: plan.refreshes)
         case .validate(let selection, let why):
             (word, reason) = ("validate", why.rawValue)
-            let stored = situation.variants[selection.index].stored
-            if why == .request {
-                outcome =
-                    "The origin would be asked whether the stored response is still good: the request demands it."
-                    + loading
-                advice = ["Leave `Cache-Control` and `Pragma` out of the request to be answered from the cache."]
-            } else if stored.standing != .asReceived {
-                outcome =
-                    "The origin would be asked whether the stored response is still good: it was invalidated." + loading
-                advice = ["The next request, or `larder load URL`, settles it."]
-            } else if stored.facts.validatesAlways {
-                outcome =
-                    "The origin would be asked whether the stored response is still good, as it is each time: it says no-cache."
-                    + loading
-                advice = [
-                    "To answer without asking against the origin's word: `expirationTime: { time: …, mode: override }`."
-                ]
-            } else {
-                outcome =
-                    "The origin would be asked whether the stored response is still good: its lifetime ended \(time(.zero - selection.ttl)) ago."
-                    + loading
-                advice = [
-                    longer,
-                    "To answer at once and ask in the background: `staleWhileRevalidate: …` in a configure block"
-                        + (isClaimed ? "." : " of a service."),
-                ]
-            }
+            (outcome, advice) = ExplainedDecision.validated(situation, selection, why, loading: loading)
         case .forward(let why, let fallback):
             (word, reason) = ("forward", why.rawValue)
-            (outcome, advice) = ExplainedDecision.forwarded(
-                situation, why, fallback: fallback, wishes: wishes, loading: loading)
-        case .refuse(.onlyIfCached):
-            (word, reason) = ("refuse", RefusalReason.onlyIfCached.rawValue)
-            outcome = "It would be answered 504: nothing stored may answer it, and it says only-if-cached."
-            advice = ["Leave `only-if-cached` out of the request's Cache-Control."]
-        case .refuse(.offline):
-            (word, reason) = ("refuse", RefusalReason.offline.rawValue)
+            (outcome, advice) = ExplainedDecision.forwarded(situation, why, fallback: fallback, loading: loading)
+        case .refuse(let why):
+            (word, reason) = ("refuse", why.rawValue)
+            (outcome, advice) = ExplainedDecision.refused(situation, why)
+        }
+    }
+
+    private static func answered(_ situation: Situation, _ selection: ReuseDecision.Selection) -> Wording {
+        let variant = situation.variants[selection.index]
+        let time = ExplainedFreshness.roughly(selection.ttl)
+        let advice: [String]
+        if variant.isOverride {
+            advice = ["To end the override: `larder wipe URL`; to put there what the origin says: `larder load URL`."]
+        } else {
+            advice = [
+                "To have the origin asked now: `larder invalidate URL`, or send `Cache-Control: no-cache`.",
+                variant.stored.facts.lifetime.source == .expirationTime
+                    ? "To keep it for another time: change `expirationTime` in the configure block that sets it."
+                    : keepingLonger(situation),
+            ]
+        }
+        return (
+            "It would be answered from the cache: the stored response is fresh for another \(time)."
+                + form(situation, selection) + source(variant),
+            advice + (ExplainedCoding(situation, variant)?.advice.map { [$0] } ?? [])
+        )
+    }
+
+    private static func keepingLonger(_ situation: Situation) -> String {
+        situation.service.base == nil
+            ? "To keep it longer than the origin says: describe the origin as a service, with `expirationTime`."
+            : "To keep it longer than the origin says: `expirationTime: { time: …, mode: floor }` in a configure block."
+    }
+
+    private static func answeredStale(
+        _ situation: Situation, _ selection: ReuseDecision.Selection, _ why: StaleReason, refreshes: Bool
+    ) -> Wording {
+        let over = ExplainedFreshness.roughly(.zero - selection.ttl)
+        switch why {
+        case .offline:
+            return (
+                "It would be answered from the cache although the lifetime ended \(over) ago: "
+                    + "`\(situation.service.name)` is offline."
+                    + (refreshes ? " The origin would be asked in the background whether it is back." : ""),
+                ["To have the origin asked: `larder offline off`, or take `offline` out of the configuration."]
+            )
+        case .staleWhileRevalidate:
+            return (
+                "It would be answered from the cache at once, stale by \(over)"
+                    + (refreshes ? ", and the origin asked in the background." : "; the origin is left alone for now."),
+                [
+                    "To have clients wait for the origin's answer: `staleWhileRevalidate: 0` where the origin names no window."
+                ]
+            )
+        case .maxStale, .staleIfError, .disconnected:
+            return (
+                "It would be answered from the cache, stale by \(over): the request accepts that (\(why.rawValue)).",
+                ["Leave `max-stale` out of the request's Cache-Control to have the origin asked."]
+            )
+        }
+    }
+
+    private static func validated(
+        _ situation: Situation, _ selection: ReuseDecision.Selection, _ why: ForwardReason, loading: String
+    ) -> Wording {
+        let stored = situation.variants[selection.index].stored
+        let asked = "The origin would be asked whether the stored response is still good"
+        if why == .request {
+            return (
+                asked + ": the request demands it." + loading,
+                ["Leave `Cache-Control` and `Pragma` out of the request to be answered from the cache."]
+            )
+        }
+        if stored.standing != .asReceived {
+            return (
+                asked + ": it was invalidated." + loading, ["The next request, or `larder load URL`, settles it."]
+            )
+        }
+        if stored.facts.validatesAlways {
+            return (
+                asked + ", as it is each time: it says no-cache." + loading,
+                ["To answer without asking against the origin's word: `expirationTime: { time: …, mode: override }`."]
+            )
+        }
+        return (
+            asked + ": its lifetime ended \(ExplainedFreshness.roughly(.zero - selection.ttl)) ago." + loading,
+            [
+                keepingLonger(situation),
+                "To answer at once and ask in the background: `staleWhileRevalidate: …` in a configure block"
+                    + (situation.service.base == nil ? " of a service." : "."),
+            ]
+        )
+    }
+
+    private static func refused(_ situation: Situation, _ why: RefusalReason) -> Wording {
+        switch why {
+        case .onlyIfCached:
+            return (
+                "It would be answered 504: nothing stored may answer it, and it says only-if-cached.",
+                ["Leave `only-if-cached` out of the request's Cache-Control."]
+            )
+        case .offline:
             let lack = situation.isRead ? "nothing stored may answer it" : "\(situation.method) needs the origin"
-            outcome = "It would be answered 504: \(lack), and `\(service)` is offline."
-            advice = ["To have the origin asked: `larder offline off`, or take `offline` out of the configuration."]
+            return (
+                "It would be answered 504: \(lack), and `\(situation.service.name)` is offline.",
+                ["To have the origin asked: `larder offline off`, or take `offline` out of the configuration."]
+            )
         }
     }
 
     /// For requests that bypass the cache.
-    private static func passed(
-        _ reason: ForwardReason, _ situation: Situation
-    ) -> (outcome: String, advice: [String]) {
+    private static func passed(_ reason: ForwardReason, _ situation: Situation) -> Wording {
         if reason == .bypass {
             return (
                 "It would be passed to the origin, and nothing would be kept: the configuration says `cache: none`.",
@@ -214,26 +245,22 @@ struct ExplainedDecision {
             ?? "`larder load URL` brings it into the cache."
     }
 
+    private static func missed(_ situation: Situation, loading: String) -> Wording {
+        guard let unstored = situation.unstored else {
+            return ("The origin would be asked: nothing is stored for this URL." + loading, [wayIn(situation)])
+        }
+        return (
+            "The origin would be asked: its last response, at \(TimeText.iso(unstored.at)), was not stored "
+                + "(\(unstored.reason.word))." + loading,
+            [ExplainedStorage.remedy(unstored.reason, status: unstored.status, service: situation.service.name)]
+        )
+    }
+
     private static func forwarded(
-        _ situation: Situation, _ why: ForwardReason, fallback: ReuseDecision.Selection?, wishes: CacheControl.Request,
-        loading: String
-    ) -> (outcome: String, advice: [String]) {
+        _ situation: Situation, _ why: ForwardReason, fallback: ReuseDecision.Selection?, loading: String
+    ) -> Wording {
         switch why {
-        case .uriMiss:
-            if let unstored = situation.unstored {
-                return (
-                    "The origin would be asked: its last response, at \(TimeText.iso(unstored.at)), was not stored "
-                        + "(\(unstored.reason.word))." + loading,
-                    [
-                        ExplainedStorage.remedy(
-                            unstored.reason, status: unstored.status, service: situation.service.name)
-                    ]
-                )
-            }
-            return (
-                "The origin would be asked: nothing is stored for this URL." + loading,
-                [ExplainedDecision.wayIn(situation)]
-            )
+        case .uriMiss: return missed(situation, loading: loading)
         case .varyMiss:
             let names = Set(situation.variants.flatMap { $0.stored.variance.selectors.map(\.name.description) })
                 .sorted()

@@ -26,7 +26,7 @@ extension Explanation {
             return
         }
         let subject = try proxy.subject(of: url)
-        if subject.way.isGateway, let problem = Explanation.refusal(ofPage: url, method, fields, subject.service) {
+        if subject.form.isGateway, let problem = Explanation.refusal(ofPage: url, method, fields, subject.service) {
             self.init(of: url, method, .failure(problem))
             return
         }

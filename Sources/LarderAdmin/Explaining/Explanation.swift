@@ -107,7 +107,7 @@ extension Explanation {
         guard let base = service.base else {
             return [
                 Fact(name: "name", value: service.name, note: "no service claims this URL, so RFC 9111 alone decides")
-            ] + way(situation)
+            ] + form(situation)
         }
         let privacy = service.privacy(for: situation.uri)
         return [
@@ -115,7 +115,7 @@ extension Explanation {
             Fact(name: "baseURL", value: base.string),
             Fact(name: "mount", value: service.settings.effectiveMount),
             Fact(name: "privacy", value: privacy.rawValue, note: note(privacy)),
-        ] + preset(service) + ignoredQuery(service) + way(situation)
+        ] + preset(service) + ignoredQuery(service) + form(situation)
     }
 
     private static func preset(_ service: RoutedService) -> [Fact] {
@@ -141,8 +141,8 @@ extension Explanation {
     }
 
     /// For https a forward proxy only sees the destination.
-    private static func way(_ situation: Situation) -> [Fact] {
-        guard situation.way == .forward, situation.uri.scheme == .https else { return [] }
+    private static func form(_ situation: Situation) -> [Fact] {
+        guard situation.form == .forward, situation.uri.scheme == .https else { return [] }
         return [
             Fact(
                 name: "way", value: "not through CONNECT",

@@ -10,7 +10,7 @@ import LarderUpstream
 /// Everything an explanation depends on, at one moment: a value, so that explaining is a function.
 struct Situation: Sendable {
     var service: RoutedService
-    var way: Way
+    var form: RequestForm
     var uri: TargetURI
     /// The URL as it is forwarded and stored.
     var url: String
@@ -53,11 +53,11 @@ struct Situation: Sendable {
     static let client = "127.0.0.1"
 
     init(
-        service: RoutedService, way: Way, uri: TargetURI, url: String? = nil, method: LarderHTTP.Method = .get,
+        service: RoutedService, form: RequestForm, uri: TargetURI, url: String? = nil, method: LarderHTTP.Method = .get,
         fields: Fields = Fields(), user: String? = nil, now: Timestamp
     ) {
         self.service = service
-        self.way = way
+        self.form = form
         self.uri = uri
         self.url = url ?? uri.string
         var head = RequestHead(method: method, target: uri.pathAndQuery, fields: fields)
@@ -76,7 +76,7 @@ struct Situation: Sendable {
         _ subject: ResourceSubject, method: LarderHTTP.Method, fields: Fields, user: String? = nil, in proxy: Proxy
     ) async {
         self.init(
-            service: subject.service, way: subject.way, uri: subject.uri, url: subject.url, method: method,
+            service: subject.service, form: subject.form, uri: subject.uri, url: subject.url, method: method,
             fields: fields, user: user, now: proxy.now)
         services = proxy.configuration.router.table
         content = subject.content
@@ -101,8 +101,8 @@ struct Situation: Sendable {
             unstored = memory.unstored
             isInMemory = !snapshot.variants.isEmpty
         }
-        if variants.isEmpty, let storing = proxy.storing {
-            variants = await storing.peek(key.url, partition: partition, service: service.name, configuration)
+        if variants.isEmpty, let diskTier = proxy.diskTier {
+            variants = await diskTier.peek(key.url, partition: partition, service: service.name, configuration)
         }
     }
 
@@ -114,7 +114,7 @@ struct Situation: Sendable {
     /// Whether the cache is consulted at all.
     var isRead: Bool { passing != .method }
     /// Whether the content of a POST or QUERY is part of the key.
-    var isKeyedByContent: Bool { content?.method == method }
+    var isKeyedByContent: Bool { content?.method == method && request.mayBeKeyedByContent }
     /// The method whose configuration applies.
     var configuredMethod: LarderHTTP.Method { method == .head ? .get : method }
     /// Blocks for one method only may have other settings for others.

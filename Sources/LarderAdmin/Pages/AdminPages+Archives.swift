@@ -18,18 +18,18 @@ extension AdminPages {
                 let parameters = try AdminParameters(request, known: ["match", "service", "private"])
                 let pattern = try parameters.required("match")
                 let filter = try filter(parameters, proxy)
-                guard let storing = proxy.storing else { throw Problem.nothingOnDisk }
+                guard let diskTier = proxy.diskTier else { throw Problem.nothingOnDisk }
                 var response = OwnResponse(
                     type: "application/x-tar", [],
                     fields: ["Content-Disposition": "attachment; filename=\"larder-export.tar\""])
                 response.source = EntityExport(
-                    proxy: proxy, storing: storing, match: filter.match, pattern: pattern,
+                    proxy: proxy, diskTier: diskTier, match: filter.match, pattern: pattern,
                     includesPrivate: try parameters.includesPrivate())
                 return response
             },
             importPath: .changing { request, proxy in
                 _ = try AdminParameters(request, known: ["private"]).includesPrivate()
-                guard proxy.storing != nil else { throw Problem.nothingOnDisk }
+                guard proxy.diskTier != nil else { throw Problem.nothingOnDisk }
                 guard let intake = request.intake as? EntityImport else { throw Problem.noArchive("it is empty") }
                 return OwnResponse(json: try await intake.report())
             },
@@ -40,7 +40,7 @@ extension AdminPages {
     package func intake(of request: OwnRequest, _ proxy: Proxy) -> (any OwnIntake)? {
         let guardian = AdminGuard(token: proxy.configuration.settings.admin.token)
         guard request.path == AdminPages.importPath, request.method == .post, guardian.judge(request) == .allowed,
-            proxy.storing != nil,
+            proxy.diskTier != nil,
             let includesPrivate = try? AdminParameters(request, known: ["private"]).includesPrivate()
         else { return nil }
         return EntityImport(proxy: proxy, includesPrivate: includesPrivate)

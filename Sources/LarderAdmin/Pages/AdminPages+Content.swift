@@ -47,7 +47,7 @@ extension AdminPages {
         if variants.isEmpty {
             let configuration = subject.service.configuration(for: subject.uri, method: subject.method)
             variants =
-                await proxy.storing?.peek(
+                await proxy.diskTier?.peek(
                     key.url, partition: .shared, service: subject.service.name, configuration) ?? []
         }
         return variants.first { $0.stored.variance.matches(fields) } ?? variants.first

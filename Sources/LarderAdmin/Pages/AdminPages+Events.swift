@@ -29,14 +29,14 @@ extension AdminPages {
             let subject = try proxy.subject(of: parameters.required("url"))
             var topic = EventSubject(
                 name: "url \(subject.service.number) \(subject.url)\(suffix) \(requests)", scope: .resource(subject),
-                hasContent: hasContent, text: EventWording(about: .url(subject.url), walkers: walkers))
+                hasContent: hasContent, text: EventWording(about: .url(subject.url), in: proxy, walkers: walkers))
             let url = subject.uri.string
             if requests != "0" { topic.requests = { $0.url == url } }
             events = OwnEvents(topic)
             if wantsLoad {
-                let reach = Reach(isLoopback: request.isLoopback)
+                let network = ClientNetwork(isLoopback: request.isLoopback)
                 // The stream reports the outcome.
-                events.whenSubscribed = { _ = try? await proxy.loadIfNeeded(subject, from: reach) }
+                events.whenSubscribed = { _ = try? await proxy.loadIfNeeded(subject, from: network) }
             }
         } else {
             guard !wantsLoad else {
@@ -50,7 +50,8 @@ extension AdminPages {
                 name: "match \(service ?? "*") \(match ?? "**")\(suffix) \(requests)",
                 scope: .matching { !isOnly && filter.accepts(ResourceURL($0.key.url), service: $0.service) },
                 hasContent: hasContent,
-                text: EventWording(about: isOnly ? .requests(match) : .pattern(match, filter), walkers: walkers))
+                text: EventWording(
+                    about: isOnly ? .requests(match) : .pattern(match, filter), in: proxy, walkers: walkers))
             topic.isSelective = match != nil
             if requests != "0" { topic.requests = { filter.accepts($0) } }
             events = OwnEvents(topic)
@@ -63,8 +64,8 @@ extension AdminPages {
 
 extension Proxy {
     /// Loads a resource unless it is up to date, like a client without special requirements.
-    fileprivate func loadIfNeeded(_ subject: ResourceSubject, from reach: Reach) async throws -> LoadOutcome {
+    fileprivate func loadIfNeeded(_ subject: ResourceSubject, from network: ClientNetwork) async throws -> LoadOutcome {
         let fields: Fields = ["Accept": "*/*", "User-Agent": "larder/\(LarderVersion.current)"]
-        return try await load(subject, fields: fields, onlyIfNeeded: true, from: reach)
+        return try await load(subject, fields: fields, onlyIfNeeded: true, from: network)
     }
 }

@@ -18,7 +18,7 @@ extension AdminPages {
             content: request.content, type: try type(of: request.fields), lifetime: try parameters.lifetime("for"))
         let (variant, partition) = try proxy.override(
             subject, with: override, fields: try parameters.fields("header"),
-            from: Reach(isLoopback: request.isLoopback))
+            from: ClientNetwork(isLoopback: request.isLoopback))
         var answer: JSONObject = ["url": .string(subject.url)]
         if partition != .shared { answer["partition"] = .string(partition.name) }
         answer["result"] = "overridden, until it is stale, loaded, written or wiped"

@@ -89,7 +89,7 @@ extension AdminPages {
     }
 
     private static func store(of proxy: Proxy) throws(Problem) -> SQLiteStore {
-        guard let store = proxy.storing?.store else { throw .nothingOnDisk }
+        guard let store = proxy.diskTier?.store else { throw .nothingOnDisk }
         return store
     }
 

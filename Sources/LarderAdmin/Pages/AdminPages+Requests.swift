@@ -62,7 +62,7 @@ extension AdminPages {
             }
             return best().compactMap { resource in
                 services[resource.key.serviceNumber].map {
-                    ResourceLine(resource, service: $0, storing: proxy.storing)
+                    ResourceLine(resource, service: $0, diskTier: proxy.diskTier)
                 }
             }
         }

@@ -103,7 +103,7 @@ extension AdminPages {
             // The total is known only where nothing has to be compared.
             if filter.matchesAll {
                 answer["total"] = .integer(
-                    max(page.lines.count, proxy.registry.count, proxy.storing?.store.statistics.entries ?? 0))
+                    max(page.lines.count, proxy.registry.count, proxy.diskTier?.store.statistics.entries ?? 0))
             }
         } else if cursor == nil {
             answer["total"] = .integer(page.lines.count)
@@ -165,7 +165,8 @@ extension AdminPages {
         let outcome: LoadOutcome
         do {
             outcome = try await proxy.load(
-                subject, fields: fields, onlyIfNeeded: onlyIfNeeded, from: Reach(isLoopback: request.isLoopback))
+                subject, fields: fields, onlyIfNeeded: onlyIfNeeded, from: ClientNetwork(isLoopback: request.isLoopback)
+            )
         } catch let problem as Problem {
             throw problem
         } catch {

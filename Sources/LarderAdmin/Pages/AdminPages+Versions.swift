@@ -60,7 +60,7 @@ extension AdminPages {
     private static func partition(
         of subject: ResourceSubject, _ fields: Fields, for request: OwnRequest
     ) -> Larder.Partition {
-        subject.service.partition(of: fields, for: subject.uri, from: Reach(isLoopback: request.isLoopback))
+        subject.service.partition(of: fields, for: subject.uri, from: ClientNetwork(isLoopback: request.isLoopback))
     }
 
     static func mayChange(_ request: OwnRequest, _ proxy: Proxy) -> Bool {
@@ -73,7 +73,7 @@ extension AdminPages {
         _ configuration: EffectiveConfiguration, _ proxy: Proxy, readable number: Int64? = nil
     ) async -> [ResponseVersion] {
         let versions =
-            await proxy.storing?.versions(
+            await proxy.diskTier?.versions(
                 of: subject.key(in: partition).url, partition: partition, service: subject.service.name, configuration,
                 readable: number) ?? []
         let selected = versions.filter { $0.variant.stored.variance.matches(fields) }
@@ -84,9 +84,9 @@ extension AdminPages {
         of subject: ResourceSubject, _ proxy: Proxy
     ) throws(Problem) -> EffectiveConfiguration {
         let configuration = subject.service.configuration(for: subject.uri, method: subject.method)
-        guard configuration.history > 0, configuration.caches, proxy.storing != nil else {
+        guard configuration.history > 0, configuration.caches, proxy.diskTier != nil else {
             throw .noHistory(
-                of: subject, isStored: configuration.caches && proxy.storing != nil,
+                of: subject, isStored: configuration.caches && proxy.diskTier != nil,
                 isService: subject.service.base != nil)
         }
         return configuration

@@ -26,28 +26,36 @@ struct ManyResources {
 
     /// Requires validation before each use. Counts resources in memory and variants on disk.
     func invalidate() async throws -> Counts {
-        let (proxy, selection) = (proxy, selection)
         selection.tell(proxy)
         var counts = Counts()
-        counts.memory = try await walk { resource, service in
-            proxy.markStale(resource, service: service, where: selection.accepts) > 0
-        }
-        guard let storing = proxy.storing, mayBeOnDisk(storing) else { return counts }
+        counts.memory = try await markStale(isRepeated: false)
+        guard let diskTier = proxy.diskTier, mayBeOnDisk(diskTier) else { return counts }
         let table = proxy.configuration.router.table
         var row: Int64?
         while true {
             // The list contains committed rows only, and changes wait in memory until they are.
-            await storing.store.flush()
-            let slice = await storing.store.list(after: row, limit: 500, where: selection.match)
+            await diskTier.store.flush()
+            let slice = await diskTier.store.list(after: row, limit: 500, where: selection.match)
             var seen: Set<EntityKey> = []
             for entry in slice where seen.insert(entry.key).inserted {
                 guard let url = ResourceURL(entry.key.url).target else { continue }
                 let method = ContentMark.split(entry.key.url).mark?.method ?? .get
                 let policy = table.serving(entry.key.service).configuration(for: url, method: method).policy
-                counts.disk += await storing.markStale(entry.key, policy: policy, where: selection.accepts)
+                counts.disk += await diskTier.markStale(entry.key, policy: policy, where: selection.accepts)
             }
-            guard slice.count == 500 else { return counts }
+            guard slice.count == 500 else { break }
             row = slice.last?.row
+        }
+        // Repeated, for responses read from the store in between.
+        if counts.disk > 0 { _ = try await markStale(isRepeated: true) }
+        await diskTier.store.flush()
+        return counts
+    }
+
+    private func markStale(isRepeated: Bool) async throws -> Int {
+        let (proxy, selection) = (proxy, selection)
+        return try await walk { resource, service in
+            proxy.markStale(resource, service: service, isNoted: isRepeated, where: selection.accepts) > 0
         }
     }
 
@@ -61,11 +69,11 @@ struct ManyResources {
             if case .group = selection { return snapshot.variants.contains { selection.accepts($0.stored) } }
             return !snapshot.variants.isEmpty || snapshot.failure != nil
         }
-        guard let storing = proxy.storing, mayBeOnDisk(storing) else { return counts }
-        await storing.store.flush()
+        guard let diskTier = proxy.diskTier, mayBeOnDisk(diskTier) else { return counts }
+        await diskTier.store.flush()
         var row: Int64?
         while true {
-            let slice = await storing.store.list(after: row, limit: 500, where: match)
+            let slice = await diskTier.store.list(after: row, limit: 500, where: match)
             counts.disk += slice.count
             guard slice.count == 500 else { return counts }
             row = slice.last?.row
@@ -76,10 +84,10 @@ struct ManyResources {
     func cancelLoads() async throws -> Int {
         let count = Atomic<Int>(0)
         _ = try await walk { resource, _ in
-            let flights = resource.memory.flights
-            for flight in flights { flight.cancel() }
-            count.add(flights.count, ordering: .relaxed)
-            return !flights.isEmpty
+            let sharedLoads = resource.memory.sharedLoads
+            for sharedLoad in sharedLoads { sharedLoad.cancel() }
+            count.add(sharedLoads.count, ordering: .relaxed)
+            return !sharedLoads.isEmpty
         }
         return count.load(ordering: .relaxed)
     }
@@ -94,12 +102,12 @@ struct ManyResources {
         // removed from memory.
         counts.memory = try await forget()
         if !keepsStored { try await emptyOwnCaches() }
-        guard !keepsStored, let storing = proxy.storing, mayBeOnDisk(storing) else { return counts }
-        counts.disk = await storing.store.removeAll(where: match)
-        await storing.store.removeAll(where: Storing.renditions(of: match))
+        guard !keepsStored, let diskTier = proxy.diskTier, mayBeOnDisk(diskTier) else { return counts }
+        counts.disk = await diskTier.store.removeAll(where: match)
+        await diskTier.store.removeAll(where: DiskTier.renditions(of: match))
         _ = try await forget()
         // The pins of one URL are for its caller to end.
-        if !sparesPins, !isOneURL { _ = await storing.store.unpin(Array(pins)) }
+        if !sparesPins, !isOneURL { _ = await diskTier.store.unpin(Array(pins)) }
         return counts
     }
 
@@ -110,30 +118,30 @@ struct ManyResources {
     /// The selected entities, without those that are spared.
     private var match: EntityMatch {
         var match = selection.match
-        guard sparesPins, let storing = proxy.storing, storing.store.hasPins else { return match }
+        guard sparesPins, let diskTier = proxy.diskTier, diskTier.store.hasPins else { return match }
         let accepts = match.predicate
-        match.predicate = { accepts?($0) ?? true && !storing.isPinned($0) }
+        match.predicate = { accepts?($0) ?? true && !diskTier.isPinned($0) }
         return match
     }
 
     /// The selected pins; of a pattern, also those under which nothing is stored.
     private func selectedPins() async -> Set<EntityKey> {
-        guard let storing = proxy.storing, storing.store.hasPins else { return [] }
+        guard let diskTier = proxy.diskTier, diskTier.store.hasPins else { return [] }
         // The lists contain committed rows only.
-        await storing.store.flush()
+        await diskTier.store.flush()
         if case .matching(let filter) = selection {
-            let pins = await storing.store.pins() ?? []
+            let pins = await diskTier.store.pins() ?? []
             let isCounted = { (pin: PinListing) in !sparesPins || pin.variants > 0 }
             return Set(pins.filter(isCounted).map(\.key).filter { filter.accepts($0) })
         }
-        guard mayBeOnDisk(storing) else { return [] }
+        guard mayBeOnDisk(diskTier) else { return [] }
         var match = selection.match
         let accepts = match.predicate
-        match.predicate = { accepts?($0) ?? true && storing.isPinned($0) }
+        match.predicate = { accepts?($0) ?? true && diskTier.isPinned($0) }
         var pins: Set<EntityKey> = []
         var row: Int64?
         while true {
-            let slice = await storing.store.list(after: row, limit: 500, where: match)
+            let slice = await diskTier.store.list(after: row, limit: 500, where: match)
             pins.formUnion(slice.map(\.key))
             guard slice.count == 500 else { return pins }
             row = slice.last?.row
@@ -151,6 +159,8 @@ struct ManyResources {
             }
         }
         let count = try await walk { resource, _ in
+            // Of what group they are is not known yet: nobody who asks from now on is to get it.
+            if !resource.memory.sharedLoads.isEmpty { resource.memory.noteInvalidation(isForPrograms: false) }
             guard !resource.memory.removeVariants(where: { selection.accepts($0.stored) }).isEmpty else {
                 return false
             }
@@ -175,8 +185,8 @@ struct ManyResources {
     }
 
     /// Whether the disk may contain any.
-    private func mayBeOnDisk(_ storing: Storing) -> Bool {
-        selection.match.label.map { storing.store.mayContain($0) } ?? true
+    private func mayBeOnDisk(_ diskTier: DiskTier) -> Bool {
+        selection.match.label.map { diskTier.store.mayContain($0) } ?? true
     }
 
     /// Calls `change` for each resource in memory that the filter accepts, and counts those for which it is true.
@@ -184,7 +194,7 @@ struct ManyResources {
         let (proxy, selection) = (proxy, selection)
         if case .partitions(let subject) = selection, !subject.service.hasPartitions { return 0 }
         let services = proxy.configuration.router.table.byNumber
-        let pins = sparesPins ? proxy.storing : nil
+        let pins = sparesPins ? proxy.diskTier : nil
         return try await walkers.run {
             var count = 0
             proxy.registry.forEach { resource in

@@ -61,7 +61,7 @@ struct ResourceDetails {
                 return names
             }
         }
-        if let store = proxy.storing?.store, let label = selection.match.label, store.mayContain(label) {
+        if let store = proxy.diskTier?.store, let label = selection.match.label, store.mayContain(label) {
             await store.flush()
             names.formUnion(
                 await store.list(after: nil, limit: limit, where: selection.match).filter { $0.key.url == subject.url }
@@ -78,12 +78,12 @@ struct ResourceDetails {
         let memory = proxy.registry.resource(for: key)?.memory
         let snapshot = memory?.snapshot
         let stored =
-            await proxy.storing?.peek(key.url, partition: partition, service: service.name, configuration) ?? []
+            await proxy.diskTier?.peek(key.url, partition: partition, service: service.name, configuration) ?? []
         let variants = snapshot.flatMap { $0.variants.isEmpty ? nil : $0.variants } ?? stored
         var lines = [
             ResourceLine(
                 url: key.url, service: service.name, partition: partition, variants: variants,
-                isLoading: !(memory?.flights.isEmpty ?? true), hasFailed: snapshot?.failure != nil,
+                isLoading: !(memory?.sharedLoads.isEmpty ?? true), hasFailed: snapshot?.failure != nil,
                 isInMemory: !(snapshot?.variants.isEmpty ?? true), isOnDisk: !stored.isEmpty, hits: memory?.hits ?? 0,
                 isPinned: proxy.isPinned(subject, in: partition))
         ]
@@ -92,7 +92,8 @@ struct ResourceDetails {
         var object = JSONObject()
         for name in summary.names where !["url", "service", "variants"].contains(name) { object[name] = summary[name] }
         let state = StateReport(
-            variants, failure: snapshot?.failure, flights: memory?.flights ?? [], unstored: memory?.unstored, now: now
+            variants, failure: snapshot?.failure, sharedLoads: memory?.sharedLoads ?? [], unstored: memory?.unstored,
+            of: subject, in: partition, in: proxy, now: now
         ).json(withContent: false)
         for name in ["isUpToDate", "isLoading", "timestamp", "latestData", "latestError"] { object[name] = state[name] }
         object["loads"] = state["loads"]

@@ -46,7 +46,7 @@ struct ResourceFilter: Sendable {
 
     /// For operations of the store.
     var match: EntityMatch {
-        var match = EntityMatch(service: only, stage: Storing.stage)
+        var match = EntityMatch(service: only, stage: DiskTier.stage)
         if pattern != nil { match.predicate = { accepts($0) } }
         return match
     }

@@ -48,11 +48,11 @@ struct ResourceLine {
 
     /// Adds the number of versions to those whose configuration keeps any.
     static func addVersions(to lines: inout [ResourceLine], _ proxy: Proxy) async {
-        guard let storing = proxy.storing else { return }
+        guard let diskTier = proxy.diskTier else { return }
         let table = proxy.configuration.router.table
         let kept = lines.indices.filter { table.serving(lines[$0].service).keepsVersions(of: lines[$0].url) }
         guard !kept.isEmpty else { return }
-        let counts = await storing.versionCounts(
+        let counts = await diskTier.versionCounts(
             of: kept.map { (lines[$0].url, lines[$0].partition, lines[$0].service) })
         for (index, count) in zip(kept, counts) { lines[index].versions = count }
     }

@@ -76,7 +76,7 @@ struct ResourceList {
                 guard last.map({ resource.key.hash > $0 }) ?? true, let service = numbered[resource.key.serviceNumber],
                     filter.accepts(resource.url, service: service.name)
                 else { return }
-                let line = ResourceLine(resource, service: service, storing: proxy.storing)
+                let line = ResourceLine(resource, service: service, diskTier: proxy.diskTier)
                 guard line.isWorthListing else { return }
                 kept.append((resource.key.hash, line))
                 if kept.count > 2 * limit + 64 { kept = ResourceList.smallest(kept, limit + 1) }
@@ -98,9 +98,9 @@ struct ResourceList {
     // MARK: Disk
 
     private func fillFromStore(_ page: inout Page, after row: Int64, limit: Int) async {
-        guard let storing = proxy.storing, page.lines.count < limit else {
+        guard let diskTier = proxy.diskTier, page.lines.count < limit else {
             // Memory filled the page to the last line; the disk begins the next one.
-            if proxy.storing != nil { page.next = .store(row) }
+            if proxy.diskTier != nil { page.next = .store(row) }
             return
         }
         let (registry, filter) = (proxy.registry, filter)
@@ -115,13 +115,13 @@ struct ResourceList {
                 .variants.isEmpty ?? true
         }
         // The list contains committed rows only.
-        if row == 0 { await storing.store.flush() }
+        if row == 0 { await diskTier.store.flush() }
         var last = row
         while page.lines.count < limit {
             let wanted = limit - page.lines.count
-            let listed = await storing.store.list(after: last, limit: wanted, where: match)
+            let listed = await diskTier.store.list(after: last, limit: wanted, where: match)
             for entry in listed {
-                if let line = await line(of: entry, table: table, storing: storing) { page.lines.append(line) }
+                if let line = await line(of: entry, table: table, diskTier: diskTier) { page.lines.append(line) }
             }
             guard listed.count == wanted, let end = listed.last?.row else { return }
             last = end
@@ -130,29 +130,29 @@ struct ResourceList {
     }
 
     /// Variants of one resource are listed once, by the newest.
-    private func line(of entry: EntityListing, table: ServiceTable, storing: Storing) async -> ResourceLine? {
+    private func line(of entry: EntityListing, table: ServiceTable, diskTier: DiskTier) async -> ResourceLine? {
         let key = entry.key
         let service = table.serving(key.service)
         guard let url = ResourceURL(key.url).target else { return nil }
         let configuration = service.configuration(for: url, method: ContentMark.split(key.url).mark?.method ?? .get)
-        let variants = await storing.peek(
+        let variants = await diskTier.peek(
             key.url, partition: Larder.Partition(key.partition), service: key.service, configuration)
         guard let newest = variants.first, newest.storedAt == entry.storedAt else { return nil }
         return ResourceLine(
             url: key.url, service: key.service, partition: Larder.Partition(key.partition), variants: variants,
-            isInMemory: false, isOnDisk: true, isPinned: storing.isPinned(key))
+            isInMemory: false, isOnDisk: true, isPinned: diskTier.isPinned(key))
     }
 }
 
 extension ResourceLine {
-    init(_ resource: Resource, service: RoutedService, storing: Storing?) {
+    init(_ resource: Resource, service: RoutedService, diskTier: DiskTier?) {
         let memory = resource.memory
         let snapshot = memory.snapshot
         self.init(
             url: resource.key.url, service: service.name, partition: resource.partition, variants: snapshot.variants,
-            isLoading: !memory.flights.isEmpty, hasFailed: snapshot.failure != nil, isInMemory: true,
-            isOnDisk: storing?.mayContain(resource.key.url, partition: resource.partition, service: service.name)
-                ?? false, hits: memory.hits, isPinned: storing?.isPinned(resource, service: service) ?? false)
+            isLoading: !memory.sharedLoads.isEmpty, hasFailed: snapshot.failure != nil, isInMemory: true,
+            isOnDisk: diskTier?.mayContain(resource.key.url, partition: resource.partition, service: service.name)
+                ?? false, hits: memory.hits, isPinned: diskTier?.isPinned(resource, service: service) ?? false)
     }
 }
 

@@ -54,8 +54,8 @@ enum ResourceSelection: Sendable {
     var match: EntityMatch {
         switch self {
         case .matching(let filter): filter.match
-        case .group(let group, let origin): Storing.match(group: group, origin: origin)
-        case .partitions(let subject): Storing.partitions(of: subject.url, service: subject.service.name)
+        case .group(let group, let origin): DiskTier.match(group: group, origin: origin)
+        case .partitions(let subject): DiskTier.partitions(of: subject.url, service: subject.service.name)
         }
     }
 }

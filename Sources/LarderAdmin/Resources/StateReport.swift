@@ -10,38 +10,46 @@ struct StateReport {
     /// Newest first.
     private let variants: [Variant]
     private let failure: LoadFailure?
-    private let flights: [Flight]
+    private let sharedLoads: [SharedLoad]
     private let unstored: UnstoredResponse?
     private let now: Timestamp
+    /// Whether a plain request for the newest variant would be answered without asking the origin.
+    private let isUpToDate: Bool
 
     /// The largest content included in an event.
     static let contentLimit = 16 << 10
 
-    init(_ change: ResourceChange, now: Timestamp) {
+    init(_ change: ResourceChange, in proxy: Proxy, now: Timestamp) {
         self.init(
-            change.snapshot.variants, failure: change.snapshot.failure, flights: change.flights,
-            unstored: change.unstored, now: now)
+            change.snapshot.variants, failure: change.snapshot.failure, sharedLoads: change.sharedLoads,
+            unstored: change.unstored, of: proxy.subject(of: change.key),
+            in: Larder.Partition(change.key.partitionName), in: proxy, now: now)
     }
 
-    /// - Parameter variants: all variants, newest first, in memory or in the store.
+    /// - Parameters:
+    ///   - variants: all variants, newest first, in memory or in the store.
+    ///   - subject: nil where the service is gone.
     init(
-        _ variants: [Variant], failure: LoadFailure?, flights: [Flight], unstored: UnstoredResponse?, now: Timestamp
+        _ variants: [Variant], failure: LoadFailure?, sharedLoads: [SharedLoad], unstored: UnstoredResponse?,
+        of subject: ResourceSubject?, in partition: Larder.Partition, in proxy: Proxy, now: Timestamp
     ) {
         self.variants = variants
         self.failure = failure
-        self.flights = flights
+        self.sharedLoads = sharedLoads
         self.unstored = unstored
         self.now = now
+        isUpToDate =
+            subject.map { proxy.isUpToDate($0, in: partition, by: variants, failure: failure, now: now) } ?? false
     }
 
     func json(withContent: Bool) -> JSONObject {
         var state: JSONObject = [
-            "isLoading": .bool(!flights.isEmpty), "isUpToDate": .bool(isUpToDate),
+            "isLoading": .bool(!sharedLoads.isEmpty), "isUpToDate": .bool(isUpToDate),
             "timestamp": timestamp.map { .time($0) } ?? .null,
             "latestData": latestData.map { .object(json(of: $0, withContent: withContent)) } ?? .null,
             "latestError": latestError ?? .null,
         ]
-        state["loads"] = .array(flights.map(StateReport.json))
+        state["loads"] = .array(sharedLoads.map(StateReport.json))
         state["variants"] = .integer(variants.count)
         return state
     }
@@ -65,12 +73,6 @@ struct StateReport {
 
     private var timestamp: Timestamp? {
         [variants.first?.stored.responseTime, failure?.at, unstored?.at].compactMap(\.self).max()
-    }
-
-    /// Whether a plain request would be answered without asking the origin.
-    private var isUpToDate: Bool {
-        if let newest = variants.first?.stored, Reuse.isUpToDate(newest, at: now) { return true }
-        return failure.map { now < $0.retryAt } ?? false
     }
 
     private func json(of variant: Variant, withContent: Bool) -> JSONObject {
@@ -104,11 +106,11 @@ struct StateReport {
         return String(validating: octets, as: UTF8.self).map { .string($0) }
     }
 
-    static func json(_ flight: Flight) -> JSONValue {
+    static func json(_ sharedLoad: SharedLoad) -> JSONValue {
         [
-            "started": .time(flight.startedAt), "kind": .string(flight.isValidation ? "validation" : "load"),
-            "clients": .integer(flight.interest), "hasHead": .bool(flight.isAnswered),
-            "bytes": .integer(flight.received),
+            "started": .time(sharedLoad.startedAt), "kind": .string(sharedLoad.isValidation ? "validation" : "load"),
+            "clients": .integer(sharedLoad.interest), "hasHead": .bool(sharedLoad.isAnswered),
+            "bytes": .integer(sharedLoad.received),
         ]
     }
 }

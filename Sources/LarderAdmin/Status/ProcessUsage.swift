@@ -3,13 +3,13 @@
 import Glibc
 
 /// This process's resource usage according to the kernel, read without disk access.
-struct ProcessUsage: Sendable {
+package struct ProcessUsage: Sendable {
     /// Octets of memory in use; nil where the kernel does not report it.
-    var residentBytes: Int64?
+    package var residentBytes: Int64?
     /// Processor time since the start, in seconds.
     var processorSeconds: Double
 
-    init() {
+    package init() {
         residentBytes = ProcessUsage.pages().map { $0 * Int64(sysconf(Int32(_SC_PAGESIZE))) }
         var usage = rusage()
         getrusage(RUSAGE_SELF.rawValue, &usage)

@@ -31,13 +31,7 @@ extension StatusReport {
                 "sent": .integer(sum(.sent)), "received": .integer(sum(.received)), "saved": .integer(sum(.saved)),
                 "tunnelled": .integer(sum(.tunnelled)),
             ],
-            "connections": [
-                "open": .integer(openConnections), "tunnels": .integer(openTunnels),
-                "accepted": .integer(sum(.connectionsAccepted)), "refused": .integer(sum(.connectionsRefused)),
-                "refusedByClient": .integer(sum(.connectionsRefusedByClient)),
-                "requestsRefusedByClient": .integer(sum(.requestsRefusedByClient)),
-                "malformed": .integer(sum(.malformedRequests)),
-            ],
+            "connections": connectionsJSON,
             "latencyMilliseconds": [
                 "p50": milliseconds(latency(0.5)), "p90": milliseconds(latency(0.9)),
                 "p99": milliseconds(latency(0.99)), "p999": milliseconds(latency(0.999)),
@@ -59,10 +53,7 @@ extension StatusReport {
                 "requests": .integer(sum(.upstreamRequests)), "errors": .integer(sum(.upstreamErrors)),
                 "held": .integer(sum(.upstreamHeld)),
             ],
-            "refreshAhead": [
-                "validated": .integer(ahead.validated), "replaced": .integer(ahead.replaced),
-                "failed": .integer(ahead.failed), "held": .integer(ahead.held), "waiting": .integer(ahead.waiting),
-            ],
+            "refreshAhead": refreshAheadJSON,
             "changes": [
                 "told": .integer(changes.told), "failed": .integer(changes.failed),
                 "dropped": .integer(changes.dropped), "waiting": .integer(changes.waiting),
@@ -73,14 +64,35 @@ extension StatusReport {
                 "residentBytes": process.residentBytes.map { .integer($0) } ?? .null,
                 "processorSeconds": .decimal(process.processorSeconds, places: 2),
             ],
-            "loops": .array(
-                loops.map { loop in
-                    [
-                        "name": .string(loop.name), "turns": .integer(loop.statistics.turns),
-                        "longestTurnSeconds": .decimal(loop.statistics.longestTurn.inSeconds, places: 6),
-                    ]
-                }),
+            "loops": loopsJSON,
         ]
+    }
+
+    private var connectionsJSON: JSONValue {
+        [
+            "open": .integer(openConnections), "tunnels": .integer(openTunnels),
+            "accepted": .integer(sum(.connectionsAccepted)), "refused": .integer(sum(.connectionsRefused)),
+            "refusedByClient": .integer(sum(.connectionsRefusedByClient)),
+            "requestsRefusedByClient": .integer(sum(.requestsRefusedByClient)),
+            "malformed": .integer(sum(.malformedRequests)),
+        ]
+    }
+
+    private var refreshAheadJSON: JSONValue {
+        [
+            "validated": .integer(ahead.validated), "replaced": .integer(ahead.replaced),
+            "failed": .integer(ahead.failed), "held": .integer(ahead.held), "waiting": .integer(ahead.waiting),
+        ]
+    }
+
+    private var loopsJSON: JSONValue {
+        .array(
+            loops.map { loop in
+                [
+                    "name": .string(loop.name), "turns": .integer(loop.statistics.turns),
+                    "longestTurnSeconds": .decimal(loop.statistics.longestTurn.inSeconds, places: 6),
+                ]
+            })
     }
 
     /// The origins in trouble and those with most requests, so that a scan over many hosts does not make the response

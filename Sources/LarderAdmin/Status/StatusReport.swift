@@ -81,8 +81,8 @@ struct StatusReport: Sendable {
         memory = Tier(bytes: Int64(proxy.registry.bytes), limit: Int64(proxy.registry.limit))
         resources = proxy.registry.keeping
         evictedFromMemory = proxy.registry.evicted
-        store = proxy.storing?.store.statistics
-        storePath = proxy.storing?.store.directory
+        store = proxy.diskTier?.store.statistics
+        storePath = proxy.diskTier?.store.directory
         openConnections = proxy.openConnections
         openTunnels = proxy.openTunnels
         addresses = proxy.addresses.map(\.description)

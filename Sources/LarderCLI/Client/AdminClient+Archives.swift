@@ -3,6 +3,7 @@
 import Glibc
 import Larder
 import LarderAdmin
+import LarderHTTP
 
 extension AdminClient {
     /// Writes an export to a file and returns its summary.
@@ -31,56 +32,44 @@ extension AdminClient {
         return json
     }
 
-    /// Passes the content of a successful response on as it comes.
+    /// Passes the content of a successful response on as it comes, up to where it ends or breaks off.
     private func receive(_ target: String, take: (ArraySlice<UInt8>) throws -> Void) throws {
-        var head: [UInt8] = []
-        var isSuccess: Bool?
         do {
             let stream = try connect(seconds: AdminClient.patience, mayUseTCP: false, mayOpenLanes: false)
-            let fields = "Host: \(stream.host)\r\nAccept: application/problem+json\r\n\r\n"
-            try stream.send(Array("GET \(target) HTTP/1.0\r\n\(fields)".utf8))
-            while true {
-                let octets = try stream.receive()
-                if octets.isEmpty { break }
-                if isSuccess == true {
-                    try take(octets[...])
-                    continue
-                }
-                head += octets
-                guard head.count < 1 << 20 else { break }
-                guard isSuccess == nil, let end = head.firstRange(of: Array("\r\n\r\n".utf8)) else { continue }
-                let words = head.prefix { $0 != 0x0D }.split(separator: 0x20)
-                isSuccess = words.count > 1 && words[1].elementsEqual("200".utf8)
-                if isSuccess == true { try take(head[end.upperBound...]) }
+            try stream.send("GET", target, ["Accept: application/problem+json"])
+            var response = try PlainResponse(on: stream)
+            guard response.head.status == 200 else {
+                _ = try response.answer().successfulContent()
+                throw AdminClient.noDaemon
             }
+            while true {
+                let octets = try response.receive()
+                if octets.isEmpty { return }
+                try take(octets[...])
+            }
+        } catch PlainStream.Failure.endedEarly {
+            // The archive is not whole, which its reader tells.
         } catch let failure as PlainStream.Failure {
             throw self.failure(failure)
         }
-        guard isSuccess != true else { return }
-        _ = try AdminAnswer(head).successfulContent()
-        throw CommandFailure("what answers is not a Larder daemon", advice: "see its log")
     }
 
     /// Sends a file and returns the response.
     func upload(_ file: ImportedFile, _ target: String, tell: (Int) -> Void) throws -> JSONValue {
-        let answer: [UInt8]
         do {
             let stream = try connect(seconds: AdminClient.patience, mayUseTCP: false, mayOpenLanes: false)
             let framing = file.length.map { "Content-Length: \($0)" } ?? "Transfer-Encoding: chunked"
-            let head =
-                "POST \(target) HTTP/1.1\r\nHost: \(stream.host)\r\nConnection: close\r\n"
-                + "Accept: application/json\r\nContent-Type: application/x-tar\r\n\(framing)\r\n\r\n"
-            try stream.send(Array(head.utf8))
+            try stream.send("POST", target, ["Accept: application/json", "Content-Type: application/x-tar", framing])
             do {
                 try send(file, on: stream, tell: tell)
             } catch PlainStream.Failure.transfer(let code) where code == EPIPE || code == ECONNRESET {
                 // The daemon has said why.
             }
-            answer = try stream.receiveAll(limit: AdminClient.answerLimit)
+            var response = try PlainResponse(on: stream, to: .post)
+            return try JSONValue(parsing: response.answer().successfulContent())
         } catch let failure as PlainStream.Failure {
             throw self.failure(failure)
         }
-        return try JSONValue(parsing: AdminAnswer(answer).successfulContent())
     }
 
     private func send(_ file: ImportedFile, on stream: borrowing PlainStream, tell: (Int) -> Void) throws {
@@ -90,10 +79,16 @@ extension AdminClient {
             let octets = try file.read(atMost: min(left, 256 << 10))
             if octets.isEmpty { break }
             left -= octets.count
-            let size = Array("\(String(octets.count, radix: 16))\r\n".utf8)
-            try stream.send(isChunked ? size + octets + [0x0D, 0x0A] : octets)
+            var part: [UInt8] = []
+            if isChunked { MessageWriter.appendChunkStart(count: octets.count, to: &part) }
+            part += octets
+            if isChunked { MessageWriter.appendChunkEnd(to: &part) }
+            try stream.send(part)
             tell(octets.count)
         }
-        if isChunked { try stream.send(Array("0\r\n\r\n".utf8)) }
+        guard isChunked else { return }
+        var end: [UInt8] = []
+        MessageWriter.appendLastChunk(to: &end)
+        try stream.send(end)
     }
 }

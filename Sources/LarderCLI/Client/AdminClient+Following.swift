@@ -18,25 +18,25 @@ extension AdminClient {
     /// Requests an event stream and passes the data of each event to `tell`, until the stream ends or `tell` returns
     /// false.
     func follow(_ target: String, tell: (String) throws -> Bool) throws {
-        var reader = EventStreamReader()
-        let connection = try attempt { () throws(PlainStream.Failure) in
-            let connection = try connect(seconds: AdminClient.streamPatience, mayUseTCP: true)
-            let request =
-                "GET \(target) HTTP/1.0\r\nHost: \(connection.host)\r\nAccept: text/event-stream\r\n\r\n"
-            try connection.send(Array(request.utf8))
-            return connection
+        var response = try attempt { () throws(PlainStream.Failure) in
+            let stream = try connect(seconds: AdminClient.streamPatience, mayUseTCP: true)
+            try stream.send("GET", target, ["Accept: text/event-stream"])
+            return try PlainResponse(on: stream)
         }
-        while true {
-            let octets = try attempt { () throws(PlainStream.Failure) in try connection.receive() }
-            guard !octets.isEmpty else { break }
-            for event in try reader.read(octets) where try !tell(event) { return }
-        }
-        if let answer = reader.refusal {
+        guard response.head.status == 200 else {
+            let answer = try attempt { () throws(PlainStream.Failure) in try response.answer(limit: 1 << 20) }
             do {
-                _ = try AdminAnswer(answer).successfulContent()
+                _ = try answer.successfulContent()
             } catch let failure as CommandFailure {
                 throw StreamEnd.refused(failure)
             }
+            throw StreamEnd.refused(AdminClient.noDaemon)
+        }
+        var reader = EventStreamReader()
+        while true {
+            let octets = try attempt { () throws(PlainStream.Failure) in try response.receive() }
+            guard !octets.isEmpty else { break }
+            for event in try reader.read(octets) where try !tell(event) { return }
         }
         throw StreamEnd.broken(CommandFailure("the daemon has ended the stream"))
     }
@@ -44,49 +44,26 @@ extension AdminClient {
     private func attempt<Value: ~Copyable>(_ body: () throws(PlainStream.Failure) -> Value) throws(StreamEnd) -> Value {
         do throws(PlainStream.Failure) {
             return try body()
+        } catch .endedEarly {
+            throw .broken(CommandFailure("the daemon has ended the stream"))
+        } catch .malformed {
+            throw .refused(AdminClient.noDaemon)
         } catch {
             throw .broken(failure(error))
         }
     }
 }
 
-/// Extracts the data of events from a response that is an event stream (HTML, Server-sent events), as Larder writes it.
+/// Extracts the data of events from the content of an event stream (HTML, Server-sent events), as Larder writes it.
 struct EventStreamReader {
-    /// The head as received so far; nil once it is complete.
-    private var head: [UInt8]? = []
-    private var status: Int?
     /// The octets of an incomplete event.
     private var rest: [UInt8] = []
-    /// The whole response, where it is not a stream.
-    private var refused: [UInt8] = []
 
     /// The size limit of one event; it contains the state of at most a thousand resources.
     static let eventLimit = 64 << 20
 
-    /// The response as received, where it is not an event stream; nil where it is.
-    var refusal: [UInt8]? { status == 200 ? nil : refused }
-
     /// Reads more octets; returns the data of the events that are complete now.
     mutating func read(_ octets: [UInt8]) throws(StreamEnd) -> [String] {
-        var octets = octets[...]
-        if status != 200 { refused += octets }
-        if var head {
-            head += octets
-            guard let end = head.firstRange(of: Array("\r\n\r\n".utf8)) else {
-                try check(head.count, 64 << 10)
-                self.head = head
-                return []
-            }
-            let words = String(decoding: head.prefix { $0 != 0x0D }, as: UTF8.self).split(separator: " ")
-            status = words.count > 1 && words[0].hasPrefix("HTTP/1.") ? Int(words[1]) : nil
-            octets = head[end.upperBound...]
-            self.head = nil
-            if status == 200 { refused = [] }
-        }
-        guard status == 200 else {
-            try check(refused.count, 1 << 20)
-            return []
-        }
         // A line end may have arrived in two halves.
         var searched = max(0, rest.count - 1)
         rest += octets
@@ -100,14 +77,8 @@ struct EventStreamReader {
             searched = start
         }
         rest.removeFirst(start)
-        try check(rest.count, EventStreamReader.eventLimit)
+        guard rest.count <= EventStreamReader.eventLimit else { throw .refused(AdminClient.noDaemon) }
         return events
-    }
-
-    private func check(_ count: Int, _ limit: Int) throws(StreamEnd) {
-        if count > limit {
-            throw .refused(CommandFailure("what answers is not a Larder daemon", advice: "see its log"))
-        }
     }
 }
 

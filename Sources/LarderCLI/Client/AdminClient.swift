@@ -2,12 +2,11 @@
 
 import Glibc
 import Larder
-import LarderSettings
+import LarderHTTP
+import LarderIO
 
 /// Sends requests to a running daemon over its Unix socket, and where this user may not use that, over TCP, which
 /// allows reading but no changes.
-///
-/// Requests are HTTP/1.0: the response then has a length or ends with the connection, and blocking reads suffice.
 struct AdminClient {
     var socket: String
     /// The TCP address used instead of the socket, if any.
@@ -40,21 +39,19 @@ struct AdminClient {
         _ method: Method, _ target: String, accept: String = "application/json", content: [UInt8] = [],
         type: MediaType? = nil
     ) throws -> AdminAnswer {
-        let rest =
-            "Accept: \(accept)\r\n" + (type.map { "Content-Type: \($0)\r\n" } ?? "")
-            + (method.isSafe ? "" : "Content-Length: \(content.count)\r\n") + "\r\n"
-        let answer: [UInt8]
+        var fields = ["Accept: \(accept)"]
+        if let type { fields.append("Content-Type: \(type)") }
+        if !method.isSafe { fields.append("Content-Length: \(content.count)") }
         do throws(PlainStream.Failure) {
             let stream = try connect(
                 seconds: AdminClient.patience, mayUseTCP: method.isSafe,
                 mayOpenLanes: method.isSafe || AdminClient.isAboutLanes(target))
-            let head = "\(method) \(target) HTTP/1.0\r\nHost: \(stream.host)\r\n\(rest)"
-            try stream.send(Array(head.utf8) + content)
-            answer = try stream.receiveAll(limit: AdminClient.answerLimit)
+            try stream.send("\(method)", target, fields, content: content)
+            var response = try PlainResponse(on: stream, to: method)
+            return try response.answer()
         } catch {
             throw failure(error)
         }
-        return try AdminAnswer(answer)
     }
 
     private static func isAboutLanes(_ target: String) -> Bool {
@@ -105,15 +102,22 @@ struct AdminClient {
         case .connect(let code):
             return CommandFailure("cannot connect to \(socket): \(String(cString: strerror(code)))")
         case .pathTooLong:
-            return CommandFailure("the socket's path is too long", advice: "at most 107 octets are possible: \(socket)")
+            return CommandFailure(
+                "the socket's path is too long",
+                advice: "at most \(SocketAddress.unixPathLimit) octets are possible: \(socket)")
         case .transfer(EAGAIN), .transfer(EWOULDBLOCK):
             return CommandFailure("the daemon has not answered for \(AdminClient.patience) s", advice: "see its log")
         case .transfer(let code):
             return CommandFailure(
                 "the daemon closed the connection: \(String(cString: strerror(code)))", advice: "see its log")
         case .tooLarge: return CommandFailure("the answer is too large", advice: "narrow it with a pattern")
+        case .malformed, .endedEarly: return AdminClient.noDaemon
         }
     }
+
+    /// The response is not a daemon's, or not a whole one.
+    static let noDaemon = CommandFailure(
+        "what answers is not a Larder daemon, or it stopped in the middle", advice: "see its log")
 
     /// No socket leads to a daemon. One may run all the same, as another user's.
     private func nobody(_ found: String, _ starting: String) -> CommandFailure {
@@ -133,22 +137,6 @@ struct AdminClient {
 struct AdminAnswer {
     let status: Int
     let content: [UInt8]
-
-    /// Parses a whole HTTP/1 response. The daemon is trusted; only truncated or foreign responses have to be detected.
-    init(_ bytes: [UInt8]) throws {
-        let broken = CommandFailure(
-            "what answers is not a Larder daemon, or it stopped in the middle", advice: "see its log")
-        guard let end = bytes.firstRange(of: Array("\r\n\r\n".utf8)) else { throw broken }
-        let lines = String(decoding: bytes[..<end.lowerBound], as: UTF8.self).split(separator: "\r\n")
-        let words = (lines.first ?? "").split(separator: " ")
-        guard words.count >= 2, words[0].hasPrefix("HTTP/1."), let status = Int(words[1]) else { throw broken }
-        self.status = status
-        content = Array(bytes[end.upperBound...])
-        for line in lines.dropFirst() where line.lowercased().hasPrefix("content-length:") {
-            let length = Int(line.drop { $0 != ":" }.dropFirst().drop { $0 == " " || $0 == "\t" })
-            guard length == content.count else { throw broken }
-        }
-    }
 
     /// The content of a successful response; else its problem is thrown (RFC 9457).
     func successfulContent() throws -> [UInt8] {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import LarderIO
 
-/// A blocking connection to a Unix socket, or over TCP.
+/// A blocking connection to a Unix socket, or over TCP. Commands do one thing after another and have no loop, which
+/// the streams of `LarderIO` belong to.
 struct PlainStream: ~Copyable {
     private let descriptor: Int32
     /// The `Host` of requests on it.
@@ -13,13 +15,17 @@ struct PlainStream: ~Copyable {
         case connect(Int32)
         case transfer(Int32)
         case tooLarge
+        /// The response is not HTTP.
+        case malformed
+        /// The connection ended before the response did.
+        case endedEarly
 
         /// Whether the Unix socket is missing, or inaccessible to this user.
         var isAboutTheSocket: Bool {
             switch self {
             case .connect(let code): [ENOENT, ENOTDIR, ECONNREFUSED, EACCES, EPERM].contains(code)
             case .pathTooLong: true
-            case .transfer, .tooLarge: false
+            case .transfer, .tooLarge, .malformed, .endedEarly: false
             }
         }
     }
@@ -60,20 +66,11 @@ struct PlainStream: ~Copyable {
     deinit { close(descriptor) }
 
     private static func connectedDescriptor(path: String, seconds: Int) throws(Failure) -> Int32 {
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        let capacity = MemoryLayout.size(ofValue: address.sun_path)
-        guard path.utf8.count < capacity else { throw .pathTooLong }
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-
+        guard path.utf8.count <= SocketAddress.unixPathLimit else { throw .pathTooLong }
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw .connect(errno) }
         setPatience(of: descriptor, seconds: seconds)
-        let status = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
-        }
+        let status = SocketAddress(unixPath: path).withSystemAddress { connect(descriptor, $0, $1) }
         guard status == 0 else {
             let code = errno
             close(descriptor)
@@ -89,6 +86,16 @@ struct PlainStream: ~Copyable {
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &timeout, size)
     }
 
+    /// Sends a request, the only one on this connection.
+    ///
+    /// - Parameter fields: the lines that follow those about the connection.
+    func send(
+        _ method: String, _ target: String, host: String? = nil, _ fields: [String], content: [UInt8] = []
+    ) throws(Failure) {
+        let lines = ["\(method) \(target) HTTP/1.1", "Host: \(host ?? self.host)", "Connection: close"] + fields
+        try send(Array(lines.map { $0 + "\r\n" }.joined().utf8) + [0x0D, 0x0A] + content)
+    }
+
     func send(_ bytes: [UInt8]) throws(Failure) {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -98,17 +105,6 @@ struct PlainStream: ~Copyable {
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { throw .transfer(errno) }
             rest = rest.dropFirst(count)
-        }
-    }
-
-    /// Everything up to the end of the stream.
-    func receiveAll(limit: Int) throws(Failure) -> [UInt8] {
-        var bytes: [UInt8] = []
-        while true {
-            let octets = try receive()
-            if octets.isEmpty { return bytes }
-            guard bytes.count + octets.count <= limit else { throw .tooLarge }
-            bytes += octets
         }
     }
 

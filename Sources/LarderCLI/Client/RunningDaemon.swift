@@ -11,9 +11,9 @@ enum RunningDaemon {
     static func version(at place: TCPPlace) -> String? {
         do {
             let stream = try PlainStream(to: place, seconds: patience)
-            let head = "GET /-/status HTTP/1.0\r\nHost: \(stream.host)\r\nAccept: application/json\r\n\r\n"
-            try stream.send(Array(head.utf8))
-            let answer = try AdminAnswer(try stream.receiveAll(limit: 16 << 20))
+            try stream.send("GET", "/-/status", ["Accept: application/json"])
+            var response = try PlainResponse(on: stream)
+            let answer = try response.answer(limit: 16 << 20)
             guard answer.status == 200 else { return nil }
             let status = try JSONValue(parsing: answer.content)
             guard status["hitRatio"] != nil, let version = status["version"]?.string else { return nil }

@@ -6,6 +6,7 @@ import Larder
 /// `larder export`
 struct Export: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "export",
         abstract: "Write what is stored into a file that another Larder can import.",
         discussion: """
             The file is a tar archive: for each response `entities/N.json` with its head, `entities/N.octets` with its \
@@ -60,6 +61,7 @@ struct Export: ParsableCommand {
 /// `larder import`
 struct Import: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "import",
         abstract: "Take in what `larder export` wrote.",
         discussion: """
             Each response is stored as soon as its digests are right, if the configuration that its URL has here \

@@ -21,6 +21,7 @@ struct StatusCommand: ParsableCommand {
 /// `larder explain`
 struct Explain: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "explain",
         abstract: "Say why a URL is or is not answered from the cache.",
         discussion: """
             Which service and blocks apply, what is stored, until when, and what to change to get another outcome. \
@@ -64,7 +65,8 @@ struct Explain: ParsableCommand {
 
 /// `larder show`
 struct Show: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Show everything about one resource.")
+    static let configuration = CommandConfiguration(
+        commandName: "show", abstract: "Show everything about one resource.")
 
     @Argument(help: ArgumentHelp("The URL.", valueName: "url"))
     var url: String

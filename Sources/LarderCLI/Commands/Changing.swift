@@ -6,7 +6,8 @@ import LarderHTTP
 
 /// `larder load`
 struct Load: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Ask the origin for a resource, fresh or not.")
+    static let configuration = CommandConfiguration(
+        commandName: "load", abstract: "Ask the origin for a resource, fresh or not.")
 
     @Argument(help: ArgumentHelp("The URL.", valueName: "url"))
     var url: String
@@ -31,6 +32,7 @@ struct Load: ParsableCommand {
 /// `larder cancel`
 struct Cancel: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "cancel",
         abstract: "Cancel the loads of a resource that are under way.",
         discussion: "Clients that wait for them get an error, or what is stored if it may stand in for one.")
 
@@ -83,6 +85,7 @@ struct Selection: ParsableArguments {
 /// `larder invalidate`
 struct Invalidate: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "invalidate",
         abstract: "Mark resources out of date, so that the next request asks the origin.",
         discussion: """
             The stored responses stay: they are validated, and served if the origin fails. Exit status 2 when \
@@ -101,6 +104,7 @@ struct Invalidate: ParsableCommand {
 /// `larder wipe`
 struct Wipe: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "wipe",
         abstract: "Forget resources: what is in memory and what is stored.",
         discussion: """
             Pinned resources (`larder pin`) stay, and are counted, unless --pinned says otherwise. Exit status 2 when \

@@ -6,6 +6,7 @@ import LarderSettings
 /// `larder check`
 struct Check: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "check",
         abstract: "Say whether a configuration is valid, without starting.",
         discussion: """
             Every problem is a line `file:line:column: …` that says what was found and what was expected. Warnings are of \

@@ -7,6 +7,7 @@ import LarderHTTP
 /// `larder doctor`
 struct Doctor: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "doctor",
         abstract: "Find the first thing that keeps a URL from the cache, and its cure.",
         discussion: """
             Looks at the daemon, its store, the service and the configuration that apply, the origin as the daemon \

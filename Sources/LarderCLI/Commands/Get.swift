@@ -8,6 +8,7 @@ import LarderHTTP
 /// `larder get`
 struct Get: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "get",
         abstract: "Print the content of a URL, as a client of the daemon gets it.",
         discussion: """
             larder get https://api.github.com/users/octocat
@@ -53,65 +54,41 @@ struct Get: ParsableCommand {
         } catch {
             throw CommandFailure("nobody answers at \(place.authority)", advice: "start it with `larder serve`")
         }
-        var fields = ["Host: \(isPath ? "localhost:\(place.port)" : authority)"]
+        var fields: [String] = []
         if stored { fields.append("Cache-Control: only-if-cached, max-stale") }
         let given = headers.map { $0.prefix { $0 != ":" }.lowercased() }
         if !given.contains("accept") { fields.append("Accept: */*") }
         if !given.contains("user-agent") { fields.append("User-Agent: larder") }
         fields += headers
-        let request = "GET \(url) HTTP/1.0\r\n" + fields.map { $0 + "\r\n" }.joined() + "\r\n"
-        let answer: Answer
+        let status: Int
+        var problem: [UInt8]?
         do throws(PlainStream.Failure) {
-            try stream.send(Array(request.utf8))
-            answer = try receive(stream)
+            try stream.send("GET", url, host: isPath ? "localhost:\(place.port)" : authority, fields)
+            var response = try PlainResponse(on: stream)
+            status = Int(response.head.status.rawValue)
+            if include { show(response.head) }
+            if Get.isOwnProblem(response.head.fields) {
+                problem = try response.answer().content
+            } else {
+                while case let octets = try response.receive(), !octets.isEmpty { Terminal.write(octets) }
+            }
         } catch {
             throw CommandFailure("the answer did not come to its end", advice: "see the daemon's log")
         }
-        if let problem = answer.problem {
-            throw CommandFailure(problem: try? JSONValue(parsing: problem), status: answer.status)
-        }
-        if answer.status >= 400 { throw ExitCode.failure }
-    }
-
-    private struct Answer {
-        let status: Int
-        /// The content of an error of Larder's own.
-        let problem: [UInt8]?
+        if let problem { throw CommandFailure(problem: try? JSONValue(parsing: problem), status: status) }
+        if status >= 400 { throw ExitCode.failure }
     }
 
     /// Whether a response is an error of Larder itself rather than of the origin.
-    static func isOwnProblem(_ lines: [Substring]) -> Bool {
-        let fields = lines.map { $0.lowercased() }
-        return fields.contains { $0.hasPrefix("content-type: application/problem+json") }
-            && fields.contains { $0.hasPrefix("proxy-status:") && $0.contains("; error=") }
+    static func isOwnProblem(_ fields: Fields) -> Bool {
+        fields[.contentType].flatMap { MediaType($0) }?.essence == "application/problem+json"
+            && fields[.proxyStatus]?.contains("; error=") == true
     }
 
-    /// Prints the response as it arrives, unless it is an error of Larder's own.
-    private func receive(_ stream: borrowing PlainStream) throws(PlainStream.Failure) -> Answer {
-        var problem: [UInt8]?
-        var head: [UInt8] = []
-        var status: Int?
-        var left: Int?
-        while true {
-            var octets = try stream.receive()
-            if octets.isEmpty { break }
-            if status == nil {
-                head += octets
-                guard let end = head.firstRange(of: Array("\r\n\r\n".utf8)) else { continue }
-                octets = Array(head[end.upperBound...])
-                let lines = String(decoding: head[..<end.lowerBound], as: UTF8.self).split(separator: "\r\n")
-                status = (lines.first ?? "").split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 502
-                for line in lines.dropFirst() where line.lowercased().hasPrefix("content-length:") {
-                    left = Int(line.drop { $0 != ":" }.dropFirst().drop { $0 == " " })
-                }
-                if include { for line in lines + [""] { Terminal.writeError(Outline.printable(String(line))) } }
-                if Get.isOwnProblem(lines) { problem = [] }
-            }
-            if problem == nil { Terminal.write(octets) } else { problem? += octets }
-            left = left.map { $0 - octets.count }
-        }
-        guard let status, left ?? 0 <= 0 else { throw .transfer(0) }
-        return Answer(status: status, problem: problem)
+    private func show(_ head: ResponseHead) {
+        Terminal.writeError("HTTP/1.1 \(head.status) \(head.status.phrase)")
+        for line in head.fields { Terminal.writeError(Outline.printable("\(line)")) }
+        Terminal.writeError("")
     }
 }
 

@@ -7,6 +7,7 @@ import LarderHTTP
 /// `larder list`
 struct List: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "list",
         abstract: "List the resources and their state.",
         discussion: """
             A pattern is as in a configure block: /users/*, https://api.github.com/**. On a terminal, columns that have no \

@@ -7,6 +7,7 @@ import LarderHTTP
 /// `larder pin`
 struct Pin: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "pin",
         abstract: "Keep what is stored now from eviction, for CI or a journey; without a pattern, list the pins.",
         discussion: """
             A pin is of a resource, whatever is stored for it later, and lasts over restarts until `larder unpin`. \
@@ -32,6 +33,7 @@ struct Pin: ParsableCommand {
 /// `larder unpin`
 struct Unpin: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "unpin",
         abstract: "Let what was pinned be evicted again.",
         discussion: "Nothing is removed by this. Exit status 2 when nothing matched.")
 

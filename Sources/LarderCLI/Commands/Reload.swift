@@ -7,6 +7,7 @@ import LarderHTTP
 /// `larder reload`
 struct Reload: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "reload",
         abstract: "Have the daemon read its configuration again, and say what became of it.",
         discussion: """
             A configuration that is not right changes nothing: its problems are printed, and the exit status is 1. \

@@ -31,6 +31,7 @@ struct ConfigurationOptions: ParsableArguments {
 /// `larder serve`
 struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "serve",
         abstract: "Run the daemon.",
         discussion: """
             Without a file, ~/.config/larder/larder.yaml is read, else /etc/larder/larder.yaml (root reads that one only); \

@@ -9,6 +9,7 @@ import LarderHTTP
 /// `larder top`
 struct Top: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "top",
         abstract: "Show rates, services and requests as they happen.",
         discussion: """
             On a terminal the picture is made anew every second, and Ctrl-C ends it; elsewhere it is plain text, one \

@@ -8,6 +8,7 @@ import LarderHTTP
 /// `larder warm`
 struct Warm: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "warm",
         abstract: "Load many resources, so that they are there when they are asked for.",
         discussion: """
             The file has one URL on a line; empty lines and those that begin with # do not count. Resources that \

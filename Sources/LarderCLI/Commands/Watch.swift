@@ -7,6 +7,7 @@ import LarderHTTP
 /// `larder watch`
 struct Watch: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "watch",
         abstract: "Tell what happens to resources, as it happens.",
         discussion: """
             A text with a * is a pattern as in a configure block: /users/*, https://api.github.com/**. Everything else \

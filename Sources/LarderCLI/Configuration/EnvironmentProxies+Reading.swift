@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderSettings
+import LarderUpstream
 
 extension EnvironmentProxies {
     /// Reads `http_proxy`, `https_proxy` and `no_proxy` as curl does: the lower-case name wins, and `HTTP_PROXY` is
@@ -35,28 +36,26 @@ extension EnvironmentProxies {
     private static func proxy(
         _ names: [String], _ environment: [String: String], _ listening: [ListenAddress],
         _ problems: inout [SettingsProblem], _ notes: inout [String]
-    ) -> ProxyAddress? {
+    ) -> ParentAddress? {
         guard let name = names.first(where: { environment[$0]?.isEmpty == false }), let text = environment[name] else {
             return nil
         }
-        switch ProxyAddress.read(text, needsScheme: false) {
-        case .failure:
+        guard let proxy = try? ParentAddress(reading: text, needsScheme: false) else {
             problems.append(
                 SettingsProblem(
                     at: .environment(name), setting: "upstream.parent", found: "a text that is not a proxy URL",
                     expected: "a proxy as `http://proxy.example.com:3128`",
                     advice: "correct the variable, or set `upstream.parent: none`"))
             return nil
-        case .success(let proxy):
-            guard !isOwn(proxy, listening) else {
-                notes.append("\(name) names Larder itself (\(proxy)) and is not used")
-                return nil
-            }
-            return proxy
         }
+        guard !isOwn(proxy, listening) else {
+            notes.append("\(name) names Larder itself (\(proxy.url)) and is not used")
+            return nil
+        }
+        return proxy
     }
 
-    private static func isOwn(_ proxy: ProxyAddress, _ listening: [ListenAddress]) -> Bool {
+    private static func isOwn(_ proxy: ParentAddress, _ listening: [ListenAddress]) -> Bool {
         HostPattern.isLoopbackName(proxy.host) && listening.contains { $0.port == proxy.port }
     }
 }

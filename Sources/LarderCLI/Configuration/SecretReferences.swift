@@ -23,9 +23,6 @@ struct SecretReferences: Sendable {
         var advice: String?
     }
 
-    /// The expanded text, without the values of variables.
-    func expand(_ text: String) throws(Failure) -> String { Secret(try pieces(of: text)).reveal() }
-
     /// The text split into known parts and variables.
     func pieces(of text: String) throws(Failure) -> [Secret.Piece] {
         guard text.contains("${") else { return [.text(text)] }

@@ -137,7 +137,8 @@ enum DaemonRunner {
             var release = MemoryRelease()
             while true {
                 await loop.sleep(for: MemoryRelease.interval)
-                if release.isDue(turns: proxy.loopStatistics.reduce(0) { $0 + $1.turns }) { MemoryRelease.perform() }
+                let turns = proxy.loopStatistics.reduce(0) { $0 + $1.turns }
+                if release.isDue(turns: turns, resident: MemoryRelease.resident) { release.perform() }
             }
         }
     }

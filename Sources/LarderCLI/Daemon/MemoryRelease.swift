@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderAdmin
 import LarderIO
 
 /// When to return freed memory to the system.
@@ -12,20 +13,34 @@ struct MemoryRelease {
     static let interval = Duration.seconds(5)
     /// Fewer turns of all loops within an interval count as little load.
     private static let quiet = 500
-    /// After fewer turns there is nothing worth returning.
+    /// After fewer turns there is nothing worth returning, unless memory has grown: a crowd that comes at once takes
+    /// few turns.
     private static let effort = 1_000
+    /// Octets in use more than after the last time.
+    private static let growth: Int64 = 16 << 20
 
     private var last = 0
     private var released = 0
+    private var remained: Int64?
 
-    /// - Parameter turns: of all loops together, since the start.
-    mutating func isDue(turns: Int) -> Bool {
+    /// - Parameters:
+    ///   - turns: of all loops together, since the start.
+    ///   - resident: octets of memory in use; nil where that is unknown.
+    mutating func isDue(turns: Int, resident: Int64?) -> Bool {
         defer { last = turns }
-        guard turns - last < Self.quiet, turns - released >= Self.effort else { return false }
+        let hasGrown = if let resident, let remained { resident - remained >= Self.growth } else { false }
+        if remained == nil { remained = resident }
+        guard turns - last < Self.quiet, turns - released >= Self.effort || hasGrown else { return false }
         released = turns
         return true
     }
 
     /// Takes milliseconds.
-    static func perform() { FreedMemory.release() }
+    mutating func perform() {
+        FreedMemory.release()
+        remained = MemoryRelease.resident
+    }
+
+    /// Octets of memory in use.
+    static var resident: Int64? { ProcessUsage().residentBytes }
 }

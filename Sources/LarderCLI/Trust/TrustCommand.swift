@@ -9,6 +9,7 @@ import LarderHTTP
 /// `larder trust`
 struct Trust: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "trust",
         abstract: "Have programs on this machine trust the daemon's local CA.",
         discussion: """
             The daemon's CA is made if there is none. Its certificate is put where programs look for authorities: the \
@@ -84,6 +85,7 @@ struct Trust: ParsableCommand {
 /// `larder untrust`
 struct Untrust: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "untrust",
         abstract: "Undo `larder trust`, and remove the daemon's local CA with its key.",
         discussion: """
             The CA's certificate is taken out of the system's store and the databases of browsers, and the daemon forgets \

@@ -3,7 +3,9 @@
 extension FieldName {
     /// The code of a registered name, or 0 for another. `bytes` are known to be a token.
     @inline(__always)
-    static func code(ofToken bytes: UnsafeRawBufferPointer) -> UInt8 { RegisteredNames.table.code(ofToken: bytes) }
+    static func code(ofToken bytes: RawSpan) -> UInt8 {
+        RegisteredNames.table.code(ofToken: bytes, at: 0, count: bytes.byteCount)
+    }
 }
 
 /// Finds registered names by length and outer letters, and compares eight octets at a time, so that a head full of
@@ -58,41 +60,42 @@ struct RegisteredNames: Sendable {
     }
 
     @inline(__always)
-    func code(ofToken bytes: UnsafeRawBufferPointer) -> UInt8 {
-        guard let base = bytes.baseAddress, bytes.count > 0, bytes.count <= longest else { return 0 }
-        let last = base.load(fromByteOffset: bytes.count &- 1, as: UInt8.self)
-        let bucket = RegisteredNames.bucket(count: bytes.count, first: base.load(as: UInt8.self), last: last)
+    func code(ofToken bytes: RawSpan, at start: Int, count: Int) -> UInt8 {
+        guard count > 0, count <= longest else { return 0 }
+        let bucket = RegisteredNames.bucket(count: count, first: bytes[start], last: bytes[start &+ count &- 1])
         var candidate = heads[bucket]
         while candidate != 0 {
-            if RegisteredNames.matches(base, names + Int(candidate) &* slot, count: bytes.count) { return candidate }
+            if RegisteredNames.matches(bytes, at: start, names + Int(candidate) &* slot, count: count) {
+                return candidate
+            }
             candidate = nexts[Int(candidate)]
         }
         return 0
     }
 
     @inline(__always)
-    private static func matches(_ token: UnsafeRawPointer, _ name: UnsafeRawPointer, count: Int) -> Bool {
+    private static func matches(_ bytes: RawSpan, at start: Int, _ name: UnsafeRawPointer, count: Int) -> Bool {
         let fold: UInt64 = 0x2020_2020_2020_2020
         if count >= 8 {
             var position = 0
             while position &+ 8 <= count {
-                let word = token.loadUnaligned(fromByteOffset: position, as: UInt64.self) | fold
+                let word = bytes.eight(at: start &+ position) | fold
                 if word != name.loadUnaligned(fromByteOffset: position, as: UInt64.self) { return false }
                 position &+= 8
             }
             // The last eight octets overlap the ones before.
-            return token.loadUnaligned(fromByteOffset: count &- 8, as: UInt64.self) | fold
+            return bytes.eight(at: start &+ count &- 8) | fold
                 == name.loadUnaligned(fromByteOffset: count &- 8, as: UInt64.self)
         }
         if count >= 4 {
             let fold: UInt32 = 0x2020_2020
-            let start = token.loadUnaligned(as: UInt32.self) | fold == name.loadUnaligned(as: UInt32.self)
-            return start
-                && token.loadUnaligned(fromByteOffset: count &- 4, as: UInt32.self) | fold
+            let isAlike = bytes.four(at: start) | fold == name.loadUnaligned(as: UInt32.self)
+            return isAlike
+                && bytes.four(at: start &+ count &- 4) | fold
                     == name.loadUnaligned(fromByteOffset: count &- 4, as: UInt32.self)
         }
         for position in 0..<count
-        where token.load(fromByteOffset: position, as: UInt8.self) | 0x20
+        where bytes[start &+ position] | 0x20
             != name.load(fromByteOffset: position, as: UInt8.self)
         {
             return false

@@ -32,7 +32,7 @@ public struct FieldName: Hashable, Sendable {
 
     /// Makes a name of bytes already known to be a token.
     package init(token bytes: UnsafeRawBufferPointer) {
-        code = FieldName.code(ofToken: bytes)
+        code = FieldName.code(ofToken: bytes.bytes)
         other = code == 0 ? String(decoding: bytes.lazy.map(ASCII.lowercased), as: UTF8.self) : ""
     }
 

@@ -160,14 +160,14 @@ public struct Fields: Sendable {
 
     /// Adds a line as it was received: `spelling` is a token, `value` has been validated and trimmed.
     package mutating func appendReceived(spelling: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
-        appendLine(code: FieldName.code(ofToken: spelling), spelling: spelling, value: value)
+        appendLine(code: FieldName.code(ofToken: spelling.bytes), spelling: spelling, value: value)
     }
 
     /// How many octets the lines may point into.
     package var octetCount: Int { bytes.count }
 
     /// Adds octets that lines point into, or will.
-    mutating func appendOctets(_ octets: UnsafeRawBufferPointer) { bytes.append(octets) }
+    mutating func appendOctets(_ octets: RawSpan) { bytes.append(octets) }
 
     /// Adds a line whose octets are, or will be, where the offsets say.
     @inline(__always)

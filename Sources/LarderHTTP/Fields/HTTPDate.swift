@@ -95,21 +95,3 @@ package enum HTTPDate {
         return year
     }
 }
-
-/// The date as octets, formatted once a second, for the `Date` field of each response. Owned by one loop.
-package struct HTTPDateCache: Sendable {
-    private var second = Int64.min
-    private var octets: [UInt8] = []
-
-    package init() {}
-
-    /// Appends the 29 octets of `now`.
-    package mutating func append(_ now: Timestamp, to output: inout [UInt8]) {
-        let current = now.seconds
-        if current != second {
-            octets = HTTPDate.octets(ofSecond: current)
-            second = current
-        }
-        output.append(contentsOf: octets)
-    }
-}

@@ -50,14 +50,4 @@ extension Fields {
         }
         return isWellFormed
     }
-
-    /// Whether one of the lists in the lines of that name has `token` as an element, compared without case.
-    package func hasElement(_ token: StaticString, in name: FieldName) -> Bool {
-        let wanted = UnsafeRawBufferPointer(start: token.utf8Start, count: token.utf8CodeUnitCount)
-        var isFound = false
-        forEachElement(of: name) { element in
-            if ASCII.equalFolded(element, wanted) { isFound = true }
-        }
-        return isFound
-    }
 }

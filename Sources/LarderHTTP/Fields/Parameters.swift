@@ -13,7 +13,9 @@ package struct Parameters: Hashable, Sendable {
     package init() {}
 
     /// Reads `*( OWS ";" OWS [ parameter ] )`, nil when `bytes` are anything else.
-    init?(_ bytes: Span<UInt8>) {
+    ///
+    /// - Parameter isLenient: takes a malformed value as it is, up to the semicolon, and leaves out what has no name.
+    init?(_ bytes: Span<UInt8>, isLenient: Bool = false) {
         var position = 0
         while true {
             position = Parameters.skipBlanks(bytes, position)
@@ -21,18 +23,46 @@ package struct Parameters: Hashable, Sendable {
             guard bytes[position] == 0x3B else { return nil }
             position = Parameters.skipBlanks(bytes, position + 1)
             if position == bytes.count || bytes[position] == 0x3B { continue }
-            let nameEnd = Parameters.tokenEnd(bytes, position)
-            guard nameEnd > position, nameEnd < bytes.count, bytes[nameEnd] == 0x3D else { return nil }
-            let valueStart = nameEnd + 1
-            let valueEnd = QuotedString.end(bytes, from: valueStart) ?? Parameters.tokenEnd(bytes, valueStart)
-            guard valueEnd > valueStart else { return nil }
-            let quoted = QuotedString.unquoted(bytes.extracting(valueStart..<valueEnd))
-            all.append(
-                Parameter(
-                    name: String(decoding: [UInt8](bytes, position..<nameEnd, ASCII.lowercased), as: UTF8.self),
-                    value: String(latin1: quoted ?? [UInt8](bytes, valueStart..<valueEnd) { $0 })))
-            position = valueEnd
+            if let (parameter, end) = Parameters.parameter(bytes, at: position) {
+                all.append(parameter)
+                position = end
+            } else if isLenient {
+                let start = position
+                while position < bytes.count, bytes[position] != 0x3B {
+                    position = QuotedString.end(bytes, from: position) ?? position + 1
+                }
+                if let parameter = Parameters.malformed(bytes, start..<position) { all.append(parameter) }
+            } else {
+                return nil
+            }
         }
+    }
+
+    /// The parameter that begins at `start`, and the position behind it, where a semicolon or nothing follows.
+    private static func parameter(_ bytes: Span<UInt8>, at start: Int) -> (Parameter, end: Int)? {
+        let nameEnd = tokenEnd(bytes, start)
+        guard nameEnd > start, nameEnd < bytes.count, bytes[nameEnd] == 0x3D else { return nil }
+        let valueStart = nameEnd + 1
+        let valueEnd = QuotedString.end(bytes, from: valueStart) ?? tokenEnd(bytes, valueStart)
+        let end = skipBlanks(bytes, valueEnd)
+        guard valueEnd > valueStart, end == bytes.count || bytes[end] == 0x3B else { return nil }
+        let quoted = QuotedString.unquoted(bytes.extracting(valueStart..<valueEnd))
+        let value = quoted ?? [UInt8](bytes, valueStart..<valueEnd) { $0 }
+        return (Parameter(name: name(bytes, start..<nameEnd), value: String(latin1: value)), end)
+    }
+
+    /// A parameter whose value is neither a token nor quoted; nil if there is no name, or no value.
+    private static func malformed(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Parameter? {
+        let nameEnd = tokenEnd(bytes, range.lowerBound)
+        var end = range.upperBound
+        while end > nameEnd, ASCII.isBlank(bytes[end - 1]) { end -= 1 }
+        guard nameEnd > range.lowerBound, end > nameEnd + 1, bytes[nameEnd] == 0x3D else { return nil }
+        let value = [UInt8](bytes, nameEnd + 1..<end) { $0 }
+        return Parameter(name: name(bytes, range.lowerBound..<nameEnd), value: String(latin1: value))
+    }
+
+    private static func name(_ bytes: Span<UInt8>, _ range: Range<Int>) -> String {
+        String(decoding: [UInt8](bytes, range, ASCII.lowercased), as: UTF8.self)
     }
 
     /// The value of the first parameter of that name, which is in lower case.

@@ -25,22 +25,23 @@ package struct ChunkedDecoder: Sendable {
     /// The trailer fields that may be used and forwarded; empty until the message is complete.
     package var trailers: Fields { trailerReader.fields }
 
-    /// Reads `input` up to the end of the message or of the input, and calls `content` with each run of content in it.
+    /// Reads `input` up to the end of the message or of the input, and calls `content` with where each run of content
+    /// is in it.
     /// Octets after `consumed` belong to the next message.
     package mutating func decode(
-        _ input: UnsafeRawBufferPointer, content: (UnsafeRawBufferPointer) -> Void
+        _ input: RawSpan, content: (Range<Int>) -> Void
     ) throws(ParseError) -> (consumed: Int, isComplete: Bool) {
         var position = 0
-        while position < input.count, state != .complete {
+        while position < input.byteCount, state != .complete {
             switch state {
             case .data:
-                let count = Int(min(size, UInt64(input.count - position)))
-                content(UnsafeRawBufferPointer(rebasing: input[position..<(position + count)]))
+                let count = Int(min(size, UInt64(input.byteCount - position)))
+                content(position..<(position + count))
                 position += count
                 size -= UInt64(count)
                 if size == 0 { state = .dataReturn }
             case .trailers:
-                let rest = UnsafeRawBufferPointer(rebasing: input[position...])
+                let rest = input.extracting(droppingFirst: position)
                 let (consumed, isComplete) = try trailerReader.read(rest, limits: limits)
                 position += consumed
                 if isComplete { state = .complete }

@@ -44,18 +44,18 @@ package struct ContentDecoder: Sendable {
     /// The trailer fields; only chunked content has some, once it is complete.
     package var trailers: Fields { chunked?.trailers ?? Fields() }
 
-    /// Reads `input` up to the end of the message or of the input, and calls `content` with each run of content in it,
-    /// without copying. Octets after `consumed` belong to the next message.
+    /// Reads `input` up to the end of the message or of the input, and calls `content` with where each run of content
+    /// is in it. Octets after `consumed` belong to the next message.
     package mutating func decode(
-        _ input: UnsafeRawBufferPointer, content: (UnsafeRawBufferPointer) -> Void
+        _ input: RawSpan, content: (Range<Int>) -> Void
     ) throws(ParseError) -> (consumed: Int, isComplete: Bool) {
         guard !isEnded else { return (0, true) }
         switch framing {
         case .none:
             return (0, true)
         case .length:
-            let count = Int(min(remaining, UInt64(input.count)))
-            if count > 0 { content(UnsafeRawBufferPointer(rebasing: input[..<count])) }
+            let count = Int(min(remaining, UInt64(input.byteCount)))
+            if count > 0 { content(0..<count) }
             remaining -= UInt64(count)
             isEnded = remaining == 0
             return (count, isEnded)
@@ -64,8 +64,8 @@ package struct ContentDecoder: Sendable {
             isEnded = result.isComplete
             return result
         case .untilClose:
-            if input.count > 0 { content(input) }
-            return (input.count, false)
+            if input.byteCount > 0 { content(0..<input.byteCount) }
+            return (input.byteCount, false)
         }
     }
 

@@ -21,53 +21,48 @@ struct FieldSectionParser: Sendable {
     ///
     /// The octets of all lines are copied in one go, names and values point into them.
     mutating func parse(
-        _ bytes: UnsafeRawBufferPointer, lines: inout LineReader, into fields: inout Fields, size: Int, count: Int,
+        _ bytes: RawSpan, lines: inout LineReader, into fields: inout Fields, size: Int, count: Int,
         overflow: @autoclosure () -> ParseError.Code
     ) throws(ParseError) -> Bool {
-        guard let base = bytes.baseAddress else { return false }
         if lineCount == 0 {
             // Few lines are shorter, so most sections grow once.
-            let guess = (bytes.count &- start) / 24 &+ 1
+            let guess = (bytes.byteCount &- start) / 24 &+ 1
             fields.reserve(lines: min(guess, FieldSectionParser.usualLines), octets: 0)
         }
         let names = RegisteredNames.table
         let shift = fields.octetCount &- copied
         // On every exit, the octets that the lines point to have been copied.
         defer {
-            fields.appendOctets(UnsafeRawBufferPointer(start: base + copied, count: lines.start &- copied))
+            fields.appendOctets(bytes.extracting(copied..<lines.start))
             copied = lines.start
         }
         while let line = try lines.next(bytes, bound: start &+ size, overflow: overflow()) {
             if line.isEmpty { return true }
             lineCount &+= 1
             guard lineCount <= count else { throw ParseError(.tooManyFieldLines, at: line.lowerBound) }
-            let colon = OctetScan.firstNonToken(
-                base, from: line.lowerBound, to: line.upperBound, readable: bytes.count)
-            guard colon > line.lowerBound, colon < line.upperBound,
-                base.load(fromByteOffset: colon, as: UInt8.self) == 0x3A
-            else { throw FieldSectionParser.fault(bytes, line, stop: colon) }
+            let colon = OctetScan.firstNonToken(bytes, from: line.lowerBound, to: line.upperBound)
+            guard colon > line.lowerBound, colon < line.upperBound, bytes[colon] == 0x3A else {
+                throw FieldSectionParser.fault(bytes, line, stop: colon)
+            }
             var valueStart = colon &+ 1
             var valueEnd = line.upperBound
-            while valueStart < valueEnd, ASCII.isBlank(base.load(fromByteOffset: valueStart, as: UInt8.self)) {
-                valueStart &+= 1
-            }
-            while valueEnd > valueStart, ASCII.isBlank(base.load(fromByteOffset: valueEnd &- 1, as: UInt8.self)) {
-                valueEnd &-= 1
-            }
-            let name = UnsafeRawBufferPointer(start: base + line.lowerBound, count: colon &- line.lowerBound)
+            while valueStart < valueEnd, ASCII.isBlank(bytes[valueStart]) { valueStart &+= 1 }
+            while valueEnd > valueStart, ASCII.isBlank(bytes[valueEnd &- 1]) { valueEnd &-= 1 }
             fields.appendLine(
-                code: names.code(ofToken: name), nameStart: line.lowerBound &+ shift, nameCount: name.count,
+                code: names.code(ofToken: bytes, at: line.lowerBound, count: colon &- line.lowerBound),
+                nameStart: line.lowerBound &+ shift, nameCount: colon &- line.lowerBound,
                 valueStart: valueStart &+ shift, valueCount: valueEnd &- valueStart)
         }
         return false
     }
 
-    private static func fault(_ bytes: UnsafeRawBufferPointer, _ line: Range<Int>, stop: Int) -> ParseError {
+    private static func fault(_ bytes: RawSpan, _ line: Range<Int>, stop: Int) -> ParseError {
         guard stop < line.upperBound else { return ParseError(.missingColon, at: line.lowerBound) }
         if ASCII.isBlank(bytes[stop]) {
             guard stop > line.lowerBound else { return ParseError(.lineFolding, at: stop) }
-            let rest = bytes[stop..<line.upperBound].drop(while: ASCII.isBlank)
-            if rest.first == 0x3A { return ParseError(.blankBeforeColon, at: stop) }
+            var end = stop
+            while end < line.upperBound, ASCII.isBlank(bytes[end]) { end &+= 1 }
+            if end < line.upperBound, bytes[end] == 0x3A { return ParseError(.blankBeforeColon, at: stop) }
         }
         return ParseError(.malformedFieldName, at: stop)
     }

@@ -14,27 +14,26 @@ enum HostCheck {
         let mayBeEmpty = head.target.first != 0x2F
         return head.fields.withFirst(.host) { value -> ParseError.Code? in
             if value.isEmpty { return mayBeEmpty ? nil : .emptyHost }
-            return isHostAndPort(value) ? nil : .malformedHost
+            return isHostAndPort(value.bytes) ? nil : .malformedHost
         } ?? nil
     }
 
     /// Whether the octets are those of a host and a port. Whether the name could exist (lengths of labels, spellings of
     /// addresses) is checked when the target URI is built.
-    static func isHostAndPort(_ value: UnsafeRawBufferPointer) -> Bool {
+    static func isHostAndPort(_ value: RawSpan) -> Bool {
         var end = 0
         if value[0] == 0x5B {
-            guard let close = value.firstIndex(of: 0x5D),
-                IPv6Text.parse(value.assumingMemoryBound(to: UInt8.self).span.extracting(1..<close)) != nil
-            else { return false }
-            end = close + 1
+            while end < value.byteCount, value[end] != 0x5D { end &+= 1 }
+            guard end < value.byteCount, IPv6Text.parse(value.extracting(1..<end)) != nil else { return false }
+            end &+= 1
         } else {
-            while end < value.count, isNameOctet(value[end]) { end &+= 1 }
+            while end < value.byteCount, isNameOctet(value[end]) { end &+= 1 }
             guard end > 0 else { return false }
         }
-        guard end < value.count else { return true }
+        guard end < value.byteCount else { return true }
         guard value[end] == 0x3A else { return false }
         do throws(URIError) {
-            _ = try URIHost.port(UnsafeRawBufferPointer(rebasing: value[(end + 1)...]))
+            _ = try URIHost.port(value.extracting(droppingFirst: end + 1))
             return true
         } catch {
             return false

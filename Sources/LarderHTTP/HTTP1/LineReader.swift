@@ -15,21 +15,20 @@ struct LineReader: Sendable {
     /// does not depend on how the octets were split into reads.
     @inline(__always)
     mutating func next(
-        _ bytes: UnsafeRawBufferPointer, bound: Int, overflow: @autoclosure () -> ParseError.Code
+        _ bytes: RawSpan, bound: Int, overflow: @autoclosure () -> ParseError.Code
     ) throws(ParseError) -> Range<Int>? {
-        guard let base = bytes.baseAddress else { return nil }
-        let end = min(bytes.count, bound)
-        let position = OctetScan.firstControl(base, from: scanned, to: end)
+        let end = min(bytes.byteCount, bound)
+        let position = OctetScan.firstControl(bytes, from: scanned, to: end)
         scanned = position
         if position == end {
-            if bytes.count >= bound { throw ParseError(overflow(), at: bound) }
+            if bytes.byteCount >= bound { throw ParseError(overflow(), at: bound) }
             return nil
         }
-        let octet = base.load(fromByteOffset: position, as: UInt8.self)
+        let octet = bytes[position]
         guard octet == 0x0D else { throw ParseError(LineReader.fault(octet), at: position) }
         guard position &+ 2 <= bound else { throw ParseError(overflow(), at: bound) }
-        guard position &+ 1 < bytes.count else { return nil }
-        guard base.load(fromByteOffset: position &+ 1, as: UInt8.self) == 0x0A else {
+        guard position &+ 1 < bytes.byteCount else { return nil }
+        guard bytes[position &+ 1] == 0x0A else {
             throw ParseError(.bareCarriageReturn, at: position)
         }
         let line = start..<position

@@ -21,7 +21,7 @@ package struct RequestHeadParser: Sendable {
     package init(limits: ParseLimits = ParseLimits()) { self.limits = limits }
 
     package mutating func parse(
-        _ bytes: UnsafeRawBufferPointer, into head: inout RequestHead
+        _ bytes: RawSpan, into head: inout RequestHead
     ) throws(ParseError) -> HeadParseResult {
         do throws(ParseError) {
             guard try advance(bytes, &head) else { return .incomplete(scanned: lines.scanned) }
@@ -41,12 +41,11 @@ package struct RequestHeadParser: Sendable {
     }
 
     private mutating func advance(
-        _ bytes: UnsafeRawBufferPointer, _ head: inout RequestHead
+        _ bytes: RawSpan, _ head: inout RequestHead
     ) throws(ParseError) -> Bool {
-        guard let base = bytes.baseAddress else { return false }
         if fields == nil {
             guard let line = try startLine(bytes) else { return false }
-            try StartLine.readRequest(base, line, readable: bytes.count, into: &head)
+            try StartLine.readRequest(bytes, line, into: &head)
             head.fields.removeAllKeepingCapacity()
             fields = FieldSectionParser(start: lines.start)
         }
@@ -56,7 +55,7 @@ package struct RequestHeadParser: Sendable {
             overflow: .headerSectionTooLarge)
     }
 
-    private mutating func startLine(_ bytes: UnsafeRawBufferPointer) throws(ParseError) -> Range<Int>? {
+    private mutating func startLine(_ bytes: RawSpan) throws(ParseError) -> Range<Int>? {
         let bound = lines.start &+ limits.startLine
         let start = lines.start
         guard let line = try lines.next(bytes, bound: bound, overflow: RequestHeadParser.overflow(bytes, start)) else {
@@ -68,8 +67,10 @@ package struct RequestHeadParser: Sendable {
             bytes, bound: bound &+ 2, overflow: RequestHeadParser.overflow(bytes, 2))
     }
 
-    private static func overflow(_ bytes: UnsafeRawBufferPointer, _ start: Int) -> ParseError.Code {
-        bytes[start...].prefix(StartLine.longestMethod + 1).contains(0x20) ? .targetTooLong : .methodTooLong
+    private static func overflow(_ bytes: RawSpan, _ start: Int) -> ParseError.Code {
+        let end = min(bytes.byteCount, start &+ StartLine.longestMethod &+ 1)
+        for position in min(start, end)..<end where bytes[position] == 0x20 { return .targetTooLong }
+        return .methodTooLong
     }
 }
 
@@ -82,7 +83,7 @@ package struct ResponseHeadParser: Sendable {
     package init(limits: ParseLimits = ParseLimits()) { self.limits = limits }
 
     package mutating func parse(
-        _ bytes: UnsafeRawBufferPointer, into head: inout ResponseHead
+        _ bytes: RawSpan, into head: inout ResponseHead
     ) throws(ParseError) -> HeadParseResult {
         do throws(ParseError) {
             guard try advance(bytes, &head) else { return .incomplete(scanned: lines.scanned) }
@@ -101,14 +102,13 @@ package struct ResponseHeadParser: Sendable {
     }
 
     private mutating func advance(
-        _ bytes: UnsafeRawBufferPointer, _ head: inout ResponseHead
+        _ bytes: RawSpan, _ head: inout ResponseHead
     ) throws(ParseError) -> Bool {
-        guard let base = bytes.baseAddress else { return false }
         if fields == nil {
             guard let line = try lines.next(bytes, bound: limits.startLine, overflow: .statusLineTooLong) else {
                 return false
             }
-            try StartLine.readResponse(base, line, into: &head)
+            try StartLine.readResponse(bytes, line, into: &head)
             head.fields.removeAllKeepingCapacity()
             fields = FieldSectionParser(start: lines.start)
         }

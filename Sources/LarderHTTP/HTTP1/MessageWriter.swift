@@ -93,14 +93,10 @@ package enum MessageWriter {
     }
 
     private static func isClean(_ octets: UnsafeRawBufferPointer) -> Bool {
-        guard let base = octets.baseAddress else { return true }
-        return OctetScan.firstControl(base, from: 0, to: octets.count) == octets.count
+        OctetScan.firstControl(octets.bytes, from: 0, to: octets.count) == octets.count
     }
 
     private static func isVisible(_ octets: [UInt8]) -> Bool {
-        octets.withUnsafeBytes { bytes in
-            guard let base = bytes.baseAddress else { return false }
-            return OctetScan.firstInvisible(base, from: 0, to: bytes.count) == bytes.count
-        }
+        !octets.isEmpty && OctetScan.firstInvisible(octets.span.bytes, from: 0, to: octets.count) == octets.count
     }
 }

@@ -7,13 +7,13 @@
 enum OctetScan {
     /// The position in `from..<to` of the first control octet other than HTAB, or `to`.
     @inline(__always)
-    static func firstControl(_ base: UnsafeRawPointer, from: Int, to: Int) -> Int {
+    static func firstControl(_ bytes: RawSpan, from: Int, to: Int) -> Int {
         let space = SIMD16<UInt8>(repeating: 0x20)
         let tab = SIMD16<UInt8>(repeating: 0x09)
         let delete = SIMD16<UInt8>(repeating: 0x7F)
         var position = from
         while position &+ 16 <= to {
-            let octets = base.loadUnaligned(fromByteOffset: position, as: SIMD16<UInt8>.self)
+            let octets = bytes.sixteen(at: position)
             let low: SIMDMask<SIMD16<Int8>> = octets .< space
             let notTab: SIMDMask<SIMD16<Int8>> = octets .!= tab
             let isDelete: SIMDMask<SIMD16<Int8>> = octets .== delete
@@ -22,7 +22,7 @@ enum OctetScan {
             position &+= 16
         }
         while position < to {
-            let octet = base.load(fromByteOffset: position, as: UInt8.self)
+            let octet = bytes[position]
             if (octet < 0x20 && octet != 0x09) || octet == 0x7F { break }
             position &+= 1
         }
@@ -31,26 +31,27 @@ enum OctetScan {
 
     /// The position in `from..<to` of the first octet that is not visible ASCII (`!` to `~`), or `to`.
     @inline(__always)
-    static func firstInvisible(_ base: UnsafeRawPointer, from: Int, to: Int) -> Int {
+    static func firstInvisible(_ bytes: RawSpan, from: Int, to: Int) -> Int {
         let lowest = SIMD16<UInt8>(repeating: 0x21)
         let width = SIMD16<UInt8>(repeating: 0x7E - 0x21)
         var position = from
         while position &+ 16 <= to {
-            let octets = base.loadUnaligned(fromByteOffset: position, as: SIMD16<UInt8>.self)
+            let octets = bytes.sixteen(at: position)
             let found: SIMDMask<SIMD16<Int8>> = (octets &- lowest) .> width
             if let offset = firstLane(found) { return position &+ offset }
             position &+= 16
         }
-        while position < to, base.load(fromByteOffset: position, as: UInt8.self) &- 0x21 <= 0x7E - 0x21 {
+        while position < to, bytes[position] &- 0x21 <= 0x7E - 0x21 {
             position &+= 1
         }
         return position
     }
 
-    /// The position in `from..<to` of the first octet that is not a tchar (RFC 9110 §5.6.2), or `to`. `readable`
-    /// bounds the memory that may be read: sixteen octets are loaded even where the run is shorter.
+    /// The position in `from..<to` of the first octet that is not a tchar (RFC 9110 §5.6.2), or `to`. Sixteen
+    /// are loaded even where the run is shorter, if there are so many.
     @inline(__always)
-    static func firstNonToken(_ base: UnsafeRawPointer, from: Int, to: Int, readable: Int) -> Int {
+    static func firstNonToken(_ bytes: RawSpan, from: Int, to: Int) -> Int {
+        let readable = bytes.byteCount
         var position = from
         // Names consist nearly always of letters, digits and hyphens; other octets are looked up one by one.
         let fold = SIMD16<UInt8>(repeating: 0x20)
@@ -60,7 +61,7 @@ enum OctetScan {
         let digits = SIMD16<UInt8>(repeating: 10)
         let hyphen = SIMD16<UInt8>(repeating: 0x2D)
         while position < to, position &+ 16 <= readable {
-            let octets = base.loadUnaligned(fromByteOffset: position, as: SIMD16<UInt8>.self)
+            let octets = bytes.sixteen(at: position)
             let notLetter: SIMDMask<SIMD16<Int8>> = ((octets | fold) &- letterA) .>= letters
             let notDigit: SIMDMask<SIMD16<Int8>> = (octets &- zero) .>= digits
             let notHyphen: SIMDMask<SIMD16<Int8>> = octets .!= hyphen
@@ -71,7 +72,7 @@ enum OctetScan {
             }
             position &+= 16
         }
-        while position < to, Token.isTokenCharacter(base.load(fromByteOffset: position, as: UInt8.self)) {
+        while position < to, Token.isTokenCharacter(bytes[position]) {
             position &+= 1
         }
         return min(position, to)

@@ -10,19 +10,18 @@ struct TrailerReader: Sendable {
 
     /// How many octets of `input` belong to the section, and whether it is complete.
     mutating func read(
-        _ input: UnsafeRawBufferPointer, limits: ParseLimits
+        _ input: RawSpan, limits: ParseLimits
     ) throws(ParseError) -> (consumed: Int, isComplete: Bool) {
-        if collected.isEmpty, input.count >= 2, input[0] == 0x0D, input[1] == 0x0A { return (2, true) }
+        if collected.isEmpty, input.byteCount >= 2, input[0] == 0x0D, input[1] == 0x0A { return (2, true) }
         let known = collected.count
         // Even the empty section takes two octets.
         let size = max(limits.trailerSection, 2)
-        let taken = min(input.count, size - known)
-        collected.append(contentsOf: input[..<taken])
-        let isComplete = try collected.withUnsafeBufferPointer { octets throws(ParseError) in
-            try section.parse(
-                UnsafeRawBufferPointer(octets), lines: &lines, into: &fields, size: size,
-                count: limits.fieldLines, overflow: .trailerSectionTooLarge)
-        }
+        let taken = min(input.byteCount, size - known)
+        collected.append(input.extracting(first: taken))
+        let octets = collected
+        let isComplete = try section.parse(
+            octets.span.bytes, lines: &lines, into: &fields, size: size, count: limits.fieldLines,
+            overflow: .trailerSectionTooLarge)
         guard isComplete else { return (taken, false) }
         collected = []
         fields.removeAll { name, _, _ in name.map(TrailerReader.isForbidden) ?? false }

@@ -7,22 +7,30 @@ package struct MediaType: Hashable, Sendable {
     package let parameters: Parameters
 
     /// Reads `type "/" subtype parameters`; nil when `bytes` are anything else.
-    package init?(_ bytes: UnsafeRawBufferPointer) {
+    ///
+    /// - Parameter isLenient: reads malformed parameters, which origins do send, as far as they have name and value.
+    package init?(_ bytes: UnsafeRawBufferPointer, isLenient: Bool = false) {
         let essence = bytes.prefix { $0 != 0x3B && !ASCII.isBlank($0) }
         guard let slash = essence.firstIndex(of: 0x2F) else { return nil }
         let type = UnsafeRawBufferPointer(rebasing: essence[..<slash])
         let subtype = UnsafeRawBufferPointer(rebasing: essence[(slash + 1)...])
         guard Token.isToken(type), Token.isToken(subtype),
-            let parameters = Parameters(bytes.assumingMemoryBound(to: UInt8.self).span.extracting(essence.endIndex...))
+            let parameters = Parameters(
+                bytes.assumingMemoryBound(to: UInt8.self).span.extracting(essence.endIndex...), isLenient: isLenient)
         else { return nil }
         self.type = String(decoding: type.lazy.map(ASCII.lowercased), as: UTF8.self)
         self.subtype = String(decoding: subtype.lazy.map(ASCII.lowercased), as: UTF8.self)
         self.parameters = parameters
     }
 
-    package init?(_ text: some StringProtocol) {
+    package init?(_ text: some StringProtocol) { self.init(text, isLenient: false) }
+
+    /// Reads a value whose parameters may be malformed.
+    package init?(lenient text: some StringProtocol) { self.init(text, isLenient: true) }
+
+    private init?(_ text: some StringProtocol, isLenient: Bool) {
         let octets = Array(text.utf8)
-        let value = octets.withUnsafeBytes { MediaType($0) }
+        let value = octets.withUnsafeBytes { MediaType($0, isLenient: isLenient) }
         guard let value else { return nil }
         self = value
     }

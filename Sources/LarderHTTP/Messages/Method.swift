@@ -22,25 +22,22 @@ public struct Method: Hashable, Sendable {
 
     /// Makes a method of a token; nil when `token` is not one.
     public init?(_ token: some StringProtocol) {
-        var copy = Array(token.utf8)
-        let method = copy.withUnsafeMutableBytes { bytes in
-            Token.isToken(UnsafeRawBufferPointer(bytes)) ? Method(token: UnsafeRawBufferPointer(bytes)) : nil
-        }
-        guard let method else { return nil }
-        self = method
+        let copy = Array(token.utf8)
+        guard copy.withUnsafeBytes({ Token.isToken($0) }) else { return nil }
+        self.init(token: copy.span.bytes)
     }
 
     /// Makes a method of octets already known to be a token.
-    package init(token bytes: UnsafeRawBufferPointer) {
-        if bytes.count == 3, bytes[0] == 0x47, bytes[1] == 0x45, bytes[2] == 0x54 {
+    package init(token bytes: RawSpan) {
+        if bytes.byteCount == 3, bytes[0] == 0x47, bytes[1] == 0x45, bytes[2] == 0x54 {
             self = .get
             return
         }
-        for method in Method.known where bytes.elementsEqual(method.token.utf8) {
+        for method in Method.known where bytes.equals(method.token.utf8) {
             self = method
             return
         }
-        self.init(known: String(decoding: bytes, as: UTF8.self))
+        self.init(known: bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) })
     }
 
     /// `GET` (RFC 9110 §9.3.1).

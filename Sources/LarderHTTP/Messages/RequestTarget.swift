@@ -89,7 +89,7 @@ public struct Authority: Sendable, Hashable {
         let (name, digits) = try URIHost.split(bytes)
         var octets: [UInt8] = []
         try URIHost.append(name, to: &octets)
-        let explicit = try digits.flatMap { digits throws(URIError) in try URIHost.port(digits) }
+        let explicit = try digits.flatMap { digits throws(URIError) in try URIHost.port(digits.bytes) }
         guard let port = explicit ?? defaultPort else { throw .missingPort }
         host = String(decoding: octets, as: UTF8.self)
         self.port = port

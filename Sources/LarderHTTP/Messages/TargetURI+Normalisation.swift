@@ -34,7 +34,7 @@ extension TargetURI {
                 }
                 storage.append(0x2F)
             }
-            try writePathAndQuery(pathAndQuery, floor: Int(pathStart), baseQuery: nothing, keepingDotSegments)
+            try writePathAndQuery(pathAndQuery.bytes, floor: Int(pathStart), baseQuery: RawSpan(), keepingDotSegments)
         } catch {
             clear()
             throw error
@@ -57,7 +57,7 @@ extension TargetURI {
         let rest = suffix.first == 0x2F ? UnsafeRawBufferPointer(rebasing: suffix[1...]) : suffix
         do throws(URIError) {
             try base.withBytes(of: min(Int(base.queryStart) + 1, base.count)..<base.count) { query throws(URIError) in
-                try writePathAndQuery(rest, floor: floor, baseQuery: query, false)
+                try writePathAndQuery(rest.bytes, floor: floor, baseQuery: query.bytes, false)
             }
         } catch {
             clear()
@@ -83,7 +83,7 @@ extension TargetURI {
         try URIHost.append(host, to: &storage)
         hostEnd = Int32(storage.count)
         port = scheme.defaultPort
-        if let digits, let explicit = try URIHost.port(digits), explicit != port {
+        if let digits, let explicit = try URIHost.port(digits.bytes), explicit != port {
             port = explicit
             storage.append(0x3A)
             storage.append(contentsOf: String(explicit).utf8)
@@ -94,25 +94,25 @@ extension TargetURI {
     /// Appends `text` (path, optional query) to the storage. Nothing before `floor`, which is the offset of a slash, is
     /// ever removed by a `..`.
     private mutating func writePathAndQuery(
-        _ text: UnsafeRawBufferPointer, floor: Int, baseQuery: UnsafeRawBufferPointer, _ keepingDotSegments: Bool
+        _ text: RawSpan, floor: Int, baseQuery: RawSpan, _ keepingDotSegments: Bool
     ) throws(URIError) {
         var index = URICharacter.plainPrefix(of: text, from: 0)
-        storage.append(contentsOf: text[..<index])
-        while index < text.count, text[index] != 0x3F { try writeOctet(text, &index) }
+        storage.append(text.extracting(first: index))
+        while index < text.byteCount, text[index] != 0x3F { try writeOctet(text, &index) }
         if !keepingDotSegments { removeDotSegments(from: floor) }
         queryStart = Int32(storage.count)
         if !baseQuery.isEmpty {
             storage.append(0x3F)
-            storage.append(contentsOf: baseQuery)
+            storage.append(baseQuery)
         }
-        if index < text.count {
+        if index < text.byteCount {
             storage.append(baseQuery.isEmpty ? 0x3F : 0x26)
             index += 1
-            while index < text.count {
+            while index < text.byteCount {
                 let end = URICharacter.plainQueryPrefix(of: text, from: index)
-                storage.append(contentsOf: text[index..<end])
+                storage.append(text.extracting(index..<end))
                 index = end
-                if index < text.count { try writeOctet(text, &index) }
+                if index < text.byteCount { try writeOctet(text, &index) }
             }
         }
         guard storage.count <= TargetURI.lengthLimit else { throw .tooLong }
@@ -120,13 +120,13 @@ extension TargetURI {
 
     /// Appends the normal form of the octet or percent triplet at `index` and moves past it.
     @inline(__always)
-    private mutating func writeOctet(_ text: UnsafeRawBufferPointer, _ index: inout Int) throws(URIError) {
+    private mutating func writeOctet(_ text: RawSpan, _ index: inout Int) throws(URIError) {
         let octet = text[index]
         switch URICharacter.kind(of: octet) {
         case .plain:
             storage.append(octet)
         case .percent:
-            guard index + 2 < text.count, let high = ASCII.hexValue(text[index + 1]),
+            guard index + 2 < text.byteCount, let high = ASCII.hexValue(text[index + 1]),
                 let low = ASCII.hexValue(text[index + 2])
             else { throw .invalidPercentEncoding(at: index) }
             let decoded = high << 4 | low
@@ -183,22 +183,19 @@ extension TargetURI {
 
     /// The offset of the slash before the next `.` or `..` segment.
     private func nextDotSegment(from start: Int, _ end: Int) -> Int? {
-        storage.withUnsafeBytes { bytes in
-            var index = start
-            while index + 1 < end {
-                if bytes[index] == 0x2F, bytes[index + 1] == 0x2E {
-                    if index + 2 == end || bytes[index + 2] == 0x2F { return index }
-                    if bytes[index + 2] == 0x2E, index + 3 == end || bytes[index + 3] == 0x2F { return index }
-                }
-                index += 1
+        let bytes = storage.span
+        var index = start
+        while index + 1 < end {
+            if bytes[index] == 0x2F, bytes[index + 1] == 0x2E {
+                if index + 2 == end || bytes[index + 2] == 0x2F { return index }
+                if bytes[index + 2] == 0x2E, index + 3 == end || bytes[index + 3] == 0x2F { return index }
             }
-            return nil
+            index += 1
         }
+        return nil
     }
 }
 
-/// The query of a base that has none.
-private var nothing: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
 private let httpPrefix = Array("http://".utf8)
 private let httpsPrefix = Array("https://".utf8)
 
@@ -249,19 +246,17 @@ package enum URICharacter {
     package static func hexDigit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x37 + value }
 
     /// The length of the prefix of a path, from `start`, that needs no normalisation; stops at a question mark.
-    static func plainPrefix(of text: UnsafeRawBufferPointer, from start: Int) -> Int {
-        kinds.withUnsafeBufferPointer { kinds in
-            var index = start
-            while index < text.count, kinds[Int(text[index])] == .plain, text[index] != 0x3F { index &+= 1 }
-            return index
-        }
+    static func plainPrefix(of text: RawSpan, from start: Int) -> Int {
+        let kinds = kinds.span
+        var index = start
+        while index < text.byteCount, kinds[Int(text[index])] == .plain, text[index] != 0x3F { index &+= 1 }
+        return index
     }
 
-    static func plainQueryPrefix(of text: UnsafeRawBufferPointer, from start: Int) -> Int {
-        kinds.withUnsafeBufferPointer { kinds in
-            var index = start
-            while index < text.count, kinds[Int(text[index])] == .plain { index &+= 1 }
-            return index
-        }
+    static func plainQueryPrefix(of text: RawSpan, from start: Int) -> Int {
+        let kinds = kinds.span
+        var index = start
+        while index < text.byteCount, kinds[Int(text[index])] == .plain { index &+= 1 }
+        return index
     }
 }

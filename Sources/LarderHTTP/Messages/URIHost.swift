@@ -18,8 +18,7 @@ package enum URIHost {
         guard let first = bytes.first else { throw .missingHost }
         if first == UInt8(ascii: "[") {
             guard bytes.count > 2, bytes[bytes.count - 1] == UInt8(ascii: "]"),
-                let address = IPv6Text.parse(
-                    bytes.assumingMemoryBound(to: UInt8.self).span.extracting(1..<bytes.count - 1))
+                let address = IPv6Text.parse(bytes.bytes.extracting(1..<bytes.count - 1))
             else { throw .invalidHost }
             output.append(UInt8(ascii: "["))
             IPv6Text.append(address, to: &output)
@@ -39,11 +38,12 @@ package enum URIHost {
     }
 
     /// Reads a port: nil when `digits` is empty (the scheme's default), else 1…65535.
-    package static func port(_ digits: UnsafeRawBufferPointer) throws(URIError) -> UInt16? {
+    package static func port(_ digits: RawSpan) throws(URIError) -> UInt16? {
         guard !digits.isEmpty else { return nil }
-        guard digits.count <= 5 else { throw .invalidPort }
+        guard digits.byteCount <= 5 else { throw .invalidPort }
         var value: UInt32 = 0
-        for digit in digits {
+        for position in 0..<digits.byteCount {
+            let digit = digits[position]
             guard ASCII.isDigit(digit) else { throw .invalidPort }
             value = value * 10 + UInt32(digit - 0x30)
         }
@@ -115,25 +115,27 @@ package enum URIHost {
 /// IPv6 addresses as text (RFC 4291 §2.2, RFC 5952).
 package enum IPv6Text {
     /// The eight groups of an address, or nil when `text` is not one. Zone identifiers are not accepted.
-    static func parse(_ text: Span<UInt8>) -> [UInt16]? {
+    static func parse(_ text: RawSpan) -> [UInt16]? {
         var groups: [UInt16] = []
         var gap: Int?
         var index = 0
-        if text.count >= 2, text[0] == 0x3A {
+        if text.byteCount >= 2, text[0] == 0x3A {
             guard text[1] == 0x3A else { return nil }
             gap = 0
             index = 2
         }
-        while index < text.count {
+        while index < text.byteCount {
             guard groups.count < 8 else { return nil }
             var end = index
             var isDotted = false
-            while end < text.count, text[end] != 0x3A {
+            while end < text.byteCount, text[end] != 0x3A {
                 if text[end] == 0x2E { isDotted = true }
                 end += 1
             }
             if isDotted {
-                guard end == text.count, groups.count <= 6, let pair = dottedPair(text, from: index) else { return nil }
+                guard end == text.byteCount, groups.count <= 6, let pair = dottedPair(text, from: index) else {
+                    return nil
+                }
                 groups += pair
                 index = end
                 break
@@ -146,13 +148,13 @@ package enum IPv6Text {
             }
             groups.append(value)
             index = end
-            guard index < text.count else { break }
+            guard index < text.byteCount else { break }
             index += 1
-            if index < text.count, text[index] == 0x3A {
+            if index < text.byteCount, text[index] == 0x3A {
                 guard gap == nil else { return nil }
                 gap = groups.count
                 index += 1
-            } else if index == text.count {
+            } else if index == text.byteCount {
                 return nil
             }
         }
@@ -187,20 +189,20 @@ package enum IPv6Text {
     }
 
     /// The two groups of an IPv4 address in dotted decimal, which is the rest of the text.
-    private static func dottedPair(_ text: Span<UInt8>, from start: Int) -> [UInt16]? {
+    private static func dottedPair(_ text: RawSpan, from start: Int) -> [UInt16]? {
         var octets: [UInt16] = []
         var position = start
         while octets.count < 4 {
             let first = position
             var value: UInt16 = 0
-            while position < text.count, ASCII.isDigit(text[position]) {
+            while position < text.byteCount, ASCII.isDigit(text[position]) {
                 guard position - first < 3 else { return nil }
                 value = value * 10 + UInt16(text[position] - 0x30)
                 position += 1
             }
             guard position > first, position - first == 1 || text[first] != 0x30, value <= 255 else { return nil }
             octets.append(value)
-            guard position < text.count else { break }
+            guard position < text.byteCount else { break }
             guard octets.count < 4, text[position] == 0x2E else { return nil }
             position += 1
         }

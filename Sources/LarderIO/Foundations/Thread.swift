@@ -3,13 +3,26 @@ import CLibevent
 import Glibc
 
 /// A named thread of the system, joined by its creator.
-struct Thread: Sendable {
+package struct Thread: Sendable {
     let id: pthread_t
 
-    /// Starts a thread that runs `body` once. All signals stay with the existing threads.
+    /// Starts a thread that runs `body` once.
     ///
     /// Nothing here may be isolated to the main actor: a closure formed there traps on another thread.
-    static func start(name: String, _ body: @escaping @Sendable () -> Void) throws(IOError) -> Thread {
+    ///
+    /// - Parameter takesSignals: whether signals to the process may arrive on it, and programs that it starts get them.
+    package static func start(
+        name: String, takesSignals: Bool = true, _ body: @escaping @Sendable () -> Void
+    ) throws(IOError) -> Thread {
+        var before = sigset_t()
+        if !takesSignals {
+            var all = sigset_t()
+            sigfillset(&all)
+            // A fault must still end the process where it happened.
+            for signal in [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP] { sigdelset(&all, signal) }
+            pthread_sigmask(SIG_BLOCK, &all, &before)
+        }
+        defer { if !takesSignals { pthread_sigmask(SIG_SETMASK, &before, nil) } }
         let box = Unmanaged.passRetained(Start(name: name, body: body))
         var id = pthread_t()
         let status = pthread_create(&id, nil, threadMain, box.toOpaque())
@@ -20,10 +33,10 @@ struct Thread: Sendable {
         return Thread(id: id)
     }
 
-    func join() { pthread_join(id, nil) }
+    package func join() { pthread_join(id, nil) }
 
     /// Detaches the thread, which is then not joined.
-    func detach() { pthread_detach(id) }
+    package func detach() { pthread_detach(id) }
 
     /// The identity of the calling thread.
     static var current: UInt { UInt(pthread_self()) }

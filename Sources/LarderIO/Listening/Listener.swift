@@ -109,6 +109,11 @@ package final class Listener {
             if descriptor >= 0 {
                 // Pending changes of other threads take effect first: a client that was told of one must observe it.
                 executor.catchUp()
+                // One of them may have been that nobody is to be accepted any more.
+                guard isOpen else {
+                    Glibc.close(descriptor)
+                    return
+                }
                 accepted(ByteStream(accepted: descriptor, on: executor, peer: peer, local: local))
                 continue
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import CLibevent
+package import CLibevent
 import Glibc
 
 extension SocketAddress {
@@ -10,7 +10,7 @@ extension SocketAddress {
     static let unknown = SocketAddress(unixPath: "")
 
     /// Calls `body` with the address in the system's form.
-    func withSystemAddress<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
+    package func withSystemAddress<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
         var storage = sockaddr_storage()
         return withUnsafeMutablePointer(to: &storage) { pointer in
             let length = write(into: UnsafeMutableRawBufferPointer(start: pointer, count: Self.systemSize))

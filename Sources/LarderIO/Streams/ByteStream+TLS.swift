@@ -21,6 +21,7 @@ extension ByteStream {
     /// Returns when the peer is verified. Throws `.certificateInvalid`, `.tlsFailed` or what reading and writing
     /// throw; after that the stream is good for `close` only. The deadline applies.
     package func startTLS(client context: TLSClientContext, serverName: String) async throws(IOError) {
+        try await context.prepared()
         guard isOpen else { throw closedError("agree on TLS") }
         try await agree(TLSSession(try context.makeSession(for: serverName, on: descriptor), of: context))
     }

@@ -84,7 +84,6 @@ extension PEM.Certificate {
     var octets: [UInt8] { PEM.written { PEM_write_bio_X509($0, pointer) } }
 
     /// Seconds since 1970; nil when the certificate has no valid date.
-    var notBefore: Int64? { X509_get0_notBefore(pointer).flatMap(PEM.Certificate.seconds) }
     var notAfter: Int64? { X509_get0_notAfter(pointer).flatMap(PEM.Certificate.seconds) }
 
     /// SHA-256 of its DER.

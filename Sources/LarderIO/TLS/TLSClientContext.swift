@@ -4,20 +4,17 @@ import COpenSSL
 /// How we speak TLS as a client: whom we trust, and the sessions that can be resumed. Shared by all loops.
 ///
 /// Peers are always verified: issuer, validity, and that the certificate is for the host asked for.
-// @unchecked: the SSL_CTX is not changed after `init`, and OpenSSL locks what connections share in it.
-package final class TLSClientContext: @unchecked Sendable {
-    /// How many hosts' sessions are kept.
-    private static let sessionLimit = 512
-
-    let context: OpaquePointer
+package final class TLSClientContext: Sendable {
+    let context: LazyContext
     private let protocols: [UInt8]
-    private let reusesSessions: Bool
-    /// The latest session of each host, owned. Each is used once (RFC 8446 §C.4).
-    private let sessions = Lock<[String: OpaquePointer]>([:])
+    /// Nil where sessions are not resumed.
+    private let sessions: KeptSessions?
+    /// Nil where the system's authorities are not trusted.
+    private let systemTrust: SystemTrust?
 
     /// - Parameters:
     ///   - trustsSystem: whether the authorities the system trusts are trusted (`SSL_CERT_FILE` and `SSL_CERT_DIR` move
-    ///     them).
+    ///     them). They are read for the first connection.
     ///   - authorityFiles: PEM files with further authorities.
     ///   - authorities: further authorities in PEM.
     ///   - certificateFile, keyFile: what we prove who we are with, in PEM; our certificate first, then its issuers'.
@@ -27,39 +24,47 @@ package final class TLSClientContext: @unchecked Sendable {
         certificateFile: String? = nil, keyFile: String? = nil,
         applicationProtocols: [String] = ["http/1.1"], reusesSessions: Bool = true
     ) throws(IOError) {
-        let operation = "set up TLS for connections to origins"
-        guard let context = SSL_CTX_new(TLS_client_method()) else { throw TLSFailure.setup(operation, "no memory") }
-        self.context = context
-        self.reusesSessions = reusesSessions
-        protocols = applicationProtocols.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
-        _ = larder_ssl_ctx_require_tls12(context)
-        larder_ssl_ctx_set_modes(context)
-        larder_ssl_ctx_refuse_renegotiation(context)
-        SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
-        SSL_CTX_set_client_cert_cb(context, certificateRequested)
-        if trustsSystem, SSL_CTX_set_default_verify_paths(context) != 1 {
-            throw TLSFailure.setup(operation, "the system's authorities could not be found")
-        }
-        for authorityFile in authorityFiles where SSL_CTX_load_verify_locations(context, authorityFile, nil) != 1 {
-            throw TLSFailure.setup(operation, "\(authorityFile) is not a readable PEM file of certificates")
-        }
-        if let authorities {
-            for certificate in try PEM.certificates(authorities, operation) {
-                X509_STORE_add_cert(SSL_CTX_get_cert_store(context), certificate.pointer)
+        let sessions = reusesSessions ? KeptSessions() : nil
+        let context = LazyContext { () throws(IOError) in
+            let operation = TLSClientContext.operation
+            guard let context = SSL_CTX_new(TLS_client_method()) else { throw TLSFailure.setup(operation, "no memory") }
+            do throws(IOError) {
+                _ = larder_ssl_ctx_require_tls12(context)
+                larder_ssl_ctx_set_modes(context)
+                larder_ssl_ctx_refuse_renegotiation(context)
+                SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
+                SSL_CTX_set_client_cert_cb(context, certificateRequested)
+                for authorityFile in authorityFiles
+                where SSL_CTX_load_verify_locations(context, authorityFile, nil) != 1 {
+                    throw TLSFailure.setup(operation, "\(authorityFile) is not a readable PEM file of certificates")
+                }
+                for certificate in try authorities.map({ text throws(IOError) in
+                    try PEM.certificates(text, operation)
+                }) ?? [] {
+                    X509_STORE_add_cert(SSL_CTX_get_cert_store(context), certificate.pointer)
+                }
+                if let certificateFile, let keyFile {
+                    try TLSClientContext.prove(certificateFile, keyFile, with: context)
+                }
+                sessions?.keep(from: context)
+                return context
+            } catch {
+                SSL_CTX_free(context)
+                throw error
             }
         }
-        if let certificateFile, let keyFile {
-            try TLSClientContext.prove(certificateFile, keyFile, with: context, operation)
-        }
-        if reusesSessions {
-            larder_ssl_ctx_hand_out_client_sessions(context)
-            SSL_CTX_set_ex_data(context, 0, Unmanaged.passUnretained(self).toOpaque())
-            SSL_CTX_sess_set_new_cb(context, sessionArrived)
-        }
+        self.context = context
+        self.sessions = sessions
+        systemTrust = trustsSystem ? SystemTrust { context.trustSystem() } : nil
+        protocols = applicationProtocols.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
+        // Wrong files are to be known of at once.
+        if !authorityFiles.isEmpty || authorities != nil || certificateFile != nil { _ = try context.made() }
     }
 
+    private static let operation = "set up TLS for connections to origins"
+
     private static func prove(
-        _ certificateFile: String, _ keyFile: String, with context: OpaquePointer, _ operation: String
+        _ certificateFile: String, _ keyFile: String, with context: OpaquePointer
     ) throws(IOError) {
         defer { ERR_clear_error() }
         SSL_CTX_set_default_passwd_cb(context, PEM.noPassphrase)
@@ -74,17 +79,19 @@ package final class TLSClientContext: @unchecked Sendable {
         }
     }
 
-    deinit {
-        sessions.withLock { sessions in
-            for session in sessions.values { SSL_SESSION_free(session) }
-        }
-        SSL_CTX_free(context)
+    /// Starts to read what connections need, so that it may be there when one is open.
+    package func prepare() { systemTrust?.begin() }
+
+    /// Returns when connections can be verified.
+    func prepared() async throws(IOError) {
+        guard let systemTrust, await !systemTrust.isFound() else { return }
+        throw TLSFailure.setup(TLSClientContext.operation, "the system's authorities could not be found")
     }
 
     /// Makes what speaks TLS to `host`, a name or a numeric address.
     func makeSession(for host: String, on descriptor: Int32) throws(IOError) -> OpaquePointer {
         let operation = "begin TLS with \(host)"
-        guard let ssl = SSL_new(context) else { throw TLSFailure.setup(operation, "no memory") }
+        guard let ssl = SSL_new(try context.made()) else { throw TLSFailure.setup(operation, "no memory") }
         SSL_set_connect_state(ssl)
         var isReady = larder_ssl_set_socket(ssl, descriptor) == 1
         isReady = isReady && SSL_set_alpn_protos(ssl, protocols, UInt32(protocols.count)) == 0
@@ -96,7 +103,7 @@ package final class TLSClientContext: @unchecked Sendable {
             // The common name is none of the names a certificate is for (RFC 9525 §2).
             SSL_set_hostflags(ssl, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT))
             isReady = isReady && SSL_set1_host(ssl, name) == 1 && larder_ssl_set_server_name(ssl, name) == 1
-            if reusesSessions, let session = sessions.withLock({ $0.removeValue(forKey: name) }) {
+            if let session = sessions?.take(for: name) {
                 SSL_set_session(ssl, session)
                 SSL_SESSION_free(session)
             }
@@ -107,13 +114,72 @@ package final class TLSClientContext: @unchecked Sendable {
         }
         return ssl
     }
+}
+
+/// OpenSSL's part of a context, made when it is first needed: the first one of a process takes a sixth of the time that
+/// a daemon needs to start.
+// @unchecked: what `context` points to is made with its lock held, and not changed then, but for the system's
+// authorities, which are added before the first connection; OpenSSL locks what connections share in it.
+final class LazyContext: @unchecked Sendable {
+    private let context = Lock<OpaquePointer?>(nil)
+    private let make: @Sendable () throws(IOError) -> OpaquePointer
+
+    init(_ make: @escaping @Sendable () throws(IOError) -> OpaquePointer) { self.make = make }
+
+    deinit {
+        if let context = context.withLock({ $0 }) { SSL_CTX_free(context) }
+    }
+
+    func made() throws(IOError) -> OpaquePointer {
+        let outcome: Result<OpaquePointer, IOError> = context.withLock { context in
+            if let context { return .success(context) }
+            do throws(IOError) {
+                let made = try make()
+                context = made
+                return .success(made)
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try outcome.get()
+    }
+
+    /// Reads the system's authorities. False when there are none.
+    func trustSystem() -> Bool {
+        guard let context = try? made() else { return false }
+        return SSL_CTX_set_default_verify_paths(context) == 1
+    }
+}
+
+/// The latest session of each host, owned. Each is used once (RFC 8446 §C.4).
+// @unchecked: OpenSSL counts the references to sessions, and does not change them.
+private final class KeptSessions: @unchecked Sendable {
+    /// How many hosts' sessions are kept.
+    private static let limit = 512
+
+    private let sessions = Lock<[String: OpaquePointer]>([:])
+
+    deinit {
+        sessions.withLock { sessions in
+            for session in sessions.values { SSL_SESSION_free(session) }
+        }
+    }
+
+    /// Has `context`, which these must outlive, keep its sessions here.
+    func keep(from context: OpaquePointer) {
+        larder_ssl_ctx_hand_out_client_sessions(context)
+        SSL_CTX_set_ex_data(context, 0, Unmanaged.passUnretained(self).toOpaque())
+        SSL_CTX_sess_set_new_cb(context, sessionArrived)
+    }
+
+    func take(for host: String) -> OpaquePointer? { sessions.withLock { $0.removeValue(forKey: host) } }
 
     /// Keeps `session` for the next connection to `host`. A session says which certificate was verified, not for
     /// which host: so it must only ever be offered to the host it came from.
-    fileprivate func keep(_ session: OpaquePointer, for host: String) {
+    func keep(_ session: OpaquePointer, for host: String) {
         let old = sessions.withLock { sessions in
             let old = sessions.updateValue(session, forKey: host)
-            guard old == nil, sessions.count > Self.sessionLimit, let any = sessions.keys.first(where: { $0 != host })
+            guard old == nil, sessions.count > KeptSessions.limit, let any = sessions.keys.first(where: { $0 != host })
             else { return old }
             return sessions.removeValue(forKey: any)
         }
@@ -126,7 +192,7 @@ private func sessionArrived(_ ssl: OpaquePointer?, _ session: OpaquePointer?) ->
     guard let ssl, let session, let this = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), 0),
         let name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name)
     else { return 0 }
-    Unmanaged<TLSClientContext>.fromOpaque(this).takeUnretainedValue().keep(session, for: String(cString: name))
+    Unmanaged<KeptSessions>.fromOpaque(this).takeUnretainedValue().keep(session, for: String(cString: name))
     return 1
 }
 

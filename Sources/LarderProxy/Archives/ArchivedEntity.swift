@@ -94,14 +94,14 @@ extension Proxy {
 
     /// The stored response of a line, for an archive.
     package func archived(_ line: EntityListing, includesPrivate: Bool) async -> ArchivedLine {
-        guard let storing, let uri = ResourceURL(line.key.url).target else { return .gone }
-        let records = await storing.store.read(line.key)
+        guard let diskTier, let uri = ResourceURL(line.key.url).target else { return .gone }
+        let records = await diskTier.store.read(line.key)
         let service = configuration.router.table.named(line.key.service) ?? configuration.router.table.unclaimed
         let method = ContentMark.split(line.key.url).mark?.method ?? .get
         let partition = Larder.Partition(line.key.partition)
         let settled = service.configuration(for: uri, method: method, in: partition)
         guard let record = records.first(where: { $0.variant == line.variant && $0.storedAt == line.storedAt }),
-            let stored = storing.variant(of: record, policy: settled.policy)?.stored
+            let stored = diskTier.variant(of: record, policy: settled.policy)?.stored
         else { return .gone }
         let entity = ArchivedEntity(
             url: line.key.url, service: line.key.service, partition: line.key.partition, method: stored.requestMethod,

@@ -33,7 +33,7 @@ package final class ImportedEntity: Sendable {
 
     /// Adds content, and waits while the disk is behind. False when the store does not take it.
     package func append(_ chunk: ContentChunk) async -> Bool {
-        while proxy.storing?.isBehind == true, case .open = writer.state {
+        while proxy.diskTier?.isBehind == true, case .open = writer.state {
             try? await Task.sleep(for: .milliseconds(2))
         }
         writer.append(chunk)
@@ -67,7 +67,7 @@ extension Proxy {
     /// Begins to store an entity of an archive as if it had been fetched here, under the configuration that its URL has
     /// here; nil when what is stored already is as new, or an operator's own.
     package func beginImport(_ entity: ArchivedEntity) async throws -> ImportedEntity? {
-        guard let storing else { throw ImportRefusal(description: "nothing is kept on disk here") }
+        guard let diskTier else { throw ImportRefusal(description: "nothing is kept on disk here") }
         let subject: ResourceSubject
         do throws(Problem) {
             subject = try self.subject(of: entity.url)
@@ -86,7 +86,7 @@ extension Proxy {
         guard configuration.caches, configuration.storesReceived else {
             throw ImportRefusal(description: "the configuration of ‘\(service.name)’ keeps nothing of it on disk")
         }
-        guard entity.length <= storing.maxObject else {
+        guard entity.length <= diskTier.maxObject else {
             throw ImportRefusal(description: "it is larger than `cache.maxObject`")
         }
         let stored = try entity.stored(at: subject.uri, under: configuration.policy)
@@ -94,7 +94,7 @@ extension Proxy {
         let memory = registry.resource(for: key)?.memory
         let resource = service.makeResource(key: key, partition: partition, url: subject.uri)
         let receipt = ImportedEntity.Receipt(
-            key: storing.key(of: resource, service), variant: StoredResponseCoding.variantKey(stored.variance),
+            key: diskTier.key(of: resource, service), variant: StoredResponseCoding.variantKey(stored.variance),
             responseTime: entity.responseTime)
         let isKept =
             memory?.isOverridden == true
@@ -104,13 +104,13 @@ extension Proxy {
             } == true
         if isKept { return nil }
         if await isStored(receipt) { return nil }
-        let writer = storing.begin(stored, of: resource, service: service, length: entity.length, configuration)
+        let writer = diskTier.begin(stored, of: resource, service: service, length: entity.length, configuration)
         return ImportedEntity(proxy: self, key: key, receipt: receipt, writer: writer)
     }
 
     /// Whether an entity, or a newer one in its place, is in the store.
     package func isStored(_ receipt: ImportedEntity.Receipt) async -> Bool {
-        let records = await storing?.store.read(receipt.key) ?? []
+        let records = await diskTier?.store.read(receipt.key) ?? []
         return records.contains { $0.variant == receipt.variant && $0.responseTime >= receipt.responseTime }
     }
 }

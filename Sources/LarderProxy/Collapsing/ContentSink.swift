@@ -4,10 +4,10 @@ import Larder
 import LarderHTTP
 import LarderStores
 
-/// Distributes the content of one response: to the readers of its flight, and to memory and store within their limits.
+/// Distributes the content of one response: to the readers of its shared load, and to memory and store within their limits.
 /// Confined to the loop of its load.
 final class ContentSink {
-    private let flight: Flight
+    private let sharedLoad: SharedLoad
     private let context: LoopContext
     /// Nil when the response is not written to the store.
     private(set) var writer: EntityWriter?
@@ -15,19 +15,19 @@ final class ContentSink {
     /// Octets so far.
     private(set) var total: Int64 = 0
 
-    init(_ flight: Flight, _ context: LoopContext, writer: EntityWriter?, keepsInMemory: Bool) {
-        self.flight = flight
+    init(_ sharedLoad: SharedLoad, _ context: LoopContext, writer: EntityWriter?, keepsInMemory: Bool) {
+        self.sharedLoad = sharedLoad
         self.context = context
         self.writer = writer
-        retains = keepsInMemory && flight.isRetaining
+        retains = keepsInMemory && sharedLoad.isRetaining
     }
 
     /// Passes content that was received earlier to the readers; the store has it already.
     func give(_ early: [ContentChunk]) async {
         for chunk in early {
             total += Int64(chunk.count)
-            flight.append(chunk)
-            await flight.room()
+            sharedLoad.append(chunk)
+            await sharedLoad.room()
         }
     }
 
@@ -43,45 +43,45 @@ final class ContentSink {
         leaveIfAbandoned()
         if retains, total > Int64(context.memoryObjectLimit) {
             retains = false
-            flight.stopRetaining()
+            sharedLoad.stopRetaining()
             if writer == nil { taking = .tooLong }
         }
         if let growing = writer, total > context.storedObjectLimit {
-            if !retains { await flight.retireSpool() }
+            if !retains { await sharedLoad.retireSpool() }
             growing.abort()
             writer = nil
             taking = .tooLong
         }
         if let slow = writer, !retains, await !keepsPace(slow) {
-            await flight.retireSpool()
+            await sharedLoad.retireSpool()
             slow.giveUp()
             writer = nil
         }
         writer?.append(chunk)
         leaveIfAbandoned()
-        flight.append(chunk)
+        sharedLoad.append(chunk)
         // Other loads may leave no room for it.
-        retains = retains && flight.isRetaining
-        await flight.room()
+        retains = retains && sharedLoad.isRetaining
+        await sharedLoad.room()
         return taking
     }
 
     /// Drops a writer that failed: readers must not rely on reading back from it.
     private func leaveIfAbandoned() {
         guard let writer, case .abandoned = writer.state else { return }
-        flight.dropSpool()
+        sharedLoad.dropSpool()
         self.writer = nil
     }
 
     /// Gives a slow store a moment to catch up. If it does not, slow readers throttle the load instead of reading from
     /// disk: otherwise the store would run full, and they would lose their position.
     private func keepsPace(_ writer: EntityWriter) async -> Bool {
-        guard let storing = context.storing else { return true }
+        guard let diskTier = context.diskTier else { return true }
         var patience = 50
-        while storing.isBehind, case .open = writer.state, patience > 0 {
+        while diskTier.isBehind, case .open = writer.state, patience > 0 {
             patience -= 1
             await context.sleep(for: .milliseconds(2))
         }
-        return !storing.isBehind
+        return !diskTier.isBehind
     }
 }

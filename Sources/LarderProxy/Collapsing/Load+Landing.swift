@@ -6,10 +6,15 @@ import LarderRules
 
 /// Changes between the start of a load and its end.
 extension Load {
-    /// Whether the Resource was wiped, or a group of the response invalidated, since the load began (B-12).
+    /// Whether whoever needs this load can wait for `other` instead: it is for others, too, by the same configuration.
+    func mayJoin(_ other: SharedLoad) -> Bool {
+        isJoinable && other.isJoinable && other.fingerprint == configuration.fingerprint
+    }
+
+    /// Whether the Resource was wiped or invalidated, or a group of the response, since the load began (B-05, B-12).
     func isSuperseded(_ stored: StoredResponse) -> Bool {
         let memory = resource.memory
-        return memory.epoch != epoch || memory.isInvalid(stored, since: mark)
+        return memory.generation != generation || memory.isInvalid(stored, since: invalidationSequence)
     }
 
     /// Records that the content is longer than the storage limit, for later explanations.

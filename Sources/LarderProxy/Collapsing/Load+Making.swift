@@ -9,10 +9,16 @@ extension Load {
     /// The load for an operator's request.
     convenience init(
         _ subject: ResourceSubject, resource: Resource, head: RequestHead, configuration: EffectiveConfiguration,
-        version: UInt64, validating variant: Variant?, completing parts: Variant?, context: LoopContext, reach: Reach
+        version: UInt64, validating variant: Variant?, completing parts: Variant?, context: LoopContext,
+        network: ClientNetwork
     ) {
+        var head = head
+        if let variant, let accepted = variant.stored.acceptEncodingSentFor {
+            // Other codings have other validators.
+            head.fields[.acceptEncoding] = accepted.value.map { String(decoding: $0, as: UTF8.self) }
+        }
         var request = ForwardedRequest(
-            uri: subject.uri, way: subject.way, via: context.via(to: subject.uri),
+            uri: subject.uri, form: subject.form, via: context.via(to: subject.uri),
             configuration: configuration,
             spelling: subject.spelling
         ).head(for: head)
@@ -21,9 +27,10 @@ extension Load {
         self.init(
             context, subject.service, resource, subject.uri, configuration, version: version, clientHead: head,
             request: request,
-            content: nil, validating: variant, completing: parts, isBackground: false,
-            isJoinable: RequestTraits(of: head).presence.isDisjoint(with: [.conditional, .authorization, .range]),
-            from: reach)
+            content: nil, validating: variant, completing: configuration.mayTransform ? nil : parts,
+            isBackground: false,
+            isJoinable: RequestTraits(of: head).mayJoin(configuration),
+            from: network)
         sharing = .gives
     }
 

@@ -11,18 +11,18 @@ extension Load {
     // MARK: Parts that come
 
     /// Relays a 206 and stores it as a part, unless a complete response is stored.
-    func keepPart(_ response: UpstreamResponse, _ arrival: Arrival) async throws {
-        let part = Part(head: arrival.head, request: clientHead, times: arrival.times)
-        let stored = part.stored(policy, length: arrival.length)
+    func keepPart(_ response: UpstreamResponse, _ received: ReceivedResponse) async throws {
+        let part = Part(head: received.head, request: clientHead, times: received.times)
+        let stored = part.stored(policy, length: received.length)
         let held = variant(like: stored)
-        guard held?.stored.isPartial ?? true else { return try await pass(response, arrival) }
+        guard held?.stored.isPartial ?? true else { return try await pass(response, received) }
         // Combined parts are written when they are complete, in memory.
-        let writer = held == nil ? beginWriting(stored, length: arrival.length) : nil
-        let keepsInMemory = context.keepsInMemory(arrival.length)
-        flight.announce(
-            .response(arrival.head, length: arrival.length, stored: stored), retains: keepsInMemory,
-            expected: arrival.length.map(Int.init) ?? 0, spool: writer.map(Spool.init))
-        let sink = ContentSink(flight, context, writer: writer, keepsInMemory: keepsInMemory)
+        let writer = held == nil ? beginWriting(stored, length: received.length) : nil
+        let keepsInMemory = context.keepsInMemory(received.length)
+        sharedLoad.announce(
+            .response(received.head, length: received.length, stored: stored), retains: keepsInMemory,
+            expected: received.length.map(Int.init) ?? 0, spool: writer)
+        let sink = ContentSink(sharedLoad, context, writer: writer, keepsInMemory: keepsInMemory)
         do {
             try await stream(response, into: sink)
         } catch {
@@ -37,39 +37,39 @@ extension Load {
 
     /// Answers with stored parts and the missing octets. If the response is not exactly those, it is discarded and the
     /// client's own request is sent.
-    func complete(_ completion: Completion, by response: UpstreamResponse, _ arrival: Arrival) async throws {
+    func complete(_ rangeFill: RangeFill, by response: UpstreamResponse, _ received: ReceivedResponse) async throws {
         let filled = PartialContent.filled(
-            completion.variant.stored, completion.filling, by: arrival.head, contentLength: arrival.length,
-            to: clientHead, requestTime: arrival.times.request, responseTime: arrival.times.response,
+            rangeFill.variant.stored, rangeFill.filling, by: received.head, contentLength: received.length,
+            to: clientHead, requestTime: received.times.request, responseTime: received.times.response,
             policy: policy)
-        guard let filled, let source = await Completion.Source(completion.variant) else {
-            return try await startOver(completion, response, arrival)
+        guard let filled, let source = await RangeFill.Source(rangeFill.variant) else {
+            return try await startOver(rangeFill, response, received)
         }
         let end = filled.completeLength ?? filled.range.last + 1
-        let wanted = completion.filling.isRange ? completion.filling.wanted : nil
+        let wanted = rangeFill.filling.isRange ? rangeFill.filling.wanted : nil
         let span = wanted ?? ByteRange(first: 0, last: end - 1)
         guard wanted != nil || filled.stored.extent == .whole else {
-            return try await startOver(completion, response, arrival)
+            return try await startOver(rangeFill, response, received)
         }
         var head = ResponseHead(status: wanted == nil ? 200 : 206, fields: filled.stored.fields)
         if wanted != nil {
             head.fields[.contentRange] = "\(ContentRange.range(span, completeLength: filled.completeLength))"
         }
-        let part = wanted.map { _ in Part(head: head, request: clientHead, times: arrival.times) }
+        let part = wanted.map { _ in Part(head: head, request: clientHead, times: received.times) }
         let stored = part?.stored(policy, length: span.count) ?? filled.stored
-        let mayStore = mayStore(arrival, as: completion.filling)
+        let mayStore = mayStore(received, as: rangeFill.filling)
         let keepsInMemory = mayStore && context.keepsInMemory(span.count)
         let writer =
             mayStore && part == nil && context.mayKeep(span.count)
             ? beginWriting(stored, length: span.count) : nil
-        flight.announce(
+        sharedLoad.announce(
             .response(head, length: span.count, stored: mayStore ? stored : nil), retains: keepsInMemory,
-            expected: Int(clamping: span.count), spool: writer.map(Spool.init))
-        let sink = ContentSink(flight, context, writer: writer, keepsInMemory: keepsInMemory)
+            expected: Int(clamping: span.count), spool: writer)
+        let sink = ContentSink(sharedLoad, context, writer: writer, keepsInMemory: keepsInMemory)
         do {
-            try await pour(source, span.first..<filled.range.first, of: completion, into: sink)
-            try await pour(response, until: filled.range.last + 1 - span.first, of: completion, into: sink)
-            try await pour(source, filled.range.last + 1..<span.last + 1, of: completion, into: sink)
+            try await pour(source, span.first..<filled.range.first, of: rangeFill, into: sink)
+            try await pour(response, until: filled.range.last + 1 - span.first, of: rangeFill, into: sink)
+            try await pour(source, filled.range.last + 1..<span.last + 1, of: rangeFill, into: sink)
         } catch {
             if let part {
                 land(part, stored, sink, after: error)
@@ -79,7 +79,7 @@ extension Load {
             throw error
         }
         guard mayStore else {
-            forget(completion.variant)
+            forget(rangeFill.variant)
             return finish(Fields())
         }
         guard let part else { return complete(stored, sink.writer, trailers: Fields()) }
@@ -89,40 +89,40 @@ extension Load {
 
     /// The response is about another representation, or not a part: the stored parts are useless.
     private func startOver(
-        _ completion: Completion, _ response: UpstreamResponse, _ arrival: Arrival
+        _ rangeFill: RangeFill, _ response: UpstreamResponse, _ received: ReceivedResponse
     ) async throws {
-        switch arrival.head.status {
-        case 200 where completion.filling.isRange && !clientHead.fields.contains(.ifRange), 206, 304, 416:
+        switch received.head.status {
+        case 200 where rangeFill.filling.isRange && !clientHead.fields.contains(.ifRange), 206, 304, 416:
             // This response answers our conditional request, not the client's.
-            forget(completion.variant)
+            forget(rangeFill.variant)
             response.abort()
             try await startAgain()
         case 200:
-            forget(completion.variant)
+            forget(rangeFill.variant)
             fallthrough
         default:
-            if arrival.isKept { try await keep(response, arrival) } else { try await pass(response, arrival) }
+            if received.isKept { try await keep(response, received) } else { try await pass(response, received) }
         }
     }
 
     /// Whether `arrival` is storable as the answer to the request that was sent.
-    private func mayStore(_ arrival: Arrival, as filling: Filling) -> Bool {
+    private func mayStore(_ received: ReceivedResponse, as filling: Filling) -> Bool {
         var request = clientHead
         request.fields[.range] = filling.range
         let decision = Storability.decide(
-            request: request, target: uri, response: arrival.head, policy: policy,
-            responseTime: arrival.times.response)
+            request: request, target: uri, response: received.head, policy: policy,
+            responseTime: received.times.response)
         if case .store = decision { return true }
         return false
     }
 
     private func pour(
-        _ source: Completion.Source, _ range: Range<Int64>, of completion: Completion, into sink: ContentSink
+        _ source: RangeFill.Source, _ range: Range<Int64>, of rangeFill: RangeFill, into sink: ContentSink
     ) async throws {
         var offset = range.lowerBound
         while offset < range.upperBound {
             guard let chunks = await source.read(offset..<range.upperBound) else {
-                forget(completion.variant)
+                forget(rangeFill.variant)
                 throw Problem.storedContentLost
             }
             for chunk in chunks {
@@ -135,7 +135,7 @@ extension Load {
 
     /// Moves content until the sink has exactly `end` octets.
     private func pour(
-        _ response: UpstreamResponse, until end: Int64, of completion: Completion, into sink: ContentSink
+        _ response: UpstreamResponse, until end: Int64, of rangeFill: RangeFill, into sink: ContentSink
     ) async throws {
         while let chunk = try await response.nextChunk() {
             context.counters.add(.received, chunk.count)
@@ -144,7 +144,7 @@ extension Load {
         }
         guard sink.total == end else {
             response.abort()
-            forget(completion.variant)
+            forget(rangeFill.variant)
             throw UpstreamError.wrongPart
         }
     }
@@ -187,14 +187,18 @@ extension Load {
         }
         let isStored = sink.writer?.finishCut(
             head: StoredResponseCoding.encode(cut, normalises: policy.normalisedVary))
-        if let content = flight.retainedContent {
+        if let content = sharedLoad.retainedContent {
             let variant = variant(cut, content)
-            if memory.landPart(variant, replacing: held, epoch: epoch, mark: mark) { landed() }
+            if memory.landPart(
+                variant, replacing: held, generation: generation, invalidationSequence: invalidationSequence)
+            {
+                landed()
+            }
         } else if isStored == true, !isSuperseded(cut) {
-            memory.forgetStoreRead(variance: cut.variance, epoch: epoch)
+            memory.forgetStoreRead(variance: cut.variance, generation: generation)
         }
         // Repeated, as it may have happened before the store knew the entity.
-        if isSuperseded(cut) { removeFromStore(cut) }
+        if isStored == true, isSuperseded(cut) { removeFromStore(cut) }
     }
 
     // MARK: Landing
@@ -204,11 +208,13 @@ extension Load {
         let memory = resource.memory
         let isWanted = policyAtLanding(of: stored) != nil && !isSuperseded(stored)
         if !isWanted { sink.writer?.abort() }
-        let isStored = sink.writer?.finish() ?? false
-        defer { if isSuperseded(stored) { removeFromStore(stored) } }
+        var isStored = sink.writer?.finish() ?? false
+        defer { if isStored, isSuperseded(stored) { removeFromStore(stored) } }
         guard isWanted else { return }
-        guard let content = flight.retainedContent else {
-            if isStored, !isSuperseded(stored) { memory.forgetStoreRead(variance: stored.variance, epoch: epoch) }
+        guard let content = sharedLoad.retainedContent else {
+            if isStored, !isSuperseded(stored) {
+                memory.forgetStoreRead(variance: stored.variance, generation: generation)
+            }
             return
         }
         // The stored parts may change while their content is read.
@@ -216,14 +222,18 @@ extension Load {
             let held = variant(like: stored)
             guard let landing = await part.landing(stored, content, beside: held, for: self) else { return }
             let variant = variant(landing.stored, landing.content)
-            guard memory.landPart(variant, replacing: held, epoch: epoch, mark: mark) else { continue }
+            guard
+                memory.landPart(
+                    variant, replacing: held, generation: generation, invalidationSequence: invalidationSequence
+                )
+            else { continue }
             landed()
             share(landing.stored, landing.content)
-            if sink.writer == nil, landing.isWorthWriting, let storing = context.storing {
-                let writer = storing.begin(
+            if sink.writer == nil, landing.isWorthWriting, let diskTier = context.diskTier {
+                let writer = diskTier.begin(
                     landing.stored, of: resource, service: service, length: variant.content.length, configuration)
                 for chunk in landing.content { writer.append(chunk) }
-                writer.finish()
+                isStored = writer.finish()
             }
             return
         }
@@ -236,7 +246,7 @@ extension Load {
     }
 
     private func removeFromStore(_ stored: StoredResponse) {
-        context.storing?.remove(stored.variance, of: resource, service: service)
+        context.diskTier?.remove(stored.variance, of: resource, service: service)
     }
 
     private func variant(_ stored: StoredResponse, _ content: [ContentChunk]) -> Variant {
@@ -253,7 +263,7 @@ extension Load {
 
     private func forget(_ variant: Variant) {
         resource.memory.removeVariants { $0 === variant }
-        context.storing?.remove(variant, of: resource, service: service)
+        context.diskTier?.remove(variant, of: resource, service: service)
     }
 }
 

@@ -79,8 +79,8 @@ extension Load {
             chosen.durability == .memory ? nil : beginWriting(stored, length: chosen.entity.content.length)
         for chunk in chunks { writer?.append(chunk) }
         guard let variant = land(stored, writer, chunks) else { return nil }
-        flight.remarks.isShared = true
-        flight.conclude(.settled(variant))
+        sharedLoad.remarks.isShared = true
+        sharedLoad.conclude(.settled(variant))
         return variant
     }
 
@@ -88,11 +88,11 @@ extension Load {
     /// it is stored.
     private func takeLong(_ chosen: SharedCandidate, _ tier: LoopSharing) async -> Variant? {
         let (stored, content) = (chosen.stored, chosen.entity.content)
-        guard chosen.durability != .memory, context.mayKeep(content.length), let storing = context.storing,
+        guard chosen.durability != .memory, context.mayKeep(content.length), let diskTier = context.diskTier,
             let writer = beginWriting(stored, length: content.length)
         else { return nil }
         let isWhole = await tier.tier.read(content) { chunk in
-            guard !abort.isAborted, await storing.hasRoom(on: context), case .open = writer.state else { return false }
+            guard !abort.isAborted, await diskTier.hasRoom(on: context), case .open = writer.state else { return false }
             writer.append(chunk)
             return true
         }
@@ -102,10 +102,10 @@ extension Load {
             return nil
         }
         land(stored, writer, nil)
-        let found = await storing.variant(like: stored, of: resource, service, configuration)
+        let found = await diskTier.variant(like: stored, of: resource, service, configuration)
         guard let found, !isSuperseded(stored) else { return nil }
-        flight.remarks.isShared = true
-        flight.conclude(.settled(found))
+        sharedLoad.remarks.isShared = true
+        sharedLoad.conclude(.settled(found))
         return found
     }
 
@@ -116,11 +116,11 @@ extension Load {
 
     /// The same for one that is on disk alone.
     func shareFromDisk(_ stored: StoredResponse) {
-        guard let storing = context.storing else { return }
+        guard let diskTier = context.diskTier else { return }
         sharedTurn?.give(gift(stored, isFirstHand: true)) {
             [resource, service, configuration] in
             await SharedTurn.Source.open(
-                storing.variant(like: stored, of: resource, service, configuration)?.content)
+                diskTier.variant(like: stored, of: resource, service, configuration)?.content)
         }
     }
 
@@ -143,14 +143,14 @@ extension Load {
     /// - Parameter isFirstHand: whether it is the answer to this load's own request.
     private func gift(_ stored: StoredResponse, isFirstHand: Bool) -> SharedTurn.Gift {
         // Parts may be those of other requests; and nothing else may have been added to the client's credentials.
-        let isClients = isFirstHand && completion == nil && !stored.isPartial && !policy.addsCredentials
+        let isClients = isFirstHand && rangeFill == nil && !stored.isPartial && !policy.addsCredentials
         return SharedTurn.Gift(
             stored: stored, origin: uri.origin, normalises: policy.normalisedVary,
             request: isClients ? clientHead : nil, isPrivate: policy.role == .private)
     }
 }
 
-extension Storing {
+extension DiskTier {
     /// Waits for the disk. False if it does not keep up.
     fileprivate func hasRoom(on context: LoopContext) async -> Bool {
         var patience = 200

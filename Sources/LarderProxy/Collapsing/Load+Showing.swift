@@ -31,13 +31,13 @@ struct ShownContent {
 /// Loads of Resources that a program looks at: their outcome becomes the state that it sees.
 extension Load {
     /// Shows a response that no transformer has changed for clients.
-    func show(_ arrival: Arrival) async {
+    func show(_ received: ReceivedResponse) async {
         guard let shown else { return }
-        guard isForAll(arrival) else { return flight.forPrograms.isForClientAlone = true }
-        let (head, times) = (arrival.head, arrival.times)
+        guard isForAll(received) else { return sharedLoad.forPrograms.isForClientAlone = true }
+        let (head, times) = (received.head, received.times)
         guard let octets = shown.joined else {
             let error = UpstreamTooLarge(limit: context.memoryObjectLimit)
-            return flight.forPrograms.outcome = .failure(resource.failure(error, at: times.response))
+            return sharedLoad.forPrograms.outcome = .failure(resource.failure(error, at: times.response))
         }
         let limit = context.memoryObjectLimit
         let result =
@@ -54,25 +54,25 @@ extension Load {
                     ).decoded(limit: limit)
                 }
             }
-        show(result.response, of: arrival)
+        show(result.response, of: received)
     }
 
     /// Shows the pipeline's result for a response.
-    func show(_ response: Response, of arrival: Arrival) {
-        guard isForAll(arrival) else { return flight.forPrograms.isForClientAlone = true }
-        flight.forPrograms.outcome = response.mapError { resource.failure($0, at: $0.timestamp) }
+    func show(_ response: Response, of received: ReceivedResponse) {
+        guard isForAll(received) else { return sharedLoad.forPrograms.isForClientAlone = true }
+        sharedLoad.forPrograms.outcome = response.mapError { resource.failure($0, at: $0.timestamp) }
     }
 
     func failureForPrograms(_ error: any Error) -> RequestError { resource.failure(error, at: context.now()) }
 
     /// Whether the response says something about the state of the Resource: not one that was made for a single client
     /// among others.
-    private func isForAll(_ arrival: Arrival) -> Bool {
-        if arrival.isKept || flight.forPrograms.isOwn || resource.partition.isOfUser { return true }
+    private func isForAll(_ received: ReceivedResponse) -> Bool {
+        if received.isKept || sharedLoad.forPrograms.isOwn || resource.partition.isOfUser { return true }
         let request = clientHead.fields
-        guard !request.contains(.authorization), !request.contains(.cookie), !arrival.head.fields.contains(.setCookie)
+        guard !request.contains(.authorization), !request.contains(.cookie), !received.head.fields.contains(.setCookie)
         else { return false }
-        let flags = CacheControl.Response(arrival.head.fields, targets: policy.targets).flags
+        let flags = CacheControl.Response(received.head.fields, targets: policy.targets).flags
         return !flags.contains(.noStore) && !flags.contains(.isPrivate)
     }
 }

@@ -12,14 +12,15 @@ extension Load {
     /// Relays a response that is not stored.
     ///
     /// - Parameter early: content that was received already.
-    func pass(_ response: UpstreamResponse, _ arrival: Arrival, after early: [ContentChunk] = []) async throws {
-        note(arrival.unstored)
-        flight.announce(.response(arrival.head, length: arrival.length, stored: nil))
-        let sink = ContentSink(flight, context, writer: nil, keepsInMemory: false)
+    func pass(_ response: UpstreamResponse, _ received: ReceivedResponse, after early: [ContentChunk] = []) async throws
+    {
+        note(received.unstored)
+        sharedLoad.announce(.response(received.head, length: received.length, stored: nil))
+        let sink = ContentSink(sharedLoad, context, writer: nil, keepsInMemory: false)
         await sink.give(early)
         early.forEach { shown?.append($0) }
         try await stream(response, into: sink)
-        await show(arrival)
+        await show(received)
         finish(response.trailers)
     }
 
@@ -27,72 +28,72 @@ extension Load {
     func note(_ unstored: UnstoredResponse) {
         sharedTurn?.giveNothing()
         resource.memory.unstored = unstored
-        flight.remarks.unstored = unstored.reason
+        sharedLoad.remarks.unstored = unstored.reason
         context.counters.count(.unstored(unstored.reason))
     }
 
     /// Relays a response and stores it.
-    func keep(_ response: UpstreamResponse, _ arrival: Arrival) async throws {
-        let stored = arrival.storedResponse()
-        try await keep(response, arrival, stored, beginWriting(stored, arrival))
+    func keep(_ response: UpstreamResponse, _ received: ReceivedResponse) async throws {
+        let stored = received.storedResponse()
+        try await keep(response, received, stored, beginWriting(stored, received))
     }
 
     /// - Parameter early: content that was received already; `writer` has it.
     func keep(
-        _ response: UpstreamResponse, _ arrival: Arrival, _ stored: StoredResponse, _ writer: EntityWriter?,
+        _ response: UpstreamResponse, _ received: ReceivedResponse, _ stored: StoredResponse, _ writer: EntityWriter?,
         after early: [ContentChunk] = []
     ) async throws {
-        noteUnsharedLength(arrival.length)
-        let keepsInMemory = context.keepsInMemory(arrival.length)
-        flight.announce(
-            .response(arrival.head, length: arrival.length, stored: stored), retains: keepsInMemory,
-            expected: arrival.length.map(Int.init) ?? 0, spool: writer.map(Spool.init))
-        let sink = ContentSink(flight, context, writer: writer, keepsInMemory: keepsInMemory)
+        noteUnsharedLength(received.length)
+        let keepsInMemory = context.keepsInMemory(received.length)
+        sharedLoad.announce(
+            .response(received.head, length: received.length, stored: stored), retains: keepsInMemory,
+            expected: received.length.map(Int.init) ?? 0, spool: writer)
+        let sink = ContentSink(sharedLoad, context, writer: writer, keepsInMemory: keepsInMemory)
         await sink.give(early)
         early.forEach { shown?.append($0) }
         let streamed: Streamed
         do {
             streamed = try await stream(response, into: sink)
         } catch {
-            if !hasStreamEnd(arrival.head) { keepCut(stored, sink, after: error) } else { sink.writer?.abort() }
+            if !hasStreamEnd(received.head) { keepCut(stored, sink, after: error) } else { sink.writer?.abort() }
             throw error
         }
-        guard isWhole(arrival.head, endingIn: streamed.tail) else {
-            return dropCut(arrival.head, sink, trailers: response.trailers)
+        guard isWhole(received.head, endingIn: streamed.tail) else {
+            return dropCut(received.head, sink, trailers: response.trailers)
         }
-        await show(arrival)
+        await show(received)
         complete(stored, sink.writer, trailers: response.trailers, pace: streamed.recorder?.pace)
     }
 
     /// Ends a load with complete content, if it is only relayed or kept in memory; `take` handles all others. Nil for
     /// those.
     func takeAtOnce(
-        _ response: UpstreamResponse, _ arrival: Arrival, _ treatment: Treatment
-    ) throws -> Flight.Answer? {
+        _ response: UpstreamResponse, _ received: ReceivedResponse, _ disposition: Disposition
+    ) throws -> SharedLoad.Answer? {
         guard shown == nil, try response.isAllHere() else { return nil }
         let content = response.contentHere
         let count = content.reduce(0) { $0 + $1.count }
         // Content is sent chunked if trailers follow it.
-        let length = response.trailers.isEmpty ? Int64(count) : arrival.length
-        let answer: Flight.Answer
-        switch treatment {
-        case .isKept where !isWhole(arrival.head, endingIn: content.flatMap(\.bytes)):
-            note(UnstoredResponse(arrival.head, at: context.now(), .allPassed, isCut: true))
-            resource.memory.retire(flight)
-            answer = .response(arrival.head, length: length, stored: nil)
-            flight.conclude(answer)
+        let length = response.trailers.isEmpty ? Int64(count) : received.length
+        let answer: SharedLoad.Answer
+        switch disposition {
+        case .isKept where !isWhole(received.head, endingIn: content.flatMap(\.bytes)):
+            note(UnstoredResponse(received.head, at: context.now(), .allPassed, isCut: true))
+            resource.memory.retire(sharedLoad)
+            answer = .response(received.head, length: length, stored: nil)
+            sharedLoad.conclude(answer)
         case .passes:
-            note(arrival.unstored)
-            resource.memory.retire(flight)
-            answer = .response(arrival.head, length: length, stored: nil)
-            flight.conclude(answer)
+            note(received.unstored)
+            resource.memory.retire(sharedLoad)
+            answer = .response(received.head, length: length, stored: nil)
+            sharedLoad.conclude(answer)
         case .isKept where context.keepsInMemory(Int64(count)) && context.mayKeep(Int64(count)):
-            let stored = arrival.storedResponse()
-            let writer = beginWriting(stored, arrival)
+            let stored = received.storedResponse()
+            let writer = beginWriting(stored, received)
             for chunk in content { writer?.append(chunk) }
             land(stored, writer, content)
-            answer = .response(arrival.head, length: length, stored: stored)
-            flight.conclude(answer, content: content, trailers: response.trailers)
+            answer = .response(received.head, length: length, stored: stored)
+            sharedLoad.conclude(answer, content: content, trailers: response.trailers)
         default: return nil
         }
         context.counters.add(.received, count)
@@ -101,13 +102,13 @@ extension Load {
     }
 
     /// The writer of the content; nil when it is kept in memory alone.
-    func beginWriting(_ stored: StoredResponse, _ arrival: Arrival) -> EntityWriter? {
-        arrival.durability == .memory ? nil : beginWriting(stored, length: arrival.length)
+    func beginWriting(_ stored: StoredResponse, _ received: ReceivedResponse) -> EntityWriter? {
+        received.durability == .memory ? nil : beginWriting(stored, length: received.length)
     }
 
     func beginWriting(_ stored: StoredResponse, length: Int64?) -> EntityWriter? {
         guard configuration.storesReceived else { return nil }
-        return context.storing?.begin(
+        return context.diskTier?.begin(
             stored, of: resource, service: service, length: length, configuration)
     }
 
@@ -133,8 +134,8 @@ extension Load {
     ///
     /// - Parameter pace: when the content of a stream had come.
     func complete(_ stored: StoredResponse, _ writer: EntityWriter?, trailers: Fields, pace: StreamPace? = nil) {
-        land(stored, writer, flight.retainedContent, pace)
-        flight.finish(trailers: trailers)
+        land(stored, writer, sharedLoad.retainedContent, pace)
+        sharedLoad.finish(trailers: trailers)
     }
 
     /// Makes the response a variant of its Resource, where later requests find it. The load can no longer be joined.
@@ -161,20 +162,20 @@ extension Load {
         guard let chunks else {
             // Repeated, as it may have happened before the store knew the entity.
             if isSuperseded(stored) {
-                context.storing?.remove(stored.variance, of: resource, service: service)
+                if isStored { context.diskTier?.remove(stored.variance, of: resource, service: service) }
                 ownCaches?.empty()
             } else if isStored {
                 // Too large for memory: the next request reads it from the store.
-                memory.forgetStoreRead(variance: stored.variance, epoch: epoch)
+                memory.forgetStoreRead(variance: stored.variance, generation: generation)
                 noteStored(stored, nil, after: predecessor)
                 noteAhead(nil)
                 shareFromDisk(stored)
             }
-            memory.retire(flight)
+            memory.retire(sharedLoad)
             return nil
         }
         guard let policy else {
-            memory.retire(flight)
+            memory.retire(sharedLoad)
             return nil
         }
         let judged = policy == self.policy ? stored : stored.marked(stored.standing, policy: policy)
@@ -184,25 +185,28 @@ extension Load {
             content: .memory(chunks, length: length),
             storedAt: stored.responseTime, via: ProxyConfiguration.via,
             fingerprint: configuration.fingerprint, pace: pace)
-        if case .landed(let replaced) = memory.land(variant, epoch: epoch, mark: mark, ending: flight) {
+        if case .landed(let replaced) = memory.land(
+            variant, generation: generation, invalidationSequence: invalidationSequence, ending: sharedLoad)
+        {
             judgeAgain(after: policy)
-            context.storing?.removeReplaced(replaced, by: variant, of: resource, service: service)
+            context.diskTier?.removeReplaced(replaced, by: variant, of: resource, service: service)
             context.registry.charge(resource, content: memory.cost)
             noteStored(stored, variant, after: predecessor)
             noteAhead(variant)
             share(variant.stored, chunks)
             return variant
         }
-        context.storing?.remove(variant, of: resource, service: service)
+        // Otherwise it may be a later load that wrote it.
+        if isStored { context.diskTier?.remove(variant, of: resource, service: service) }
         ownCaches?.empty()
-        memory.retire(flight)
+        memory.retire(sharedLoad)
         return nil
     }
 
     /// The load can no longer be joined: new requests find the stored response.
     func finish(_ trailers: Fields) {
-        resource.memory.retire(flight)
-        flight.finish(trailers: trailers)
+        resource.memory.retire(sharedLoad)
+        sharedLoad.finish(trailers: trailers)
     }
 }
 
@@ -219,11 +223,4 @@ struct Streamed {
         recorder = StreamPace.Recorder()
         recorder?.note(end: early, at: .zero)
     }
-}
-
-/// A writer as the readers of a flight see it.
-struct Spool: ContentSpool {
-    let writer: EntityWriter
-
-    func read(at offset: Int64, count: Int) async -> ContentChunk? { await writer.readBack(at: offset, count: count) }
 }

@@ -11,36 +11,36 @@ import LarderUpstream
 /// originals.
 extension Load {
     /// Whether the pipeline applies to a response.
-    func isTransformed(_ arrival: Arrival) -> Bool {
-        switch treatment(of: arrival.head, length: arrival.length) {
+    func isTransformed(_ received: ReceivedResponse) -> Bool {
+        switch pipelineUse(of: received.head, length: received.length) {
         case .none: return false
         case .transformed: return true
         case .tooLarge:
-            context.proxy.logTooLargeToTransform(uri, arrival.length)
+            context.proxy.logTooLargeToTransform(uri, received.length)
             return false
         }
     }
 
-    private func treatment(of head: ResponseHead, length: Int64?) -> EffectiveConfiguration.Treatment {
-        configuration.treatment(
+    private func pipelineUse(of head: ResponseHead, length: Int64?) -> EffectiveConfiguration.PipelineUse {
+        configuration.pipelineUse(
             of: head, length: length, in: resource, limit: context.transformedContentLimit)
     }
 
     /// Whether a 206 is a part of transformed content: the pipeline needs the whole, and clients' ranges refer to its
     /// output.
-    func isPartOfTransformed(_ arrival: Arrival) -> Bool {
-        guard arrival.head.status == 206, configuration.mayTransform else { return false }
-        return treatment(of: ResponseHead(status: 200, fields: arrival.head.fields), length: nil) == .transformed
+    func isPartOfTransformed(_ received: ReceivedResponse) -> Bool {
+        guard received.head.status == 206, configuration.mayTransform else { return false }
+        return pipelineUse(of: ResponseHead(status: 200, fields: received.head.fields), length: nil) == .transformed
     }
 
     // MARK: Loads
 
     /// Collects a response and transforms it. One that turns out to be too large is relayed unchanged.
-    func transform(_ response: UpstreamResponse, _ arrival: Arrival) async throws {
+    func transform(_ response: UpstreamResponse, _ received: ReceivedResponse) async throws {
         // An error that the pipeline turns into data may be stored.
-        let asData = arrival.counting(as: 200)
-        let stored = arrival.storedResponse()
-        let writer = arrival.isKept || asData.isKept ? beginWriting(stored, arrival.isKept ? arrival : asData) : nil
+        let asData = received.counting(as: 200)
+        let stored = received.storedResponse()
+        let writer = received.isKept || asData.isKept ? beginWriting(stored, received.isKept ? received : asData) : nil
         do {
             let content = CollectedContent(in: context.proxy.transforming)
             while let chunk = try await response.nextChunk() {
@@ -49,16 +49,16 @@ extension Load {
                 writer?.append(chunk)
                 guard content.count > context.transformedContentLimit else { continue }
                 context.proxy.logTooLargeToTransform(uri, nil)
-                return try await goOn(response, arrival, stored, writer, after: content)
+                return try await goOn(response, received, stored, writer, after: content)
             }
             let made =
                 if let processed {
-                    try MadeResponse(processed.result, of: arrival.head, content, processed.sealed)
+                    try MadeResponse(processed.result, of: received.head, content, processed.sealed)
                 } else {
-                    try await make(of: arrival.head, arrival.times, content)
+                    try await make(of: received.head, received.times, content)
                 }
-            if shown != nil { show(made.result.response, of: arrival) }
-            publish(made, of: made.isPromoted ? asData : arrival, writer, trailers: response.trailers)
+            if shown != nil { show(made.result.response, of: received) }
+            publish(made, of: made.isPromoted ? asData : received, writer, trailers: response.trailers)
         } catch {
             writer?.abort()
             throw error
@@ -75,23 +75,24 @@ extension Load {
 
     /// Relays the collected content and the rest.
     private func goOn(
-        _ response: UpstreamResponse, _ arrival: Arrival, _ stored: StoredResponse, _ writer: EntityWriter?,
+        _ response: UpstreamResponse, _ received: ReceivedResponse, _ stored: StoredResponse, _ writer: EntityWriter?,
         after content: CollectedContent
     ) async throws {
-        guard arrival.isKept else {
+        guard received.isKept else {
             writer?.abort()
-            return try await pass(response, arrival, after: content.chunks)
+            return try await pass(response, received, after: content.chunks)
         }
-        try await keep(response, arrival, stored, writer, after: content.chunks)
+        try await keep(response, received, stored, writer, after: content.chunks)
     }
 
     /// Announces the transformed response to the readers, and stores it if it is data and storable.
-    private func publish(_ made: MadeResponse, of arrival: Arrival, _ writer: EntityWriter?, trailers: Fields) {
+    private func publish(_ made: MadeResponse, of received: ReceivedResponse, _ writer: EntityWriter?, trailers: Fields)
+    {
         // Whether it may be shared depends on the origin's response, whatever the pipeline returned.
-        let stored = arrival.isKept ? arrival.storedResponse() : nil
-        if !arrival.isKept { note(arrival.unstored) }
-        flight.announce(.response(made.head, length: Int64(made.length), stored: stored), retains: true)
-        made.chunks.forEach(flight.append)
+        let stored = received.isKept ? received.storedResponse() : nil
+        if !received.isKept { note(received.unstored) }
+        sharedLoad.announce(.response(made.head, length: Int64(made.length), stored: stored), retains: true)
+        made.chunks.forEach(sharedLoad.append)
         if let stored, !made.isRefusal { land(made, stored, writer) } else { writer?.abort() }
         finish(made.isTransformed ? Fields() : trailers)
     }
@@ -107,26 +108,30 @@ extension Load {
         let variant = made.variant(
             of: stored.marked(stored.standing, policy: policy), storedAt: stored.responseTime, self.policy,
             fingerprint: configuration.fingerprint, via: ProxyConfiguration.via)
-        let storing = context.storing
+        let diskTier = context.diskTier
         if isStored, configuration.storesRenditions {
-            storing?.keepRendition(of: variant, resource, service: service)
+            diskTier?.keepRendition(of: variant, resource, service: service)
         }
         if made.length <= context.memoryObjectLimit {
-            guard case .landed(let replaced) = memory.land(variant, epoch: epoch, mark: mark, ending: flight) else {
-                storing?.remove(variant, of: resource, service: service)
+            guard
+                case .landed(let replaced) = memory.land(
+                    variant, generation: generation, invalidationSequence: invalidationSequence,
+                    ending: sharedLoad)
+            else {
+                if isStored { diskTier?.remove(variant, of: resource, service: service) }
                 ownCaches?.empty()
                 return
             }
             judgeAgain(after: policy)
-            storing?.removeReplaced(replaced, by: variant, of: resource, service: service)
+            diskTier?.removeReplaced(replaced, by: variant, of: resource, service: service)
             context.registry.charge(resource, content: memory.cost)
             noteStored(stored, variant, after: predecessor)
             noteAhead(variant)
         } else if isSuperseded(stored) {
-            storing?.remove(variant, of: resource, service: service)
+            if isStored { diskTier?.remove(variant, of: resource, service: service) }
             ownCaches?.empty()
         } else if isStored {
-            memory.forgetStoreRead(variance: stored.variance, epoch: epoch)
+            memory.forgetStoreRead(variance: stored.variance, generation: generation)
             noteStored(stored, nil, after: predecessor)
             noteAhead(nil)
         }
@@ -136,7 +141,7 @@ extension Load {
 
     /// Runs the pipeline on the collected content.
     private func make(
-        of head: ResponseHead, _ times: Arrival.Times, _ content: CollectedContent
+        of head: ResponseHead, _ times: ReceivedResponse.Times, _ content: CollectedContent
     ) async throws -> MadeResponse {
         let sealed = SealedContent()
         let result = await resource.transform(
@@ -151,29 +156,30 @@ extension Load {
     }
 
     /// Transforms a stored response again, because the configuration has changed. The origin is not asked.
-    func remake(_ variant: Variant) async throws {
+    func retransform(_ variant: Variant) async throws {
         let memory = resource.memory
         // Another load may have done it since the lookup.
         guard memory.snapshot.variants.contains(where: { $0 === variant }) else { return settle(by: variant) }
         guard variant.rendition == nil else {
             // Its original is in the store, if anywhere.
-            memory.forgetStoreRead(variance: variant.stored.variance, epoch: epoch)
+            memory.forgetStoreRead(variance: variant.stored.variance, generation: generation)
             return settle(by: variant)
         }
         let head = ResponseHead(status: variant.stored.status, fields: variant.stored.fields)
         let length = variant.content.length
-        if !variant.stored.isPartial, treatment(of: head, length: length) == .transformed {
+        if !variant.stored.isPartial, pipelineUse(of: head, length: length) == .transformed {
             guard let content = try await collect(variant.content) else {
                 memory.removeVariants { $0 === variant }
-                context.storing?.remove(variant, of: resource, service: service)
+                context.diskTier?.remove(variant, of: resource, service: service)
                 return settle(by: variant)
             }
-            let times = Arrival.Times(request: variant.stored.requestTime, response: variant.stored.responseTime)
+            let times = ReceivedResponse.Times(
+                request: variant.stored.requestTime, response: variant.stored.responseTime)
             let made = try await make(of: head, times, content)
             guard !made.isRefusal else {
-                flight.announce(
+                sharedLoad.announce(
                     .response(made.head, length: Int64(made.length), stored: variant.stored), retains: true)
-                made.chunks.forEach(flight.append)
+                made.chunks.forEach(sharedLoad.append)
                 return finish(Fields())
             }
             let stored =
@@ -183,7 +189,7 @@ extension Load {
                 via: ProxyConfiguration.via)
             if memory.replace(variant, by: remade) {
                 if configuration.storesRenditions {
-                    context.storing?.keepRendition(of: remade, resource, service: service)
+                    context.diskTier?.keepRendition(of: remade, resource, service: service)
                 }
                 ownCaches?.write(made, of: stored)
                 context.registry.charge(resource, content: memory.cost)
@@ -196,7 +202,7 @@ extension Load {
 
     /// Has the readers repeat their lookup.
     private func settle(by variant: Variant) {
-        flight.announce(.settled(variant))
+        sharedLoad.announce(.settled(variant))
         finish(Fields())
     }
 

@@ -10,7 +10,7 @@ extension Load {
     /// A 304 to our own conditional request freshens the variant it selects, and the readers get that variant. Nil when
     /// it selects none: the request must be sent again without conditions (B-03).
     func settle(
-        _ variant: Variant, by response: UpstreamResponse, _ times: Arrival.Times
+        _ variant: Variant, by response: UpstreamResponse, _ times: ReceivedResponse.Times
     ) async throws -> Variant? {
         while try await response.nextChunk() != nil {}
         let memory = resource.memory
@@ -30,17 +30,17 @@ extension Load {
         // A response for one client is not stored; that client gets it all the same.
         if !answer.stored.fields.contains(.setCookie) { cookies = response.head.fields[all: .setCookie] }
         if shown != nil {
-            flight.forPrograms.confirmation = ProgramLoad.Confirmation(
+            sharedLoad.forPrograms.confirmation = ProgramLoad.Confirmation(
                 response.head, of: variant.stored.fields, requestTime: times.request, responseTime: times.response)
         }
-        memory.retire(flight, as: .notModified)
-        flight.conclude(.settled(answer))
+        memory.retire(sharedLoad, as: .notModified)
+        sharedLoad.conclude(.settled(answer))
         share(answer)
         return answer
     }
 
     /// The variant with the fields of the 304, in memory and store; nil when it could not be replaced.
-    private func freshen(_ variant: Variant, with response: ResponseHead, _ times: Arrival.Times) -> Variant? {
+    private func freshen(_ variant: Variant, with response: ResponseHead, _ times: ReceivedResponse.Times) -> Variant? {
         guard !variant.isOverride else { return nil }
         let memory = resource.memory
         let decision = Freshening.freshen(
@@ -49,15 +49,15 @@ extension Load {
         switch decision {
         case .updated(let stored):
             let fresh = variant.with(stored, via: ProxyConfiguration.via, freshenedBy: response.fields)
-            guard memory.replace(variant, by: fresh) else { return nil }
+            guard memory.replace(variant, by: fresh, generation: generation) else { return nil }
             context.registry.charge(resource, content: memory.cost)
-            context.storing?.update(fresh, of: resource, service: service, policy: policy)
+            context.diskTier?.update(fresh, of: resource, service: service, policy: policy)
             ownCaches?.freshen(by: response.fields, at: times.response)
             noteAhead(fresh)
             return fresh
         case .discard(let stored, _):
             memory.removeVariants { $0 === variant }
-            context.storing?.remove(variant, of: resource, service: service)
+            context.diskTier?.remove(variant, of: resource, service: service)
             ownCaches?.empty()
             return variant.with(stored, via: ProxyConfiguration.via)
         case .stale, .untouched:

@@ -11,7 +11,7 @@ import LarderUpstream
 /// upstream, informs the waiting exchanges, and stores the response in memory and store. Confined to the loop it was
 /// started on.
 ///
-/// `Arrival` decides the disposition of the response; the extensions carry it out. Usually the first client's task runs
+/// `ReceivedResponse` decides the disposition of the response; the extensions carry it out. Usually the first client's task runs
 /// the load until all content is received (`Exchange+Leading`); longer loads and background loads have tasks of their
 /// own.
 final class Load: LoopLoad {
@@ -31,7 +31,7 @@ final class Load: LoopLoad {
     /// The stored variant this load validates.
     let validating: Variant?
     /// Stored parts that this load completes.
-    let completion: Completion?
+    let rangeFill: RangeFill?
     let isBackground: Bool
     /// The stored variant that is transformed again; the origin is not asked then.
     var remaking: Variant?
@@ -48,19 +48,21 @@ final class Load: LoopLoad {
     /// Until it is known whether the response is for other daemons too.
     var sharedTurn: SharedTurn?
     /// The network of the client.
-    private let reach: Reach
+    private let network: ClientNetwork
     /// Which addresses the client may reach.
     let allowsAddress: (SocketAddress) -> Bool
 
     /// The waiting exchanges read it; created once it is certain that no equal load is under way.
-    private(set) lazy var flight = Flight(
+    private(set) lazy var sharedLoad = SharedLoad(
         request: clientHead, at: context.now(), isValidation: validating != nil,
-        isJoinable: isJoinable && remaking == nil, isRemaking: remaking != nil, window: context.proxy.pieceSize,
-        expecting: 1, registry: context.registry)
-    /// The Resource's epoch when the load began: a load that began before a wipe is not stored after it.
-    private(set) var epoch: UInt64 = 0
+        isJoinable: isJoinable && remaking == nil, isRemaking: remaking != nil,
+        fingerprint: configuration.fingerprint, window: context.proxy.pieceSize, expecting: 1,
+        registry: context.registry)
+    /// The Resource's generation when the load began: a load that began before a wipe or an invalidation is not stored
+    /// after it.
+    private(set) var generation: UInt64 = 0
     /// The mark of its groups at the same time.
-    private(set) var mark: UInt64 = 0
+    private(set) var invalidationSequence: UInt64 = 0
     /// Passes interim responses on to the first client, while its task runs this load and it has not left.
     var leader: ((ResponseHead) -> Void)?
     /// The `Set-Cookie` fields of a 304, for the first client alone.
@@ -76,7 +78,7 @@ final class Load: LoopLoad {
         _ context: LoopContext, _ service: RoutedService, _ resource: Resource, _ uri: TargetURI,
         _ configuration: EffectiveConfiguration, version: UInt64, clientHead: RequestHead, request: RequestHead,
         content: ContentChunk?, validating: Variant?, completing parts: Variant?, isBackground: Bool,
-        isJoinable: Bool, from reach: Reach
+        isJoinable: Bool, from network: ClientNetwork
     ) {
         self.context = context
         self.service = service
@@ -89,9 +91,9 @@ final class Load: LoopLoad {
         self.validating = validating
         self.isBackground = isBackground
         self.isJoinable = isJoinable
-        self.reach = reach
-        allowsAddress = service.allowedAddresses(for: uri, from: reach)
-        completion = if let parts { Completion(of: parts, for: clientHead, sentAs: request) } else { nil }
+        self.network = network
+        allowsAddress = service.allowedAddresses(for: uri, from: network)
+        rangeFill = if let parts { RangeFill(of: parts, for: clientHead, sentAs: request) } else { nil }
         super.init(resource, configuration)
     }
 
@@ -99,12 +101,12 @@ final class Load: LoopLoad {
     enum Outcome {
         /// The stored variant is still valid, or was replaced by a valid one.
         case settled(Variant)
-        case received(UpstreamResponse, Arrival, Treatment)
+        case received(UpstreamResponse, ReceivedResponse, Disposition)
     }
 
     /// The disposition of a response.
-    enum Treatment {
-        case completes(Completion)
+    enum Disposition {
+        case completes(RangeFill)
         case isTransformed
         case isKeptAsPart
         case isKept
@@ -117,7 +119,7 @@ final class Load: LoopLoad {
             self.begin()
             await self.conclude {
                 if let variant = self.remaking {
-                    try await self.remake(variant)
+                    try await self.retransform(variant)
                 } else {
                     try await self.take(self.ask())
                 }
@@ -131,12 +133,12 @@ final class Load: LoopLoad {
     }
 
     func begin() {
-        mark = resource.memory.mark
-        epoch = resource.memory.epoch
+        invalidationSequence = resource.memory.invalidationSequence
+        generation = resource.memory.generation
         if resource.memory.isFollowed { shown = ShownContent(limit: context.memoryObjectLimit) }
-        context.ticker.begin(self, flight)
-        if isBackground { flight.leave(flight.read()) }
-        obey()
+        context.ticker.begin(self, sharedLoad)
+        if isBackground { sharedLoad.leave(sharedLoad.read()) }
+        watchForCancellation()
     }
 
     func end() {
@@ -161,26 +163,25 @@ final class Load: LoopLoad {
         if !abort.isAborted { remember(error) }
         let now = context.now()
         let failure = LoadFailure(at: now, retryAt: now, error: error)
-        if shown != nil { flight.forPrograms.outcome = .failure(failureForPrograms(error)) }
-        resource.memory.retire(flight, as: abort.isAborted ? .cancelled : .failed(failure))
-        flight.fail(error)
+        if shown != nil { sharedLoad.forPrograms.outcome = .failure(failureForPrograms(error)) }
+        resource.memory.retire(sharedLoad, as: abort.isAborted ? .cancelled : .failed(failure))
+        sharedLoad.fail(error)
         end()
     }
 
     /// When all clients have left, the load is cancelled after a grace period (T-15); an operator can cancel one with
     /// waiting clients.
-    private func obey() {
+    private func watchForCancellation() {
         let grace = isBackground ? nil : configuration.abandonDelay
         let (loop, resource, abort) = (context.loop, resource, Confined(abort))
-        flight.onWish { flight, wish in
+        sharedLoad.onCancel { sharedLoad, reason in
             loop.execute { loop in
-                switch wish {
+                switch reason {
                 case .cancel: abort.value.abort()
                 case .abandon:
                     guard let grace else { return }
                     loop.timer(after: grace) {
-                        guard flight.interest == 0, !resource.memory.isObserved, !resource.hasInterest else { return }
-                        abort.value.abort()
+                        if sharedLoad.interest == 0, !resource.memory.hasInterest { abort.value.abort() }
                     }
                 }
             }
@@ -192,50 +193,51 @@ final class Load: LoopLoad {
     /// Asks the origin, if no other daemon has done so.
     func ask() async throws -> Outcome {
         if sharing != .none, let variant = await askSharedTier() { return .settled(variant) }
-        if let completion {
-            return try await exchange(completion.request, completing: completion)
+        if let rangeFill {
+            return try await exchange(rangeFill.request, completing: rangeFill)
         }
         return try await exchange(nil, validating: validating)
     }
 
     /// - Parameter request: instead of the load's own.
     private func exchange(
-        _ request: RequestHead?, validating variant: Variant? = nil, completing completion: Completion? = nil
+        _ request: RequestHead?, validating variant: Variant? = nil, completing rangeFill: RangeFill? = nil
     ) async throws -> Outcome {
         let requestTime = context.now()
         let sender = InboundSender(
-            context: context, service: service, uri: uri, configuration: configuration, from: reach,
+            context: context, service: service, uri: uri, configuration: configuration, from: network,
             resource: resource)
         let response = try await send(inbound(request), by: sender, validating: variant)
         let isForAnotherPartition = sender?.isForAnotherPartition ?? false
-        let times = Arrival.Times(request: requestTime, response: context.now())
+        let times = ReceivedResponse.Times(request: requestTime, response: context.now())
         if response.head.status == 304, let variant {
             if let answer = try await settle(variant, by: response, times) { return .settled(answer) }
             return try await exchange(unconditional(request ?? self.request))
         }
-        let arrival = Arrival(response, times, for: self, belongsHere: !isForAnotherPartition)
-        if let completion {
-            guard isForAnotherPartition else { return .received(response, arrival, .completes(completion)) }
-            if [206, 304, 416].contains(arrival.head.status) {
+        let received = ReceivedResponse(response, times, for: self, belongsHere: !isForAnotherPartition)
+        if let rangeFill {
+            guard isForAnotherPartition else { return .received(response, received, .completes(rangeFill)) }
+            if [206, 304, 416].contains(received.head.status) {
                 // The variant to be completed belongs to another partition now.
                 response.abort()
                 return try await exchange(nil)
             }
         }
-        if isPartOfTransformed(arrival) {
+        if isPartOfTransformed(received) {
             response.abort()
             var whole = request ?? self.request
             whole.fields.remove(.range)
-            return try await exchange(whole)
+            // It may still have the condition, and be answered 304.
+            return try await exchange(whole, validating: variant)
         }
-        return .received(response, arrival, treatment(of: arrival))
+        return .received(response, received, disposition(of: received))
     }
 
     private func inbound(_ request: RequestHead?) -> UpstreamRequest {
         var inbound = UpstreamRequest(
             origin: Origin(uri), head: request ?? self.request, parent: service.parent(uri),
             allowsAddress: allowsAddress, abort: abort)
-        inbound.isDescribed = service.base != nil
+        inbound.belongsToService = service.base != nil
         inbound.tls = service.tls(for: uri)
         inbound.bypassesBackoff = bypassesBackoff
         if let content { inbound.content = .octets(content) }
@@ -249,13 +251,13 @@ final class Load: LoopLoad {
     }
 
     private func announce(interim head: ResponseHead) {
-        if let leader { leader(head) } else { flight.announce(interim: head) }
+        if let leader { leader(head) } else { sharedLoad.announce(interim: head) }
     }
 
-    private func treatment(of arrival: Arrival) -> Treatment {
-        if isTransformed(arrival) { return .isTransformed }
-        if arrival.isPart { return .isKeptAsPart }
-        return arrival.isKept ? .isKept : .passes
+    private func disposition(of received: ReceivedResponse) -> Disposition {
+        if isTransformed(received) { return .isTransformed }
+        if received.isPart { return .isKeptAsPart }
+        return received.isKept ? .isKept : .passes
     }
 
     private func send(
@@ -263,7 +265,7 @@ final class Load: LoopLoad {
     ) async throws -> UpstreamResponse {
         let response: UpstreamResponse
         if let sender {
-            defer { if let remark = sender.remark { flight.remarks.sending = remark } }
+            defer { if let remark = sender.remark { sharedLoad.remarks.sending = remark } }
             let client = InboundSender.Asking(head: clientHead, policy: policy, stored: variant?.stored.fields)
             response = try await sender.send(request, for: client)
             processed = sender.result(for: response)
@@ -280,13 +282,13 @@ final class Load: LoopLoad {
     private func take(_ outcome: Outcome) async throws {
         switch outcome {
         case .settled: return
-        case .received(let response, let arrival, let treatment):
-            switch treatment {
-            case .completes(let completion): try await complete(completion, by: response, arrival)
-            case .isTransformed: try await transform(response, arrival)
-            case .isKeptAsPart: try await keepPart(response, arrival)
-            case .isKept: try await keep(response, arrival)
-            case .passes: try await pass(response, arrival)
+        case .received(let response, let received, let disposition):
+            switch disposition {
+            case .completes(let rangeFill): try await complete(rangeFill, by: response, received)
+            case .isTransformed: try await transform(response, received)
+            case .isKeptAsPart: try await keepPart(response, received)
+            case .isKept: try await keep(response, received)
+            case .passes: try await pass(response, received)
             }
         }
     }

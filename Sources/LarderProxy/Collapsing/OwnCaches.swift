@@ -37,16 +37,16 @@ struct OwnCaches {
     /// Loads stored responses into memory, once, however many requests need them: of the store, else of these caches.
     func load(_ service: RoutedService, _ configuration: EffectiveConfiguration, _ context: LoopContext) async {
         let memory = resource.memory
-        let (epoch, mark) = (memory.epoch, memory.mark)
+        let (generation, invalidationSequence) = (memory.generation, memory.invalidationSequence)
         guard await memory.beginStoreRead() == .begin else { return }
-        var found = await context.storing?.variants(of: resource, service: service, configuration) ?? []
+        var found = await context.diskTier?.variants(of: resource, service: service, configuration) ?? []
         if found.isEmpty, let variant = await read(context, configuration.fingerprint) { found = [variant] }
-        memory.storeWasRead(found, epoch: epoch, mark: mark)
+        memory.storeWasRead(found, generation: generation, invalidationSequence: invalidationSequence)
     }
 
     private func read(_ context: LoopContext, _ fingerprint: UInt64) async -> Variant? {
         let sealed = SealedContent()
-        let epoch = resource.memory.epoch
+        let generation = resource.memory.generation
         let found = await resource.readCaches(
             configuration, on: context.proxy.transforming.threads, clock: LoopClock(context.loop), log: log,
             sealing: { sealed.seal(&$0) })
@@ -60,7 +60,7 @@ struct OwnCaches {
         else { return nil }
         resource.fillCaches(from: found, log: log)
         // It was wiped meanwhile.
-        if resource.memory.epoch != epoch { empty() }
+        if resource.memory.generation != generation { empty() }
         let isPromoted = found.stored.status.isError
         var rendition: Rendition?
         if found.isTransformed || isPromoted {
@@ -152,11 +152,11 @@ extension LoopContext {
     func readStored(_ resource: Resource, _ service: RoutedService, _ configuration: EffectiveConfiguration) async {
         if configuration.hasOwnCaches, let own = OwnCaches(resource, service, configuration, proxy) {
             await own.load(service, configuration, self)
-        } else if let storing {
+        } else if let diskTier {
             let sharing = proxy.sharing.flatMap { $0.rules.allows(service) ? $0 : nil }
-            await storing.load(resource, service: service, configuration) { sharing?.isOutdated($0) ?? false }
+            await diskTier.load(resource, service: service, configuration) { sharing?.isOutdated($0) ?? false }
         } else {
-            resource.memory.storeHasNothing(epoch: resource.memory.epoch)
+            resource.memory.storeHasNothing(generation: resource.memory.generation)
         }
     }
 }

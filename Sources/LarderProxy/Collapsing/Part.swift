@@ -9,7 +9,7 @@ struct Part {
     let head: ResponseHead
     /// The request it answers, with the client's `Range`.
     let request: RequestHead
-    let times: Arrival.Times
+    let times: ReceivedResponse.Times
 
     /// The stored result: its content, and the response made of it.
     struct Landing {
@@ -63,7 +63,7 @@ struct Part {
     private func splice(
         _ held: Variant, _ combined: StoredResponse, _ content: [ContentChunk], at range: ByteRange
     ) async -> [ContentChunk]? {
-        guard let source = await Completion.Source(held) else { return nil }
+        guard let source = await RangeFill.Source(held) else { return nil }
         var spliced: [ContentChunk] = []
         var ranges = [ByteRange(first: 0, last: (combined.contentLength ?? 1) - 1)]
         if case .parts(let parts, _) = combined.extent { ranges = parts }

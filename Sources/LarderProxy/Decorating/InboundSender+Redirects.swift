@@ -112,7 +112,7 @@ extension InboundSender {
         var next = UpstreamRequest(
             origin: Origin(target), head: head, parent: service.parent(target),
             allowsAddress: service.allowedAddresses(for: target, from: reach(of: target)), abort: request.abort)
-        next.isDescribed = request.isDescribed && target.hasSameOrigin(as: uri)
+        next.belongsToService = request.belongsToService && target.hasSameOrigin(as: uri)
         next.bypassesBackoff = request.bypassesBackoff
         next.tls = service.tls(for: target)
         next.onInterim = request.onInterim
@@ -121,9 +121,9 @@ extension InboundSender {
 
     /// Where clients must stand for the origin to be asked. A service that is shared with the network shares what a
     /// redirect leads to as well: an origin must not have clients here fetch what is inside for those outside.
-    private func reach(of target: TargetURI) -> Reach {
-        let isShared = service.namesItsPlace && !context.configuration.settings.access.allow.isEmpty
-        return isShared && service.base.map(target.hasSameOrigin(as:)) != true ? .network : reach
+    private func reach(of target: TargetURI) -> ClientNetwork {
+        let isShared = service.pinsOrigin && !context.configuration.settings.access.allow.isEmpty
+        return isShared && service.base.map(target.hasSameOrigin(as:)) != true ? .network : network
     }
 }
 

@@ -19,7 +19,7 @@ final class InboundSender {
     let uri: TargetURI
     let configuration: EffectiveConfiguration
     /// The network of the client.
-    let reach: Reach
+    let network: ClientNetwork
     private let decorators: Decorators?
     /// The decorators' resource; nil where it is looked up on demand.
     private let resource: Resource?
@@ -50,7 +50,7 @@ final class InboundSender {
     /// Nil where requests are sent unchanged, by the loop itself.
     init?(
         context: LoopContext, service: RoutedService, uri: TargetURI, configuration: EffectiveConfiguration,
-        from reach: Reach, resource: Resource? = nil
+        from network: ClientNetwork, resource: Resource? = nil
     ) {
         guard
             configuration.decorators?.changesRequests == true || configuration.followsRedirects
@@ -58,7 +58,7 @@ final class InboundSender {
         else { return nil }
         self.resource = resource
         self.configuration = configuration
-        self.reach = reach
+        self.network = network
         self.context = context
         self.service = service
         self.uri = uri

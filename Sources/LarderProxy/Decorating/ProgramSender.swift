@@ -120,7 +120,7 @@ final class ProgramSender {
                 origin: Origin(outgoing.url), head: head, parent: service.parent(outgoing.url),
                 allowsAddress: request.allowsAddress, abort: request.abort)
             inbound.content = request.content
-            inbound.isDescribed = request.isDescribed
+            inbound.belongsToService = request.belongsToService
             inbound.tls = service.tls(for: outgoing.url)
             inbound.bypassesBackoff = request.bypassesBackoff
             inbound.onInterim = request.onInterim

@@ -7,7 +7,7 @@ extension ByteStream {
     /// Writes a cached reply as far as the kernel accepts it now. The rest is returned.
     ///
     /// If the reply announces that the connection closes, `shutdownWrite` follows unless there is a rest.
-    func writeAtOnce(_ answer: FrontAnswer) throws(IOError) -> [UInt8] {
+    func writeAtOnce(_ answer: CachedReply) throws(IOError) -> [UInt8] {
         let outcome: Result<[UInt8], IOError> = answer.withResponse { bytes in
             Result { () throws(IOError) in
                 try writeAtOnce(bytes, answer.chunks, endFollows: answer.closes)

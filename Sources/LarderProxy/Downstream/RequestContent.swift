@@ -145,7 +145,7 @@ final class RequestContent {
 
     private func decodeBuffered() throws(ParseError) -> ContentChunk? {
         guard !buffer.isEmpty else { return nil }
-        let (chunk, consumed) = try decoder.decodeChunk(buffer.readable)
+        let (chunk, consumed) = try decoder.decodeChunk(buffer.readable.bytes)
         buffer.consume(consumed)
         isComplete = decoder.isComplete
         received += Int64(chunk?.count ?? 0)

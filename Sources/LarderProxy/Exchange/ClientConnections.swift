@@ -17,7 +17,7 @@ final class ClientConnections: LoopClients {
             isLoopback: Bool, isAdminOnly: Bool, isProven: Bool, local: SocketAddress, client: Router.Client,
             kind: ClientKind?
         )?
-    private var connections = ConnectionList()
+    private(set) var connections = ConnectionList()
     private var resting = RestList()
     private var looksForIdle = false
     private var listeners: [Listener] = []

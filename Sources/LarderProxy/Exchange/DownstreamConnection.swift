@@ -67,12 +67,12 @@ final class DownstreamConnection {
         parser = RequestHeadParser(limits: context.configuration.parseLimits)
         existing = context.proxy.admission.existing
         existing.add(1)
-        useFront()
+        useRequestCache()
     }
 
     deinit { existing.add(-1) }
 
-    private func useFront() {
+    private func useRequestCache() {
         guard kind != nil else { return stream.onInputWhileWaiting = nil }
         // Holds: the stream is the connection's own, and calls nobody when it is closed or gone.
         stream.onInputWhileWaiting = { [unowned self] in isWaiting && answerAtOnce() }
@@ -90,7 +90,8 @@ final class DownstreamConnection {
         } catch {
             // The client is gone or has timed out: no response can be sent.
         }
-        if shallRest { return false }
+        // Its user may have gone since it was told to rest.
+        if shallRest, !isRevoked { return false }
         await linger()
         stream.close()
         return true
@@ -113,11 +114,11 @@ final class DownstreamConnection {
     /// Whether it may have been admitted by authorities for clients' certificates, or because there were none.
     var dependsOnClientAuthorities: Bool { client.isProven || stream.isSecure && client.inside == nil }
 
-    /// Ends the connection of somebody who is not admitted any more: a tunnel at once; where requests are seen, an
+    /// Ends the connection of a client that is not admitted any more: a tunnel at once; where requests are seen, an
     /// exchange ends first.
     func revoke() {
         kind = nil
-        useFront()
+        useRequestCache()
         let isOpeningTunnel = principal != nil && client.inside == nil
         guard !isOpeningTunnel, !isRelay else { return abort() }
         isRevoked = true
@@ -136,7 +137,7 @@ final class DownstreamConnection {
         self.lane = lane
         // Clients in a lane are counted individually.
         kind = lane == nil ? clients.kind(of: client) : nil
-        useFront()
+        useRequestCache()
     }
 
     /// Ends an idle connection at once; a busy one ends after its exchange.
@@ -166,9 +167,11 @@ final class DownstreamConnection {
             if !buffer.isEmpty {
                 let isWhole = noteReceived()
                 do throws(ParseError) {
-                    if case .complete(let consumed) = try parser.parse(buffer.readable, into: &exchange.head) {
+                    if case .complete(let consumed) = try parser.parse(
+                        buffer.readable.bytes, into: &exchange.request.head)
+                    {
                         if !isWhole || consumed != buffer.count {
-                            exchange.received.removeAll(keepingCapacity: true)
+                            exchange.request.received.removeAll(keepingCapacity: true)
                         }
                         buffer.consume(consumed)
                         stream.setDeadline(after: nil)
@@ -285,16 +288,16 @@ final class DownstreamConnection {
 
     /// Keeps the octets of the head in the exchange where the reply may be worth caching.
     private func noteReceived() -> Bool {
-        exchange.received.removeAll(keepingCapacity: true)
-        guard kind != nil, context.front.isWorthKeeping(buffer.readable) else { return false }
-        exchange.received.append(contentsOf: buffer.readable)
+        exchange.request.received.removeAll(keepingCapacity: true)
+        guard kind != nil, context.requestCache.isWorthKeeping(buffer.readable) else { return false }
+        exchange.request.received.append(contentsOf: buffer.readable)
         return true
     }
 
     /// Lets the client read the last response before the connection closes: further input is read and dropped for a
     /// moment, as a reset would discard the response (RFC 9112 §9.6).
     private func linger() async {
-        guard ownExchange?.mustLinger == true, !stream.isPeerClosed else { return }
+        guard ownExchange?.writer.mustLinger == true, !stream.isPeerClosed else { return }
         stream.shutdownWrite()
         stream.setDeadline(after: .seconds(1))
         var left = 8 << 20

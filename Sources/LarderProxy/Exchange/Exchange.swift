@@ -8,93 +8,27 @@ import LarderSettings
 
 /// One request and its response, from the parsed head to the line in the log.
 ///
-/// A connection has one and uses it for each of its requests in turn, to reuse the storage for head, URI, key and
-/// response head. Confined to its loop. The steps are in the extensions: `+Retrieve` decides between store and
-/// upstream, `+Stored` answers from the cache, `+Leading` runs a load, `+Flight` joins one, `+Forward` relays a
-/// request, `+Own` answers as Larder itself, `+Response` writes.
+/// A connection has one and uses it for each of its requests in turn. Confined to its loop. It begins and ends, routes
+/// the request, and turns errors into responses; the rest is done by the objects it has and by those it makes for a
+/// request: `CacheLookup` decides between cache and upstream, `Forwarding` relays, `OwnAnswer` answers as Larder itself,
+/// `ConnectAnswer` opens tunnels.
 final class Exchange {
-    // Holds: the connection has the exchange, and what the exchange begins ends before it.
+    // Holds: the connection has the exchange, whose tasks end before it.
     unowned let connection: DownstreamConnection
     let context: LoopContext
     let stream: ByteStream
-
-    // MARK: The request
-
-    var head = RequestHead()
-    var traits = RequestTraits()
-    var uri = TargetURI()
-    /// Path and query as the client wrote them, where that is not the normal form of `uri`; else empty.
-    var spelling: [UInt8] = []
-    var key = ResourceKey()
-    var content: RequestContent?
-    /// Whether the request only reads according to the configuration, whatever its method.
-    var onlyReads = false
-    /// How the page that caused the request, if any, changes its response.
-    var page = PageAccess.none
-    private var knownHost = KnownHost()
-    /// The head sent inbound last. Once nobody else uses it, its storage is reused for the next.
-    var forwarded = RequestHead.none
-
-    /// The head as received, where the reply may be cached; else empty.
-    var received: [UInt8] = []
-    /// The inputs of a plain hit, while it is answered.
-    var repeatable: Repeatable?
-
-    // MARK: The response
-
-    /// The media type of the response's content, for logs that include it.
-    var sentType: String?
-    /// The response head as octets while it is assembled.
-    var out: [UInt8] = []
-    /// Sends interim responses.
-    let interims: InterimSender
-    /// Where in `out` the time-dependent fields begin: age and lifetime of the stored response.
-    var momentStart = 0
-    /// The `Set-Cookie` fields of a 304, for this client alone; the other fields are shared.
-    var ownCookies: [String] = []
-    /// How the content is delimited for this client.
-    var delivery = Delivery.none
-    /// Maps the links of the response's content on its way out; nil for most.
-    var links: LinkStream?
-    /// Whether the final response's head was sent: from then on an error can only close the connection.
-    var hasResponded = false
-    /// Whether the connection can serve another request afterwards.
-    var isPersistent = true
-    /// Whether the client may still be sending when the connection closes.
-    var mustLinger = false
-    var record = ExchangeRecord()
-    /// The lane of the request, where lanes are used.
-    var lane: Lane?
-    /// The user it is from.
-    var principal = Principal.anyone
-    /// The users among whom that was found out; nil where nobody is asked.
-    var users: UserGate?
-    /// Whether it has one of the places for requests to origins (`takeOriginPlace`).
-    var hasOriginPlace = false
-    /// Collects the response for the lane's recording.
-    var recorder: ExchangeRecorder?
-    /// Its span, if it is part of a recorded trace.
-    var span: ServerSpan?
-    /// Octets relayed through the tunnel that the exchange became.
-    var passed = 0
+    let request: ClientRequest
+    let writer: ResponseWriter
+    /// Watches the client while it waits; most clients never do.
+    private(set) lazy var watch = ClientWatch(for: self)
     private var isEnded = false
-
-    /// The response that is awaited while the client is watched.
-    var awaited = Awaited.nothing
-    /// The stream calls it then.
-    // Holds: the stream is told to call it only while the exchange waits.
-    private(set) lazy var onPeerClosed: () -> Void = { [unowned self] in peerClosed() }
-
-    /// A load calls it while this exchange leads it.
-    // Holds: the exchange ends that before it returns.
-    private(set) lazy var onInterim: (ResponseHead) -> Void = { [unowned self] in relayInterimAtOnce($0) }
 
     init(connection: DownstreamConnection) {
         self.connection = connection
         context = connection.context
         stream = connection.stream
-        interims = InterimSender(stream: stream, context: context)
-        out.reserveCapacity(1024)
+        request = ClientRequest(on: connection)
+        writer = ResponseWriter(to: request)
     }
 
     /// Runs the exchange whose head has been read. Returns whether the connection is reused.
@@ -103,10 +37,10 @@ final class Exchange {
     func run() async throws -> Bool {
         begin()
         // Content that was read ahead is not kept between requests.
-        defer { content = nil }
+        defer { request.content = nil }
         do {
             try await answer()
-            finishRecording()
+            writer.finishRecording()
         } catch {
             await stopContent()
             do {
@@ -116,13 +50,13 @@ final class Exchange {
                 throw error
             }
         }
-        if let content, !content.isComplete {
+        if let content = request.content, !content.isComplete {
             await content.stop()
-            if isPersistent { isPersistent = await content.discard() }
-            if !isPersistent { mustLinger = true }
+            if writer.isPersistent { writer.isPersistent = await content.discard() }
+            if !writer.isPersistent { writer.mustLinger = true }
         }
         end()
-        return isPersistent
+        return writer.isPersistent
     }
 
     /// Answers a head that could not be parsed; the connection closes afterwards.
@@ -130,170 +64,174 @@ final class Exchange {
 
     /// Answers a client without examining its request; the connection closes afterwards.
     func refuse(_ problem: Problem) async {
-        begin()
-        head = RequestHead()
-        traits = RequestTraits()
-        record.kind = .error
-        try? await respond(problem)
-        mustLinger = true
-        end()
+        await refuse(problem, lingers: true)
     }
 
     /// Answers a client that did not finish its head in time.
-    func refuseSlowHead() async {
-        begin()
-        head = RequestHead()
-        traits = RequestTraits()
-        record.kind = .error
-        try? await respond(.slowHead)
-        end()
-    }
+    func refuseSlowHead() async { await refuse(.slowHead, lingers: false) }
 
-    /// The head sent inbound last, to be overwritten.
-    func takeForwarded() -> RequestHead {
-        defer { forwarded = .none }
-        return forwarded
+    private func refuse(_ problem: Problem, lingers: Bool) async {
+        begin()
+        request.removeHead()
+        writer.record.kind = .error
+        try? await writer.respond(problem)
+        if lingers { writer.mustLinger = true }
+        end()
     }
 
     // MARK: Steps
 
     private func begin() {
-        traits = RequestTraits(of: head)
-        // A request that is refused before routing has no URI, and must not keep the previous one.
-        uri.clear()
-        spelling.removeAll(keepingCapacity: true)
-        out.removeAll(keepingCapacity: true)
-        ownCookies = []
-        delivery = .none
-        links = nil
-        hasResponded = false
-        isPersistent = traits.isPersistent
-        mustLinger = false
-        _ = interims.takeOwed()
-        content = nil
-        onlyReads = false
-        page = .none
-        repeatable = nil
-        sentType = nil
+        request.begin()
+        writer.begin()
         isEnded = false
-        record = ExchangeRecord(startedAt: context.loop.time.monotonic())
-        lane = connection.lane
-        principal = .anyone
-        users = nil
-        recorder = nil
-        span = nil
-        if traits.has(.proxyAuthorization) { findLane() }
-        lane?.requestBegan()
     }
 
     private func answer() async throws {
-        var framing = try BodyFraming(request: head)
-        if framing == .length(0), traits.method != .other {
-            // Empty content counts as none: it is a GET like any other.
-            framing = .none
-            head.fields.remove(.contentLength)
-        }
-        if framing != .none {
-            content = RequestContent(
-                on: stream, connection.buffer, context, interims: interims, framing: framing,
-                isContinueExpected: traits.expectsContinue, timeout: context.configuration.settings.timeouts.content)
-        }
-        let route = context.configuration.router.route(
-            head, from: connection.client, uri: &uri, spelling: &spelling, host: &knownHost)
+        try request.openContent(writer.interims)
+        let route = request.route()
         switch route {
         case .resource where connection.isForOwnPages, .tunnel where connection.isForOwnPages:
             throw Problem.connectionLimit
-        case .resource, .tunnel, .refused: try await admit()
+        case .resource, .tunnel, .refused:
+            writer.record.user = try await UserCheck(of: request).admit()
         case .larder, .capabilities: break
         }
         switch route {
-        case .resource(let service, let way): try await dispatch(service, way)
+        case .resource(let service, let form):
+            request.form = form
+            try await dispatch(service)
         case .larder:
             // A client that tunnels through Larder need not be on this machine, though the connection is.
-            try checkLoop()
+            try request.checkLoop()
             // Operators and supervisors need the place.
-            if connection.isForOwnPages { isPersistent = false }
-            head.target = RequestTarget.originForm(of: head.target)
-            try await answerOwn()
-        case .tunnel(let authority): try await hold { try await connect(to: authority) }
-        case .capabilities: try await answerCapabilities()
+            if connection.isForOwnPages { writer.isPersistent = false }
+            request.head.target = RequestTarget.originForm(of: request.head.target)
+            try await OwnAnswer(exchange: self).run()
+        case .tunnel(let authority):
+            try await asPrincipal { try await ConnectAnswer(self, to: authority).run() }
+        case .capabilities: try await OwnAnswer(exchange: self).answerCapabilities()
         case .refused(let problem): throw problem
+        }
+    }
+
+    /// Has all of the connection belong to the user of this request while it is a tunnel, and inside of one that is
+    /// opened.
+    func asPrincipal(_ body: () async throws -> Void) async throws {
+        connection.principal = request.principal
+        do {
+            try await body()
+        } catch {
+            // Without a tunnel, the next request is identified by itself.
+            if connection.client.inside == nil { connection.principal = nil }
+            throw error
         }
     }
 
     /// Regains the client's input: the request's content is no longer read. If it is uncertain whether the client still
     /// sends it, the connection closes after the response, which announces it.
     func stopContent() async {
-        guard let content else { return }
+        guard let content = request.content else { return }
         await content.stop()
-        if !content.canBeDiscarded { isPersistent = false }
+        if !content.canBeDiscarded { writer.isPersistent = false }
     }
 
-    private func dispatch(_ service: RoutedService, _ way: Way) async throws {
-        record.service = service.name
-        record.counters = context.counters(of: service)
-        record.way = way
-        beginSpan()
-        try checkForwarding(service)
-        if lane?.options.recordingUse != nil, try await consultRecording() { return }
-        if traits.has(.page), way.isGateway || service.addsCredentials(to: uri, method: head.method),
+    private func dispatch(_ service: RoutedService) async throws {
+        writer.record.service = service.name
+        writer.record.counters = context.counters(of: service)
+        request.beginSpan()
+        // Conditions for sending inbound: no loop, an allowed host, and a hop left.
+        try request.checkLoop()
+        guard service.allows(request.uri) else {
+            throw Problem.hostNotAllowed(request.uri.host, service: service.name)
+        }
+        if let use = request.lane?.options.recordingUse, try await LaneRecording(exchange: self).consult(use) { return }
+        if request.traits.has(.page),
+            request.form.isGateway || service.addsCredentials(to: request.uri, method: request.head.method),
             try await answerPage(service)
         {
             return
         }
-        if traits.method == .other || content != nil || traits.wantsUpgrade {
-            if let keyed = try await keyedContent(for: service) {
-                try await retrieve(service, way, keyed: keyed)
+        if request.traits.method == .other || request.content != nil || request.traits.wantsUpgrade {
+            if let keyed = try await request.keyedContent(for: service) {
+                try await retrieve(service, keyed: keyed)
             } else {
-                try await forward(service, way, reason: .method)
+                try await Forwarding(self, service, reason: .method).run()
             }
         } else {
-            try await retrieve(service, way)
+            try await retrieve(service)
         }
     }
 
-    /// Conditions for sending inbound: no loop, an allowed host, and a hop left.
-    private func checkForwarding(_ service: RoutedService) throws {
-        try checkLoop()
-        guard service.allows(uri) else { throw Problem.hostNotAllowed(uri.host, service: service.name) }
+    /// Answers a GET or HEAD, or a request keyed by its content, from the cache or from upstream, as the rules decide.
+    func retrieve(_ service: RoutedService, keyed: KeyedContent? = nil) async throws {
+        var lookup = CacheLookup(for: self, service, keyed: keyed)
+        try await lookup.run()
     }
 
-    private func checkLoop() throws(Problem) {
-        guard traits.has(.via), let own = context.configuration.pseudonym.own(in: head.fields) else { return }
-        throw .loop(pseudonym: own)
+    /// Applies the rules for web pages to a gateway request. True when the request was answered here.
+    private func answerPage(_ service: RoutedService) async throws -> Bool {
+        let allowed = service.settings.browsers.allow
+        switch PageRequest(request.head, service: service.base == nil ? nil : service.name, allowed: allowed) {
+        case .none: return false
+        case .refused(let problem): throw problem
+        case .own:
+            if !allowed.isEmpty { writer.page = .own }
+            // To the origin the page is same-origin.
+            if request.head.fields.contains(.origin) { request.head.fields[.origin] = request.uri.origin }
+            return false
+        case .listed(let origin):
+            writer.page = .listed(origin)
+            // Larder has decided; the origin does not know such pages.
+            request.head.fields.removeAll { name, spelling, _ in
+                name == .origin || PageFields.isMetadata(name, spelled: spelling)
+            }
+            return false
+        case .preflight(let origin):
+            writer.record.kind = .own
+            var fields = CrossOriginAccess(origin: origin).preflight(request.head.fields)
+            fields[.date] = context.dateText()
+            writer.startHead(status: 204, fields: fields)
+            writer.finishHead(length: nil)
+            try await writer.sendHead()
+            return true
+        }
     }
+
+    // MARK: The end
 
     /// Answers with the error, if a response is still possible.
     private func recover(from error: any Error) async throws {
+        let uri = request.uri
         let problem: Problem
         switch error {
         case let error as Problem: problem = error
         case let error as ParseError: problem = .malformed(error)
         case is ClientGone:
             // An event stream ends when its client leaves.
-            if record.kind != .own { record.kind = .aborted }
-            isPersistent = false
+            if writer.record.kind != .own { writer.record.kind = .aborted }
+            writer.isPersistent = false
             throw error
         case let error as IOError: throw error
         default: problem = Problem(upstream: error, place: uri.isEmpty ? "the origin" : uri.authority)
         }
-        record.kind = .error
-        record.problem = problem
+        writer.record.kind = .error
+        writer.record.problem = problem
         context.problemLog.note(problem, about: uri, at: context.loop.time.monotonic(), to: context.proxy.logger)
-        guard !hasResponded else {
+        guard !writer.hasResponded else {
             // The client must notice that the content is incomplete.
-            isPersistent = false
-            record.cacheStatus = record.cacheStatus?.stored(false)
+            writer.isPersistent = false
+            writer.record.cacheStatus = writer.record.cacheStatus?.stored(false)
             stream.reset()
             return
         }
-        try await respond(problem)
+        try await writer.respond(problem)
     }
 
     /// Ends an exchange whose client has left before its task, which continues a load for others.
     func endEarly() {
-        record.kind = .aborted
-        isPersistent = false
+        writer.record.kind = .aborted
+        writer.isPersistent = false
         end()
         stream.close()
         connection.left()
@@ -302,32 +240,33 @@ final class Exchange {
     private func end() {
         guard !isEnded else { return }
         isEnded = true
-        releaseOriginPlace()
-        record.duration = context.loop.time.monotonic() - record.startedAt
-        let latency = record.duration - record.pauses
-        context.counters.count(record.kind, latency: latency)
-        context.counters.countReasons(of: record)
-        context.counters.add(.sent, Int(record.contentSent))
-        record.counters?.count(record.kind, latency: latency, sent: Int(record.contentSent))
+        request.releaseOriginPlace()
+        writer.record.duration = context.loop.time.monotonic() - writer.record.startedAt
+        let (kind, sent) = (writer.record.kind, Int(writer.record.contentSent))
+        let latency = writer.record.duration - writer.record.pauses
+        context.counters.count(kind, latency: latency)
+        context.counters.countReasons(of: writer.record)
+        context.counters.add(.sent, sent)
+        writer.record.counters?.count(kind, latency: latency, sent: sent)
         note()
-        if let span { endSpan(span) }
-        if let lane {
-            lane.count(record, head.method, uri.isEmpty ? "" : uri.authority, at: context.now())
+        if let span = request.span { context.tracer?.record(Span(span, of: self)) }
+        if let lane = request.lane {
+            let host = request.uri.isEmpty ? "" : request.uri.authority
+            lane.count(writer.record, request.head.method, host, at: context.now())
             lane.requestEnded()
         }
         let log = context.configuration.settings.log
         if log.access { context.proxy.accessLog.write(AccessLine(self), in: log.accessFormat) }
     }
-}
 
-extension Exchange {
     /// Reports the exchange to observers; a hit in memory only if there is room for it.
     private func note() {
-        guard record.kind != .own else { return }
-        let now = record.startedAt + record.duration
-        if record.kind == .hit {
+        let kind = writer.record.kind
+        guard kind != .own else { return }
+        let now = writer.record.startedAt + writer.record.duration
+        if kind == .hit {
             guard context.requests.isWatched(at: now), context.noteBudget.take(at: now) else { return }
-        } else if record.kind != .error {
+        } else if kind != .error {
             guard context.loadNoteBudget.take(at: now) else { return }
         }
         context.proxy.note(RequestNote(self, at: context.now()))

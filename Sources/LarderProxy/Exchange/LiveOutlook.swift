@@ -14,11 +14,11 @@ package struct LiveOutlook: OriginOutlook {
     let service: RoutedService
     let configuration: EffectiveConfiguration
     let uri: TargetURI
-    let way: Way
+    let form: RequestForm
     let spelling: [UInt8]
     /// As the client sent it.
     let head: RequestHead
-    let reach: Reach
+    let network: ClientNetwork
     /// Whether it is a read whatever its method: its content is part of the key.
     var isReadByContent = false
     /// The state of the Resource; nil for a request that bypasses the cache.
@@ -26,7 +26,7 @@ package struct LiveOutlook: OriginOutlook {
     /// The memory with the loads that the request would join, whose answers are shared; nil when it would join none.
     var memory: ResourceMemory?
     /// A load that it would not join.
-    var passedOver: Flight?
+    var passedOver: SharedLoad?
     /// Whether the request's lane is limited to stored responses.
     var isOffline = false
     /// Whether a due probe is sent with this request.
@@ -52,17 +52,21 @@ package struct LiveOutlook: OriginOutlook {
     package var hold: OriginHold? { refusal?.hold }
 
     /// Whether the request would wait for a load under way.
-    package var joinsLoad: Bool { memory?.flights.contains { $0.isJoinable && $0 !== passedOver } ?? false }
+    package var joinsLoad: Bool {
+        memory?.sharedLoads.contains { sharedLoad in
+            sharedLoad.isJoinable && sharedLoad !== passedOver && sharedLoad.fingerprint == configuration.fingerprint
+        } ?? false
+    }
 
     /// The error of a request that is not sent because of backoff; nil for one that would be sent.
     var refusal: UpstreamError? {
         guard proxy.origins.hasTrouble || service.settings.quotaReserve != nil, !joinsLoad else { return nil }
         let forwarded = ForwardedRequest(
-            uri: uri, way: way, via: proxyConfiguration.via(to: uri), configuration: configuration, spelling: spelling
+            uri: uri, form: form, via: proxyConfiguration.via(to: uri), configuration: configuration, spelling: spelling
         ).head(for: head)
         var request = UpstreamRequest(
             origin: Origin(uri), head: forwarded, parent: service.parent(uri),
-            allowsAddress: service.allowedAddresses(for: uri, from: reach))
+            allowsAddress: service.allowedAddresses(for: uri, from: network))
         request.describe(service, head, isReadByContent: isReadByContent)
         let now = proxy.time.monotonic()
         if let reserve = service.settings.quotaReserve, !request.bypassesBackoff,
@@ -82,7 +86,7 @@ extension UpstreamRequest {
     ///
     /// - Parameter head: as the client sent it.
     mutating func describe(_ service: RoutedService, _ head: RequestHead, isReadByContent: Bool = false) {
-        isDescribed = service.base != nil
+        belongsToService = service.base != nil
         bypassesBackoff =
             !(head.method.isSafe || isReadByContent) || CacheControl.Request(head.fields).bypassesBackoff
     }
@@ -96,6 +100,9 @@ extension RecentFailure {
 }
 
 extension RequestHead {
+    /// Whether the request may be answered by what is stored for its content.
+    package var mayBeKeyedByContent: Bool { RequestTraits(of: self).mayBeKeyedByContent }
+
     /// Why the request bypasses the cache; nil for one that is answered from it if possible.
     ///
     /// - Parameters:

@@ -33,7 +33,7 @@ extension LoopContext {
 
     /// Whether the client may have a reply to a request with these credentials. Where anybody guesses passwords too
     /// often, a reply is an answer to a guess, and those who have proved nothing on the connection are examined.
-    private func mayHave(_ answer: FrontAnswer, _ proof: Proof?, at now: Int64) -> Bool {
+    private func mayHave(_ answer: CachedReply, _ proof: Proof?, at now: Int64) -> Bool {
         guard let credentials = answer.credentials, proxy.passwords.isAnyoneLimited(at: now) else { return true }
         return proof?.credentials == credentials
     }
@@ -42,7 +42,7 @@ extension LoopContext {
     ///
     /// - Parameters:
     ///   - kind: nil where there are no cached replies.
-    ///   - proof: what the client has proved on the connection.
+    ///   - proof: the credentials that were right on the connection.
     func receive(on stream: ByteStream, from kind: ClientKind?, _ proof: Proof? = nil) -> Reception {
         let began = loop.monotonicHere()
         let request: UnsafeRawBufferPointer
@@ -55,7 +55,7 @@ extension LoopContext {
         }
         guard let kind, request.count < scratch.count, !isDraining, !configuration.settings.log.access,
             !isHitNoted(at: began), tracer?.begins() != true,
-            let answer = front.answer(to: request, from: kind, at: now()), mayHave(answer, proof, at: began)
+            let answer = requestCache.answer(to: request, from: kind, at: now()), mayHave(answer, proof, at: began)
         else { return .octets(request) }
         let rest: [UInt8]
         do throws(IOError) {

@@ -5,10 +5,10 @@ import LarderIO
 
 extension RequestNote {
     init(_ exchange: Exchange, at now: Timestamp) {
-        let (record, uri) = (exchange.record, exchange.uri)
+        let (record, uri) = (exchange.writer.record, exchange.request.uri)
         at = now
-        method = exchange.head.method.token
-        url = uri.isEmpty ? AccessLog.shown(exchange.head.target) : String(uri.string.prefix(4_096))
+        method = exchange.request.head.method.token
+        url = uri.isEmpty ? AccessLog.shown(exchange.request.head.target) : String(uri.string.prefix(4_096))
         service = record.service
         client = exchange.stream.peerAddress.host
         user = record.user

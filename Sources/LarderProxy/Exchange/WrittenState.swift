@@ -17,27 +17,27 @@ struct WrittenState {
     private let written: RequestHead
     private let target: TargetURI
     /// A wipe after this one prevents the state from being stored.
-    private let epoch: UInt64
+    private let generation: UInt64
 
     /// nil where nothing is stored.
-    init?(_ exchange: Exchange, _ service: RoutedService) {
-        context = exchange.context
+    init?(_ request: ClientRequest, _ service: RoutedService) {
+        context = request.context
         self.service = service
-        let uri = exchange.uri
-        let partition = exchange.partition(in: service)
+        let uri = request.uri
+        let partition = request.partition(in: service)
         var key = ResourceKey()
-        key.set(service: service.number, partition: partition, url: uri, spelling: exchange.spelling)
+        key.set(service: service.number, partition: partition, url: uri, spelling: request.spelling)
         resource = context.registry.resource(for: key) { key in
             service.makeResource(key: key, partition: partition, url: uri)
         }
         let configuration = service.configuration(for: resource)
         guard configuration.caches else { return nil }
-        policy = configuration.policy.narrowed(for: exchange.head.fields)
-        written = exchange.head
+        policy = configuration.policy.narrowed(for: request.head.fields)
+        written = request.head
         target = uri
         reading = RequestHead(
-            method: .get, target: uri.pathAndQuery, fields: WrittenState.readingFields(of: exchange.head.fields))
-        epoch = resource.memory.epoch
+            method: .get, target: uri.pathAndQuery, fields: WrittenState.readingFields(of: request.head.fields))
+        generation = resource.memory.generation
     }
 
     /// The fields of a write except those about its content and its conditions.
@@ -106,7 +106,7 @@ struct WrittenState {
             stored: stored.complete(length: Int64(length), policy: policy),
             content: .memory(ContentChunk.coalesced(chunks), length: length), storedAt: now,
             via: ProxyConfiguration.via, isWritten: isOfRequest)
-        if case .landed = resource.memory.land(variant, epoch: epoch) {
+        if case .landed = resource.memory.land(variant, generation: generation) {
             context.registry.charge(resource, content: resource.memory.cost)
         }
     }

@@ -5,18 +5,6 @@ package import LarderIO
 package import LarderSettings
 package import LarderUpstream
 
-/// Persists the local authority between runs.
-package protocol AuthorityKeeping: Sendable {
-    /// The current authority; nil if none was created.
-    func load() throws -> LocalAuthority?
-    /// Replaces the saved authority.
-    func save(_ authority: LocalAuthority) throws
-    /// Removes certificate and key.
-    func remove() throws
-    /// The host's name, for the name of the authority.
-    var machine: String { get }
-}
-
 /// State of interception shared by all loops: the local authority, its certificates, and clients that do not accept
 /// them.
 package final class Interception: Sendable {
@@ -30,13 +18,13 @@ package final class Interception: Sendable {
         var opened: UInt64 = 0
     }
 
-    private let keeper: (any AuthorityKeeping)?
+    private let keeper: AuthorityFiles?
     private let leaves = LeafStore()
     private let state = Lock(State())
     private static let demandingLimit = 512
 
     /// - Parameter keeper: nil keeps the authority in memory only.
-    package init(keeper: (any AuthorityKeeping)? = nil) { self.keeper = keeper }
+    package init(keeper: AuthorityFiles? = nil) { self.keeper = keeper }
 
     // MARK: The authority
 

@@ -31,7 +31,7 @@ struct LinkMap: Equatable {
     let reach: Int
 
     init(
-        of table: ServiceTable, for service: RoutedService, _ way: Way, authority: String, isSecure: Bool,
+        of table: ServiceTable, for service: RoutedService, _ form: RequestForm, authority: String, isSecure: Bool,
         at page: TargetURI
     ) {
         let scheme = isSecure ? "https" : "http"
@@ -39,7 +39,7 @@ struct LinkMap: Equatable {
         var locals: [Local] = []
         for other in table.services {
             guard let base = other.base,
-                let target = LinkMap.target(of: other, base, from: service, way, scheme: scheme, authority: authority)
+                let target = LinkMap.target(of: other, base, from: service, form, scheme: scheme, authority: authority)
             else { continue }
             let path = String(base.path.dropLast())
             entries.append(
@@ -47,7 +47,7 @@ struct LinkMap: Equatable {
                     scheme: Array(base.scheme.text.utf8), place: Array((base.authority + path).utf8),
                     target: Array(target.utf8), escapedPlace: LinkMap.escaped(base.authority + path),
                     escapedTarget: LinkMap.escaped(target)))
-            let isInPlace = way == .hostName || way == .name && other === service && path.isEmpty
+            let isInPlace = form == .hostName || form == .name && other === service && path.isEmpty
             if base.hasSameOrigin(as: page), !isInPlace {
                 locals.append(
                     Local(path: Array(path.utf8), target: Array(target.utf8), escapedTarget: LinkMap.escaped(target)))
@@ -60,10 +60,10 @@ struct LinkMap: Equatable {
 
     /// The URL of a service for the client, without a slash at the end; nil without one.
     private static func target(
-        of other: RoutedService, _ base: TargetURI, from service: RoutedService, _ way: Way, scheme: String,
+        of other: RoutedService, _ base: TargetURI, from service: RoutedService, _ form: RequestForm, scheme: String,
         authority: String
     ) -> String? {
-        switch way {
+        switch form {
         case .forward: return nil
         case .mount: return "\(scheme)://\(authority)" + String(decoding: other.mount.dropLast(), as: UTF8.self)
         case .anyHost:

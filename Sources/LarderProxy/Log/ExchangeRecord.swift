@@ -15,7 +15,6 @@ struct ExchangeRecord {
     var service = ""
     /// The counters of its service.
     var counters: ServiceCounters?
-    var way = Way.forward
     var cacheStatus: CacheStatus?
     var problem: Problem?
     /// Octets of content sent to the client.

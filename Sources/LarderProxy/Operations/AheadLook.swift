@@ -11,7 +11,8 @@ struct AheadLook {
     let configuration: EffectiveConfiguration
     private let version: UInt64
     private let snapshot: ResourceMemory.Snapshot
-    let variant: Variant
+    private let index: Int
+    var variant: Variant { snapshot.variants[index] }
     private let head: RequestHead
 
     /// Nil when nothing of it can be validated without a client.
@@ -35,17 +36,18 @@ struct AheadLook {
         guard configuration.caches, configuration.refreshAhead != .off, service.allows(uri),
             context.configuration.router.table.hardWiredAnswer(toLoadOf: uri, of: service) == nil
         else { return nil }
-        if !resource.memory.snapshot.isStoreRead, context.storing != nil || configuration.hasOwnCaches {
+        if !resource.memory.snapshot.isStoreRead, context.diskTier != nil || configuration.hasOwnCaches {
             await context.readStored(resource, service, configuration)
             registry.charge(resource, content: resource.memory.cost)
         }
         let snapshot = resource.memory.snapshot
-        let found = snapshot.variants.lazy.compactMap { variant -> (variant: Variant, fields: Fields)? in
+        let found = snapshot.variants.indices.lazy.compactMap { index -> (index: Int, fields: Fields)? in
+            let variant = snapshot.variants[index]
             let sent = variant.stored.responseTime == entry.vouched ? Fields() : nil
             guard case .eligible(let fields) = target.eligibility(of: variant, sent: sent, configuration) else {
                 return nil
             }
-            return (variant, fields)
+            return (index, fields)
         }.first
         guard let found else { return nil }
         var head = RequestHead(method: .get, target: uri.pathAndQuery, fields: found.fields)
@@ -55,7 +57,7 @@ struct AheadLook {
         self.configuration = configuration
         self.version = version
         self.snapshot = snapshot
-        variant = found.variant
+        index = found.index
         self.head = head
     }
 
@@ -64,12 +66,14 @@ struct AheadLook {
     func isHeld(on context: LoopContext) -> Bool {
         var outlook = LiveOutlook(
             proxy: context.proxy, proxyConfiguration: context.configuration, service: target.subject.service,
-            configuration: configuration, uri: target.subject.uri, way: target.subject.way,
-            spelling: target.subject.spelling, head: head, reach: .machine)
+            configuration: configuration, uri: target.subject.uri, form: target.subject.form,
+            spelling: target.subject.spelling, head: head, network: .machine)
         outlook.snapshot = snapshot
         outlook.takesProbe = false
-        return outlook.standing != .asked || outlook.hold != nil
-            || snapshot.failure.map { $0.retryAt > context.now() } ?? false
+        let plan = Plan.refreshing(
+            index, of: snapshot.candidates, for: head, policy: configuration.policy, now: context.now(),
+            outlook: outlook)
+        return !plan.asksOrigin
     }
 
     /// Asks the origin, together with clients that ask for the same. Whether it has sent another response.
@@ -77,22 +81,20 @@ struct AheadLook {
         let load = Load(
             target.subject, resource: resource, head: head, configuration: configuration, version: version,
             validating: variant.stored.facts.hasValidator ? variant : nil, completing: nil, context: context,
-            reach: .machine)
-        let isJoinable = load.isJoinable
-        let joining = resource.memory.join(
-            since: snapshot, where: { $0.isJoinable && isJoinable }, orStart: { load.flight })
+            network: .machine)
+        let joining = resource.memory.join(since: snapshot, where: load.mayJoin, orStart: { load.sharedLoad })
         switch joining {
         // Someone else has just done it.
         case .overtaken, .unshared: return false
-        case .joined(let flight): return try await AheadLook.isReplaced(by: flight)
-        case .started(let flight):
+        case .joined(let sharedLoad): return try await AheadLook.isReplaced(by: sharedLoad)
+        case .started(let sharedLoad):
             load.start()
-            return try await AheadLook.isReplaced(by: flight)
+            return try await AheadLook.isReplaced(by: sharedLoad)
         }
     }
 
-    private static func isReplaced(by flight: Flight) async throws -> Bool {
-        guard case .loaded(let status, _, _) = try await flight.loadOutcome() else { return false }
+    private static func isReplaced(by sharedLoad: SharedLoad) async throws -> Bool {
+        guard case .loaded(let status, _, _) = try await sharedLoad.loadOutcome() else { return false }
         guard !status.isError else { throw Refused(status: status) }
         return true
     }

@@ -168,14 +168,14 @@ extension AheadRefresher {
 
     /// Has the stored responses of services with a schedule looked at.
     func considerStored(on context: LoopContext) async {
-        guard let store = context.storing?.store else { return }
+        guard let store = context.diskTier?.store else { return }
         for service in context.configuration.router.table.all where service.hasSchedule {
             var row: Int64?
             var left = AheadQueue.limit
             while left > 0 {
                 let slice = await store.list(
                     after: row, limit: 500,
-                    where: EntityMatch(service: service.name, partition: "", stage: Storing.stage))
+                    where: EntityMatch(service: service.name, partition: "", stage: DiskTier.stage))
                 for entry in slice { consider(entry, of: service, on: context) }
                 left -= slice.count
                 guard slice.count == 500 else { break }

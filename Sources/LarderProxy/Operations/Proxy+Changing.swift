@@ -8,14 +8,15 @@ import LarderStores
 /// Changes by operators, to one resource in the shared partition. Other partitions are changed through lists of
 /// resources.
 extension Proxy {
-    /// Marks a resource in memory out of date. Returns how many variants changed.
+    /// Marks a resource in memory out of date, and with it what loads and reads of the disk under way bring. Returns how
+    /// many variants changed.
     ///
     /// - Parameter isNoted: whether programs that look at it know already.
     package func markStale(
         _ resource: Resource, service: RoutedService, isNoted: Bool = false,
         where isMeant: (StoredResponse) -> Bool = { _ in true }
     ) -> Int {
-        if !isNoted { resource.memory.noteInvalidation() }
+        resource.memory.noteInvalidation(isForPrograms: !isNoted)
         let policy = service.configuration(for: resource).policy
         var changed = 0
         for variant in resource.memory.snapshot.variants
@@ -37,24 +38,27 @@ extension Proxy {
         ownCaches(of: subject.uri, service)?.expire()
         let inMemory = registry.resource(for: key).map { markStale($0, service: service) } ?? 0
         let entity = EntityKey(
-            service: service.name, partition: Larder.Partition.shared.name, stage: Storing.stage, url: key.url)
-        let onDisk = await storing?.markStale(entity, policy: policy) ?? 0
+            service: service.name, partition: Larder.Partition.shared.name, stage: DiskTier.stage, url: key.url)
+        let onDisk = await diskTier?.markStale(entity, policy: policy) ?? 0
+        // Repeated, for responses read from the store in between.
+        if onDisk > 0 { _ = registry.resource(for: key).map { markStale($0, service: service, isNoted: true) } }
+        await diskTier?.store.flush()
         return max(inMemory, onDisk)
     }
 
     /// Whether what is stored for a resource is kept from eviction.
     package func isPinned(_ subject: ResourceSubject, in partition: Larder.Partition) -> Bool {
-        guard let storing, storing.store.hasPins else { return false }
-        return storing.isPinned(
+        guard let diskTier, diskTier.store.hasPins else { return false }
+        return diskTier.isPinned(
             EntityKey(
-                service: subject.service.name, partition: partition.name, stage: Storing.stage, url: subject.url))
+                service: subject.service.name, partition: partition.name, stage: DiskTier.stage, url: subject.url))
     }
 
     /// Ends the pins of a resource, whoever it belongs to.
     package func unpin(_ subject: ResourceSubject) async {
-        guard let storing, storing.store.hasPins, let pins = await storing.store.pins() else { return }
+        guard let diskTier, diskTier.store.hasPins, let pins = await diskTier.store.pins() else { return }
         let keys = pins.map(\.key).filter { $0.service == subject.service.name && $0.url == subject.url }
-        _ = await storing.store.unpin(keys)
+        _ = await diskTier.store.unpin(keys)
     }
 
     /// Empties a Resource's memory.
@@ -73,17 +77,18 @@ extension Proxy {
         if !keepsStored { tell(invalid: subject.uri, of: service) }
         var count = registry.resource(for: key)?.memory.snapshot.variants.count ?? 0
         if let resource = registry.resource(for: key) { wipe(resource) }
-        if !keepsStored, let storing {
+        if !keepsStored, let diskTier {
             count = max(
                 count,
-                await storing.peek(key.url, partition: .shared, service: service.name, configuration).count)
+                await diskTier.peek(key.url, partition: .shared, service: service.name, configuration).count)
             if count == 0, configuration.history > 0 {
                 // Superseded versions may be all there is.
-                let versions = await storing.versions(
+                let versions = await diskTier.versions(
                     of: key.url, partition: .shared, service: service.name, configuration)
                 count = min(versions.count, 1)
             }
-            storing.removeAll(of: key.url, partition: .shared, service: service, because: .wiped)
+            diskTier.removeAll(of: key.url, partition: .shared, service: service, because: .wiped)
+            await diskTier.store.flush()
         }
         if !keepsStored { ownCaches(of: subject.uri, service)?.empty() }
         // Repeated, for responses read from the store in between.
@@ -93,8 +98,8 @@ extension Proxy {
 
     /// Cancels the loads under way of a resource; waiting clients get an error. Returns how many there were.
     package func cancelLoads(of subject: ResourceSubject) -> Int {
-        let flights = registry.resource(for: subject.key(in: .shared))?.memory.flights ?? []
-        for flight in flights { flight.cancel() }
-        return flights.count
+        let sharedLoads = registry.resource(for: subject.key(in: .shared))?.memory.sharedLoads ?? []
+        for sharedLoad in sharedLoads { sharedLoad.cancel() }
+        return sharedLoads.count
     }
 }

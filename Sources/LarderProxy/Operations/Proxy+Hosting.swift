@@ -24,10 +24,10 @@ extension Proxy {
             }
         }
         wipeInMemory(service, where: isMatch)
-        guard let storing else { return }
+        guard let diskTier else { return }
         let model = service.service
-        for stage in Storing.stages {
-            _ = await storing.store.removeAll(
+        for stage in DiskTier.stages {
+            _ = await diskTier.store.removeAll(
                 where: EntityMatch(
                     service: service.name, stage: stage,
                     predicate: { key in
@@ -55,13 +55,13 @@ extension Proxy {
         var failed: [Resource] = []
         registry.forEach { resource in
             guard resource.key.serviceNumber == service.number, resource.partition == .shared,
-                resource.memory.isObserved || resource.hasInterest, resource.memory.hasFailed
+                resource.memory.hasInterest, resource.memory.hasFailed
             else { return }
             failed.append(resource)
         }
         for resource in failed {
             guard let uri = resource.url.target else { continue }
-            let subject = ResourceSubject(service: service, way: .forward, uri: uri, spelling: [])
+            let subject = ResourceSubject(service: service, form: .forward, uri: uri, spelling: [])
             let fields: Fields = ["Accept": "*/*", "User-Agent": "larder/\(LarderVersion.current)"]
             do {
                 _ = try await load(subject, fields: fields, onlyIfNeeded: true, from: .machine)

@@ -28,15 +28,15 @@ extension Proxy {
             own.empty()
             if let resource = registry.resource(for: key) { wipe(resource, isInvalidation: true) }
         }
-        if let storing {
-            storing.removeAll(of: key.url, partition: .shared, service: service, because: .superseded)
+        if let diskTier {
+            diskTier.removeAll(of: key.url, partition: .shared, service: service, because: .superseded)
             if let resource = registry.resource(for: key) { wipe(resource, isInvalidation: true) }
         }
         let scopes: [Invalidations.Scope] =
             service.hasPartitions ? [.resource(service: service.number, url: uri.string)] : []
-        invalidate(scopes) { storing in
-            storing.removePartitions(of: key.url, service: service.name)
-            storing.removeSpellings(of: uri, service: service.name)
+        invalidate(scopes) { diskTier in
+            diskTier.removePartitions(of: key.url, service: service.name)
+            diskTier.removeSpellings(of: uri, service: service.name)
         }
     }
 
@@ -48,17 +48,17 @@ extension Proxy {
 
     /// The same in this daemon alone.
     func invalidateHere(groups: [String], origin: String?) {
-        invalidate(groups.map { .group($0, origin: origin) }) { storing in
-            for group in groups { storing.removeAll(inGroup: group, origin: origin) }
+        invalidate(groups.map { .group($0, origin: origin) }) { diskTier in
+            for group in groups { diskTier.removeAll(inGroup: group, origin: origin) }
         }
     }
 
     /// Before and after the store: a load that ends in between is superseded, and responses read from the store in
     /// between are removed afterwards.
-    private func invalidate(_ scopes: [Invalidations.Scope], inStore remove: (Storing) -> Void) {
+    private func invalidate(_ scopes: [Invalidations.Scope], inStore remove: (DiskTier) -> Void) {
         invalidations.invalidate(scopes)
-        guard let storing else { return }
-        remove(storing)
+        guard let diskTier else { return }
+        remove(diskTier)
         invalidations.invalidate(scopes)
     }
 }

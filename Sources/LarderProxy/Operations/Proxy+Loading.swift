@@ -9,7 +9,7 @@ import LarderUpstream
 
 /// The outcome of a load requested by an operator.
 package enum LoadOutcome: Sendable {
-    /// The stored response is up to date; the origin was not asked.
+    /// The stored response is up to date, or another daemon's is; the origin was not asked.
     case upToDate(Variant)
     /// The origin validated the stored response.
     case validated(Variant)
@@ -18,14 +18,15 @@ package enum LoadOutcome: Sendable {
 }
 
 extension Proxy {
-    /// Asks the origin for a resource, like a client with these fields, and waits for the response.
+    /// Asks the origin for a resource, like a client with these fields and `no-cache`, and waits for the response.
     ///
     /// - Parameters:
-    ///   - onlyIfNeeded: the origin is not asked while the stored response is up to date.
+    ///   - onlyIfNeeded: like a client without `no-cache`.
     ///   - despiteFailure: the origin is asked even right after a failure.
-    ///   - reach: whose address rules apply, and whose resource is loaded.
+    ///   - network: whose address rules apply, and whose resource is loaded.
     package func load(
-        _ subject: ResourceSubject, fields: Fields, onlyIfNeeded: Bool, despiteFailure: Bool = false, from reach: Reach
+        _ subject: ResourceSubject, fields: Fields, onlyIfNeeded: Bool, despiteFailure: Bool = false,
+        from network: ClientNetwork
     ) async throws -> LoadOutcome {
         guard subject.content == nil else { throw Problem.contentUnknown }
         var head = RequestHead(method: .get, target: subject.uri.pathAndQuery, fields: fields)
@@ -33,7 +34,7 @@ extension Proxy {
         let request = head
         return try await anyContext().run { context in
             try await OperatorLoad(
-                subject: subject, head: request, context: context, reach: reach
+                subject: subject, head: request, context: context, network: network
             )
             .run(onlyIfNeeded: onlyIfNeeded, despiteFailure: despiteFailure)
         }
@@ -45,11 +46,15 @@ private struct OperatorLoad {
     let subject: ResourceSubject
     let head: RequestHead
     let context: LoopContext
-    let reach: Reach
+    let network: ClientNetwork
 
     func run(onlyIfNeeded: Bool, despiteFailure: Bool) async throws -> LoadOutcome {
         let service = subject.service
-        let partition = service.partition(of: head.fields, for: subject.uri, from: reach)
+        guard service.allows(subject.uri) else { throw Problem.hostNotAllowed(subject.uri.host, service: service.name) }
+        if let answer = context.configuration.router.table.hardWiredAnswer(toLoadOf: subject.uri, of: service) {
+            throw Problem.hardWired(answer)
+        }
+        let partition = service.partition(of: head.fields, for: subject.uri, from: network)
         let registry = context.registry
         let resource = registry.resource(for: subject.key(in: partition)) { key in
             service.makeResource(key: key, partition: partition, url: subject.uri)
@@ -57,75 +62,59 @@ private struct OperatorLoad {
         let version = service.configurationVersion
         let configuration = service.configuration(for: resource)
         guard configuration.caches else { throw Problem.notCached(by: service.name) }
-        guard context.proxy.offlineMode(service, configuration) != .on else {
-            throw Problem.offline(service: service.name)
-        }
-        if let answer = context.configuration.router.table.hardWiredAnswer(toLoadOf: subject.uri, of: service) {
-            throw Problem.hardWired(answer)
-        }
-        guard service.allows(subject.uri) else { throw Problem.hostNotAllowed(subject.uri.host, service: service.name) }
-        if !resource.memory.snapshot.isStoreRead, context.storing != nil || configuration.hasOwnCaches {
+        if !resource.memory.snapshot.isStoreRead, context.diskTier != nil || configuration.hasOwnCaches {
             await context.readStored(resource, service, configuration)
             registry.charge(resource, content: resource.memory.cost)
         }
         let snapshot = resource.memory.snapshot
-        if onlyIfNeeded {
-            let plan = plan(by: snapshot, configuration)
-            if case .answer(let selection) = plan.action { return .upToDate(snapshot.variants[selection.index]) }
-            if !despiteFailure, plan.wait?.cause == .retryTime, let failure = snapshot.failure { throw failure.error }
-        }
-        let selected = Reuse.select(head, snapshot.candidates, policy: configuration.policy).map {
-            snapshot.variants[$0]
+        var head = head
+        configuration.policy.ignoredRequest.remove(from: &head.fields)
+        let wish = LoadWish(
+            subject: subject, resource: resource, configuration: configuration, head: head, network: network,
+            onlyIfNeeded: onlyIfNeeded, despiteFailure: despiteFailure)
+        let (validating, completing): (Variant?, Variant?)
+        switch wish.course(by: snapshot, on: context) {
+        case nil: return try await run(onlyIfNeeded: onlyIfNeeded, despiteFailure: despiteFailure)
+        case .answered(let variant) where onlyIfNeeded: return .upToDate(variant)
+        case .answered, .refused(.offline): throw Problem.offline(service: service.name)
+        case .refused(let reason): throw Problem.notStored(reason, uri: subject.uri)
+        case .held(let error): throw error
+        case .asks(let variant, let parts): (validating, completing) = (variant, parts)
         }
         let load = Load(
             subject, resource: resource, head: head, configuration: configuration, version: version,
-            validating: selected.flatMap { $0.stored.facts.hasValidator && !$0.stored.isPartial ? $0 : nil },
-            completing: selected, context: context,
-            reach: reach)
-        load.bypassesBackoff = !onlyIfNeeded
-        let isJoinable = load.isJoinable
+            validating: validating, completing: completing, context: context, network: network)
+        load.bypassesBackoff = wish.bypassesBackoff
+        if onlyIfNeeded, load.isJoinable, completing == nil { load.sharing = .asks }
         let joining = resource.memory.join(
-            since: onlyIfNeeded ? snapshot : nil, where: { $0.isJoinable && isJoinable },
-            orStart: { load.flight })
+            since: onlyIfNeeded ? snapshot : nil, where: load.mayJoin,
+            orStart: { load.sharedLoad })
         switch joining {
-        case .overtaken, .unshared: return try await run(onlyIfNeeded: true, despiteFailure: despiteFailure)
-        case .joined(let flight): return try await flight.loadOutcome()
-        case .started(let flight):
+        case .overtaken, .unshared: return try await run(onlyIfNeeded: onlyIfNeeded, despiteFailure: despiteFailure)
+        case .joined(let sharedLoad): return try await sharedLoad.loadOutcome()
+        case .started(let sharedLoad):
             load.start()
-            return try await flight.loadOutcome()
-        }
-    }
-
-    /// The plan for a client's request. Backoff is handled where the origin is asked.
-    private func plan(by snapshot: ResourceMemory.Snapshot, _ configuration: EffectiveConfiguration) -> Plan {
-        Plan.decide(head, snapshot.candidates, policy: configuration.policy, now: context.now()) {
-            var outlook = LiveOutlook(
-                proxy: context.proxy, proxyConfiguration: context.configuration, service: subject.service,
-                configuration: configuration, uri: subject.uri, way: subject.way, spelling: subject.spelling,
-                head: head, reach: reach)
-            outlook.snapshot = snapshot
-            outlook.takesProbe = false
-            return outlook
+            return try await sharedLoad.loadOutcome()
         }
     }
 }
 
-extension Flight {
+extension SharedLoad {
     /// Waits for the outcome of a load without a client.
     func loadOutcome() async throws -> LoadOutcome {
         let reader = read()
         defer { leave(reader) }
-        while let word = await self.word(for: reader) {
-            guard case .answer(let answer) = word else { continue }
+        while let event = await nextEvent(for: reader) {
+            guard case .answer(let answer) = event else { continue }
             switch answer {
             case .failed(let error): throw error
-            case .settled(let variant): return .validated(variant)
+            case .settled(let variant): return remarks.isShared ? .upToDate(variant) : .validated(variant)
             case .response(let response, _, let stored):
                 return .loaded(
                     response.status, length: try await length(for: reader), isStored: stored != nil)
             }
         }
-        throw FlightError.cancelled
+        throw SharedLoadError.cancelled
     }
 
     /// Reads the content to its end, so that the load is complete when the operator gets the outcome.
@@ -137,7 +126,7 @@ extension Flight {
             case .spooled(_, _, let count): length += Int64(count)
             case .end: return length
             case .failed(let error): throw error
-            case .interrupted: throw FlightError.cancelled
+            case .interrupted: throw SharedLoadError.cancelled
             }
         }
     }

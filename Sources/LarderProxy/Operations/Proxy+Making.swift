@@ -6,13 +6,13 @@ package import Logging
 
 extension Proxy {
     package convenience init(
-        configuration: ProxyConfiguration, storing: Storing?, pages: any OwnPages, logger: Logger,
+        configuration: ProxyConfiguration, diskTier: DiskTier?, pages: any OwnPages, logger: Logger,
         time: any TimeSource = SystemTime(), interception: Interception = Interception(),
         recordings: RecordingTable = RecordingTable(), registry: Registry? = nil, sharing: Sharing? = nil
     ) throws(IOError) {
         let recovery = RecoveryReload()
         try self.init(
-            configuration: configuration, storing: storing, pages: pages, logger: logger, time: time,
+            configuration: configuration, diskTier: diskTier, pages: pages, logger: logger, time: time,
             interception: interception, recordings: recordings, registry: registry, sharing: sharing,
             clients: { ClientConnections($0) }, onOriginEvent: { recovery.heard($0) })
         recovery.attach(to: self)

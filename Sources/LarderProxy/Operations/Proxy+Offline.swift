@@ -58,8 +58,8 @@ extension Proxy {
         guard var nearest = inMemory else { return [] }
         var row: Int64?
         var left = Proxy.searchLimit
-        while let store = storing?.store, left > 0 {
-            let slice = await store.list(after: row, limit: 1_000, where: EntityMatch(stage: Storing.stage))
+        while let store = diskTier?.store, left > 0 {
+            let slice = await store.list(after: row, limit: 1_000, where: EntityMatch(stage: DiskTier.stage))
             for entry in slice where entry.key.service == name && entry.key.partition == partition.name {
                 nearest.offer(entry.key.url)
             }

@@ -20,11 +20,12 @@ extension Proxy {
         var outlook = LiveOutlook(
             proxy: self, proxyConfiguration: configuration, service: subject.service,
             configuration: subject.service.configuration(for: subject.uri, method: configured), uri: subject.uri,
-            way: subject.way, spelling: subject.spelling, head: head, reach: .machine)
-        outlook.isReadByContent = subject.content?.method == method
+            form: subject.form, spelling: subject.spelling, head: head, network: .machine)
+        outlook.isReadByContent = subject.content?.method == method && head.mayBeKeyedByContent
         outlook.snapshot = memory?.snapshot
         let traits = RequestTraits(of: head)
-        if traits.method != .head, traits.mayJoin(outlook.configuration) { outlook.memory = memory }
+        let passing = head.passing(isReadByContent: outlook.isReadByContent, caches: outlook.configuration.caches)
+        if passing == nil, traits.method != .head, traits.mayJoin(outlook.configuration) { outlook.memory = memory }
         outlook.takesProbe = false
         return outlook
     }

@@ -31,10 +31,10 @@ extension Proxy {
     /// It is in memory only, and stored responses are removed. Loads under way do not replace it; later ones, which do
     /// not validate it, end it. So do wipes and writes.
     package func override(
-        _ subject: ResourceSubject, with override: Override, fields: Fields, from reach: Reach
+        _ subject: ResourceSubject, with override: Override, fields: Fields, from network: ClientNetwork
     ) throws(Problem) -> (variant: Variant, partition: Larder.Partition) {
         let service = subject.service
-        let partition = service.partition(of: fields, for: subject.uri, from: reach)
+        let partition = service.partition(of: fields, for: subject.uri, from: network)
         let configuration = service.configuration(for: subject.uri, method: subject.method)
         guard configuration.caches else { throw .notOverridden(by: service.name) }
         let limit = self.configuration.memoryObjectLimit
@@ -47,7 +47,7 @@ extension Proxy {
         }
         guard overrides.place(variant, in: resource, of: registry) else { throw .tooManyOverrides }
         // A load that ended just before has written its response; those that end later are superseded.
-        storing?.removeAll(of: resource, service: service, because: .superseded)
+        diskTier?.removeAll(of: resource, service: service, because: .superseded)
         emptyOwnCaches(of: resource, service)
         return (variant, partition)
     }

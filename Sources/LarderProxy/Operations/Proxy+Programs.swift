@@ -14,16 +14,17 @@ extension Proxy {
     /// Loads a Resource as a client without credentials would; nil where nothing is kept for clients. A request
     /// that the configuration denies or answers itself loads nothing.
     package func load(
-        _ resource: Resource, validating basis: AnyEntity?, began: @escaping @Sendable (Flight, Int) -> Void
-    ) async -> HostedOutcome? {
+        _ resource: Resource, as id: LoadID?, onlyIfNeeded: Bool, validating basis: AnyEntity?,
+        began: @escaping @Sendable (SharedLoad, Int) -> Void
+    ) async -> ResponseInfo? {
         guard let (service, uri) = place(of: resource) else { return nil }
         do {
             return try await anyContext().run { context in
                 try await ProgramRequest(service: service, resource: resource, uri: uri, context: context)
-                    .load(validating: basis, began)
+                    .load(as: id, onlyIfNeeded: onlyIfNeeded, validating: basis, began)
             }
         } catch {
-            return .response(.failure(resource.failure(error, at: now)))
+            return ResponseInfo(.failure(resource.failure(error, at: now)))
         }
     }
 
@@ -42,10 +43,10 @@ extension Proxy {
         else { return false }
         let configuration = service.configuration(for: resource)
         guard configuration.caches, wire.content.count <= self.configuration.memoryObjectLimit else { return false }
-        let subject = ResourceSubject(service: service, way: .forward, uri: uri, spelling: [])
+        let subject = ResourceSubject(service: service, form: .forward, uri: uri, spelling: [])
         let variant = variant(of: Override(content: wire.content, type: type), for: subject, configuration)
         guard overrides.place(variant, in: resource, of: registry, entity: entity) else { return false }
-        storing?.removeAll(of: resource, service: service, because: .superseded)
+        diskTier?.removeAll(of: resource, service: service, because: .superseded)
         emptyOwnCaches(of: resource, service)
         return true
     }
@@ -58,16 +59,16 @@ extension Proxy {
 
     /// The same for what is on disk alone.
     package func invalidateStored(_ resource: Resource) async {
-        guard let storing, let (service, _) = place(of: resource) else { return }
-        _ = await storing.markStale(
-            storing.key(of: resource, service), policy: service.configuration(for: resource).policy)
+        guard let diskTier, let (service, _) = place(of: resource) else { return }
+        _ = await diskTier.markStale(
+            diskTier.key(of: resource, service), policy: service.configuration(for: resource).policy)
     }
 
     /// Empties a Resource for clients: in memory, and with `memoryAndCaches` on disk.
     package func wipe(_ resource: Resource, _ scope: Resource.WipeScope) {
         wipe(resource)
         guard scope == .memoryAndCaches, let (service, _) = place(of: resource) else { return }
-        storing?.removeAll(of: resource, service: service, because: .wiped)
+        diskTier?.removeAll(of: resource, service: service, because: .wiped)
         emptyOwnCaches(of: resource, service)
         // Repeated, for what was read from the store in between.
         wipe(resource)
@@ -97,58 +98,83 @@ private struct ProgramRequest {
     // MARK: Loading
 
     func load(
-        validating basis: AnyEntity?, _ began: (Flight, Int) -> Void
-    ) async throws -> HostedOutcome? {
+        as id: LoadID?, onlyIfNeeded: Bool, validating basis: AnyEntity?, _ began: (SharedLoad, Int) -> Void
+    ) async throws -> ResponseInfo? {
         if let answer = context.configuration.router.table.hardWiredAnswer(toLoadOf: uri, of: service) {
             throw AnsweredByConfiguration(description: Problem.hardWired(answer).detail)
         }
         let version = service.configurationVersion
         let configuration = service.configuration(for: resource)
         guard configuration.caches, service.allows(uri) else { return nil }
-        guard context.proxy.offlineMode(service, configuration) != .on else { throw ServiceOffline() }
         await readStore(configuration)
-        let (head, memory) = (head, resource.memory)
+        let memory = resource.memory
+        let subject = ResourceSubject(service: service, form: .forward, uri: uri, spelling: [])
+        func wish(onlyIfNeeded: Bool) -> LoadWish {
+            LoadWish(
+                subject: subject, resource: resource, configuration: configuration, head: head, network: .machine,
+                onlyIfNeeded: onlyIfNeeded)
+        }
+        var course: LoadCourse?
+        repeat {
+            course = wish(onlyIfNeeded: onlyIfNeeded).course(by: memory.snapshot, on: context)
+            if case .answered = course, onlyIfNeeded {
+                // The program has other data, or has declared these out of date.
+                course = wish(onlyIfNeeded: false).course(by: memory.snapshot, on: context)
+            }
+        } while course == nil
+        switch course {
+        case .held(let error): throw error
+        case .answered, .refused: throw ServiceOffline()
+        case .asks, nil: break
+        }
         let load = Load(
-            ResourceSubject(service: service, way: .forward, uri: uri, spelling: []), resource: resource, head: head,
-            configuration: configuration, version: version,
+            subject, resource: resource, head: head, configuration: configuration, version: version,
             validating: basis.flatMap { selected(configuration, validatedBy: $0) }, completing: nil, context: context,
-            reach: .machine)
-        load.flight.forPrograms.isOwn = true
-        let epoch = memory.epoch
-        guard case .started(let flight) = memory.join(where: { _ in false }, orStart: { load.flight }) else {
+            network: .machine)
+        load.bypassesBackoff = !onlyIfNeeded
+        load.sharedLoad.forPrograms.isOwn = true
+        load.sharedLoad.forPrograms.id = id
+        guard case .started(let sharedLoad) = memory.join(where: { _ in false }, orStart: { load.sharedLoad }) else {
             return nil
         }
         load.start()
-        let reader = flight.read()
-        defer { flight.leave(reader) }
-        began(flight, reader)
-        let outcome = await outcome(of: flight, for: reader, basis)
-        guard memory.epoch == epoch else { return .superseded(outcome.response) }
-        return outcome
+        let reader = sharedLoad.read()
+        defer { sharedLoad.leave(reader) }
+        began(sharedLoad, reader)
+        return await outcome(of: sharedLoad, for: reader, basis)
     }
 
-    private func outcome(of flight: Flight, for reader: Int, _ basis: AnyEntity?) async -> HostedOutcome {
-        while let word = await flight.word(for: reader) {
-            guard case .answer(let answer) = word else { continue }
-            if case .settled = answer {
-                let confirmed = basis.flatMap { flight.forPrograms.confirmation?.freshened($0) }
-                return confirmed.map { .confirmed($0) } ?? .response(.failure(failure(NoLocalDataFor304())))
+    private func outcome(of sharedLoad: SharedLoad, for reader: Int, _ basis: AnyEntity?) async -> ResponseInfo {
+        var info = ResponseInfo(.failure(failure(RequestCancelled())))
+        info.isInMemory = true
+        while let event = await sharedLoad.nextEvent(for: reader) {
+            guard case .answer(let answer) = event else { continue }
+            switch answer {
+            case .settled:
+                let confirmed = basis.flatMap { sharedLoad.forPrograms.confirmation?.freshened($0) }
+                info.isNew = confirmed == nil
+                info.response = confirmed.map { .success($0) } ?? .failure(failure(NoLocalDataFor304()))
+            case .failed(let error): info.response = result(of: sharedLoad, else: error)
+            case .response: info.response = await response(of: sharedLoad, for: reader)
             }
-            if case .failed(let error) = answer { return .response(result(of: flight, else: error)) }
-            while true {
-                switch await flight.next(for: reader) {
-                case .chunks, .spooled: continue
-                case .end: return .response(result(of: flight, else: RequestCancelled()))
-                case .failed(let error): return .response(result(of: flight, else: error))
-                case .interrupted: return .response(.failure(failure(RequestCancelled())))
-                }
+            break
+        }
+        return info
+    }
+
+    private func response(of sharedLoad: SharedLoad, for reader: Int) async -> Response {
+        while true {
+            switch await sharedLoad.next(for: reader) {
+            case .chunks, .spooled: continue
+            case .end: return result(of: sharedLoad, else: RequestCancelled())
+            case .failed(let error): return result(of: sharedLoad, else: error)
+            case .interrupted: return .failure(failure(RequestCancelled()))
             }
         }
-        return .response(.failure(failure(RequestCancelled())))
     }
 
-    private func result(of flight: Flight, else error: any Error) -> Response {
-        flight.forPrograms.outcome ?? .failure(failure(error))
+    private func result(of sharedLoad: SharedLoad, else error: any Error) -> Response {
+        sharedLoad.forPrograms.outcome ?? .failure(failure(error))
     }
 
     private func failure(_ error: any Error) -> RequestError { resource.failure(error, at: context.now()) }
@@ -201,10 +227,10 @@ private struct ProgramRequest {
 
     /// The origin's response that a transformed one was made of: it is in the store, if anywhere.
     private func original(of variant: Variant, _ configuration: EffectiveConfiguration) async -> Variant? {
-        guard let storing = context.storing else { return nil }
-        return await storing.store.read(storing.key(of: resource, service))
+        guard let diskTier = context.diskTier else { return nil }
+        return await diskTier.store.read(diskTier.key(of: resource, service))
             .filter { $0.storedAt == variant.storedAt }
-            .compactMap { storing.variant(of: $0, policy: configuration.policy) }
+            .compactMap { diskTier.variant(of: $0, policy: configuration.policy) }
             .first { $0.stored.variance == variant.stored.variance }
     }
 }
@@ -212,15 +238,6 @@ private struct ProgramRequest {
 /// The configuration denies or answers requests for the URL: programs get no further than clients.
 struct AnsweredByConfiguration: Error, CustomStringConvertible {
     let description: String
-}
-
-extension HostedOutcome {
-    fileprivate var response: Response {
-        switch self {
-        case .response(let response), .superseded(let response): response
-        case .confirmed(let entity): .success(entity)
-        }
-    }
 }
 
 extension Resource {

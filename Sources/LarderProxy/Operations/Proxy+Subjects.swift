@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Larder
+package import Larder
 import LarderHTTP
 import LarderIO
 import LarderRules
@@ -32,14 +32,19 @@ extension Proxy {
         var client = Router.Client(isLoopback: true, localHost: "localhost", localPort: 0)
         client.namesForwarded = true
         switch configuration.router.route(head, from: client, uri: &uri, spelling: &spelling, host: &host) {
-        case .resource(let service, let way):
+        case .resource(let service, let form):
             return ResourceSubject(
-                service: service, way: way, uri: uri, spelling: spelling, content: content,
+                service: service, form: form, uri: uri, spelling: spelling, content: content,
                 rewriting: configuration.router.rewriting(head, from: client))
         case .refused(let problem): throw .noSubject(because: problem.detail)
         case .larder: throw .noSubject("it is one of Larder's own pages")
         case .tunnel, .capabilities: throw .noSubject("it names no resource")
         }
+    }
+
+    /// The subject that has `key`; nil where its service is gone.
+    package func subject(of key: ResourceKey) -> ResourceSubject? {
+        configuration.router.table.numbered(key.serviceNumber).flatMap { ResourceSubject(key, $0) }
     }
 
     /// Authority and path of a URL that leads to this Larder's own gateway.

@@ -141,7 +141,7 @@ extension Proxy {
                 resource.memory.isInError
             else { return nil }
             return ResourceSubject(
-                service: service, way: subject.way, uri: subject.uri, spelling: subject.spelling,
+                service: service, form: subject.form, uri: subject.uri, spelling: subject.spelling,
                 content: subject.content)
         }
     }

@@ -24,7 +24,7 @@ extension EffectiveConfiguration {
     }
 
     /// How the pipeline handles a response with this head.
-    enum Treatment: Equatable {
+    enum PipelineUse: Equatable {
         /// Relayed unchanged.
         case none
         /// Relayed unchanged because of its size.
@@ -36,7 +36,7 @@ extension EffectiveConfiguration {
     /// - Parameters:
     ///   - length: octets of content, if known.
     ///   - limit: the most octets that are collected.
-    func treatment(of head: ResponseHead, length: Int64?, in resource: Resource, limit: Int) -> Treatment {
+    func pipelineUse(of head: ResponseHead, length: Int64?, in resource: Resource, limit: Int) -> PipelineUse {
         guard mayTransform, head.status != 206, !head.status.hasNoContent, length != 0,
             resource.hasTransformers(for: head, frozen.configuration),
             // RFC 9111 §5.2.2.6: the origin can forbid changes by intermediaries.

@@ -6,7 +6,7 @@ import LarderRules
 /// The request as sent upstream: re-serialised from parsed values, without hop-by-hop fields.
 struct ForwardedRequest {
     let uri: TargetURI
-    let way: Way
+    let form: RequestForm
     /// `1.1 <pseudonym>`, which identifies messages forwarded by this Larder.
     let via: String
     let configuration: EffectiveConfiguration
@@ -43,7 +43,7 @@ struct ForwardedRequest {
         let hop = HopByHop(head.fields, for: .forwardRequest)
         let unkeyed = UnkeyedFields()
         head.fields.forEachLine { name, spelling, value in
-            if name == .host || name == .referer && way.isGateway { return }
+            if name == .host || name == .referer && form.isGateway { return }
             if hop.ends(name, spelled: spelling) || unkeyed.drops(name, spelled: spelling) { return }
             fields.appendReceived(spelling: spelling, value: value)
         }

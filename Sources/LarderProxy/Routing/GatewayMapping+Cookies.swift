@@ -60,7 +60,7 @@ extension GatewayMapping {
 
     /// The gateway's own path of the whole service, for cookies with a wider path than the base.
     private var pathOfService: String {
-        switch way {
+        switch form {
         case .mount: String(decoding: service.mount, as: UTF8.self)
         case .anyHost: "/\(target.scheme.text)/\(target.authority)/"
         case .name, .hostName, .forward: "/"

@@ -10,7 +10,7 @@ import LarderSettings
 struct GatewayMapping {
     let table: ServiceTable
     let service: RoutedService
-    let way: Way
+    let form: RequestForm
     /// The URI of the response, against which references are resolved.
     let target: TargetURI
     /// The client's name for Larder: the `Host` field of its request.
@@ -129,7 +129,7 @@ struct GatewayMapping {
 
     private func gatewayURL(of uri: TargetURI) -> String? {
         let scheme = isSecure ? "https" : "http"
-        if way == .hostName, !uri.hasSameOrigin(as: target) {
+        if form == .hostName, !uri.hasSameOrigin(as: target) {
             // Another host has another name, below the same suffix and at the same port.
             guard let label = HostLabel(uri)?.label else { return nil }
             let rest = authority.drop { $0 != "." }
@@ -140,14 +140,14 @@ struct GatewayMapping {
 
     /// The path and query under which the gateway serves `uri`, or nil.
     func pathOnGateway(of uri: TargetURI) -> String? {
-        if way == .hostName { return uri.hasSameOrigin(as: target) ? uri.pathAndQuery : nil }
-        if way == .anyHost { return "/\(uri.scheme.text)/\(uri.authority)\(uri.pathAndQuery)" }
+        if form == .hostName { return uri.hasSameOrigin(as: target) ? uri.pathAndQuery : nil }
+        if form == .anyHost { return "/\(uri.scheme.text)/\(uri.authority)\(uri.pathAndQuery)" }
         // With a service's name as host, only that service is reachable.
-        let owner = service.covers(uri) ? service : way == .name ? nil : table.claiming(uri)
+        let owner = service.covers(uri) ? service : form == .name ? nil : table.claiming(uri)
         guard let owner, let base = owner.base else { return nil }
         // If a route rewrites this path, the path that is rewritten to it is used.
         guard let uri = owner.routes.map({ $0.original(of: uri) }) ?? uri else { return nil }
-        if way == .name {
+        if form == .name {
             let path = uri.string.dropFirst(base.pathRange.upperBound - 1)
             return path.hasPrefix("/") ? String(path) : "/" + path
         }

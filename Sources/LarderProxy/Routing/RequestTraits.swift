@@ -96,6 +96,10 @@ struct RequestTraits {
 
     func has(_ presence: Presence) -> Bool { self.presence.contains(presence) }
 
+    /// Whether the request may be answered by what is stored for its content: ranges and conditions are defined for GET
+    /// alone.
+    var mayBeKeyedByContent: Bool { !wantsUpgrade && presence.isDisjoint(with: [.conditional, .range]) }
+
     /// Whether the request may share a load with others: not when the response is useful to its client alone.
     func mayJoin(_ configuration: EffectiveConfiguration) -> Bool {
         let isConditional = has(.conditional) && !configuration.mayTransform

@@ -6,7 +6,7 @@ package import LarderHTTP
 /// The subject of an operator's command: a URL as Larder would route it, without a request.
 package struct ResourceSubject: Sendable {
     package let service: RoutedService
-    package let way: Way
+    package let form: RequestForm
     package let uri: TargetURI
     /// Path and query as they were written, where that is not the normal form; else empty.
     package let spelling: [UInt8]
@@ -14,6 +14,24 @@ package struct ResourceSubject: Sendable {
     package var content: ContentMark?
     /// The changes that a route made to the given URL.
     package var rewriting: RouteRewriting?
+
+    package init(
+        service: RoutedService, form: RequestForm, uri: TargetURI, spelling: [UInt8], content: ContentMark? = nil,
+        rewriting: RouteRewriting? = nil
+    ) {
+        (self.service, self.form, self.uri, self.spelling) = (service, form, uri, spelling)
+        (self.content, self.rewriting) = (content, rewriting)
+    }
+
+    /// The subject that has `key`; nil for one whose URL is none of an origin.
+    init?(_ key: ResourceKey, _ service: RoutedService) {
+        guard let uri = ResourceURL(key.plainURL).target else { return nil }
+        // Path and query as they are in the key, where that is not the normal form.
+        let prefix = uri.withBytes(of: 0..<uri.pathRange.lowerBound) { $0.count }
+        self.init(
+            service: service, form: .forward, uri: uri,
+            spelling: key.isFor(uri) ? [] : Array(key.plainURL.utf8.dropFirst(prefix)), content: key.mark)
+    }
 
     /// The method whose responses are stored here.
     package var method: LarderHTTP.Method { content?.method ?? .get }

@@ -7,7 +7,7 @@ package enum Route: Sendable {
     /// To Larder itself: the first page, or something under `/-/`.
     case larder
     /// To a Resource; its URI has been written into the exchange's.
-    case resource(RoutedService, Way)
+    case resource(RoutedService, RequestForm)
     /// A tunnel to this authority (CONNECT).
     case tunnel(Authority)
     /// `OPTIONS *`: Larder's own capabilities.
@@ -16,7 +16,7 @@ package enum Route: Sendable {
 }
 
 /// The form in which a request named its target, which determines the form of URLs in its response.
-package enum Way: Sendable, Equatable {
+package enum RequestForm: Sendable, Equatable {
     /// Absolute-form: the client knows the origin's URLs.
     case forward
     /// Origin-form through a service's mount: `/github/…` stands for the base URL.

@@ -51,7 +51,7 @@ package final class RoutedService: Sendable {
     ///
     /// Either the base URL has the address itself or a name of this machine's, or the origin proves its identity by a
     /// certificate. Any other name may resolve to another address tomorrow, chosen by the operator of its DNS.
-    package let namesItsPlace: Bool
+    package let pinsOrigin: Bool
     /// Invalidations, shared by all services of a process.
     package let invalidations: Invalidations
     private let surrogateKey: SurrogateKey?
@@ -97,7 +97,7 @@ package final class RoutedService: Sendable {
         base = service.baseURL
         parentOfBase = service.baseURL.flatMap(parent)
         reachAtBase = service.baseURL.map { ResourceMemory.Reach(invalidations, scope: nil, origin: $0.origin) }
-        namesItsPlace =
+        pinsOrigin =
             service.baseURL.map { base in
                 base.scheme == .https || Router.isLoopbackName(base.host)
                     || SocketAddress(host: base.host, port: 0) != nil
@@ -139,12 +139,12 @@ package final class RoutedService: Sendable {
     }
 
     /// The addresses to which a client may be connected for `uri`.
-    func allowedAddresses(for uri: TargetURI, from reach: Reach) -> (SocketAddress) -> Bool {
+    func allowedAddresses(for uri: TargetURI, from reach: ClientNetwork) -> (SocketAddress) -> Bool {
         // Closures without captures need no allocation per request.
-        if reach == .machine { return { Reach.machine.allows($0) } }
+        if reach == .machine { return { ClientNetwork.machine.allows($0) } }
         // Of the hosts in the configuration, only the base URL's is pinned.
-        let isNamed = namesItsPlace && base.map { uri.hasSameOrigin(as: $0) } ?? false
-        return isNamed ? { Reach.network.allows($0, isNamed: true) } : { Reach.network.allows($0) }
+        let isNamed = pinsOrigin && base.map { uri.hasSameOrigin(as: $0) } ?? false
+        return isNamed ? { ClientNetwork.network.allows($0, isNamed: true) } : { ClientNetwork.network.allows($0) }
     }
 
     // MARK: Partitions
@@ -156,12 +156,12 @@ package final class RoutedService: Sendable {
     ///   - client: its address; nil for requests of operators.
     ///   - user: the user that it has proved to be.
     package func partition(
-        of fields: Fields, for uri: TargetURI, from reach: Reach, client: String? = nil, user: String? = nil
+        of fields: Fields, for uri: TargetURI, from reach: ClientNetwork, client: String? = nil, user: String? = nil
     ) -> Larder.Partition {
         let privacy = privacy(for: uri)
         let own = privacy == .partitioned ? partition(of: fields, client, user) : .shared
         // The one user of a private service is on this machine.
-        return reach == .network && (!namesItsPlace || privacy == .private) ? own.acrossNetwork : own
+        return reach == .network && (!pinsOrigin || privacy == .private) ? own.acrossNetwork : own
     }
 
     private func partition(of fields: Fields, _ client: String?, _ user: String?) -> Larder.Partition {

@@ -81,13 +81,13 @@ package final class Router: Sendable {
         _ head: RequestHead, from client: Client, uri: inout TargetURI, spelling: inout [UInt8], host: inout KnownHost
     ) -> Route {
         let route = destination(head, from: client, uri: &uri, spelling: &spelling, host: &host)
-        guard case .resource(let service, let way) = route else { return route }
+        guard case .resource(let service, let form) = route else { return route }
         if !service.settings.ignoreQuery.isEmpty, let shorter = uri.without(service.settings.ignoreQuery) {
             uri = shorter
             spelling.removeAll(keepingCapacity: true)
         }
         guard service.base != nil else { return route }
-        if let routes = service.routes, !(client.namesForwarded && way == .forward) {
+        if let routes = service.routes, !(client.namesForwarded && form == .forward) {
             do throws(URIError) {
                 // A rewritten URL is forwarded in normal form.
                 if let rewritten = try routes.rewritten(uri) {
@@ -100,7 +100,7 @@ package final class Router: Sendable {
         }
         // Credentials for one part of a service must not be sent with a URL that the origin may interpret as another
         // part.
-        if way.isGateway || service.hasBlocks, uri.hidesDotSegments { return .refused(.hiddenDotSegments) }
+        if form.isGateway || service.hasBlocks, uri.hidesDotSegments { return .refused(.hiddenDotSegments) }
         return route
     }
 
@@ -108,9 +108,9 @@ package final class Router: Sendable {
     func rewriting(_ head: RequestHead, from client: Client) -> RouteRewriting? {
         var (uri, spelling, host) = (TargetURI(), [UInt8](), KnownHost())
         guard
-            case .resource(let service, let way) = destination(
+            case .resource(let service, let form) = destination(
                 head, from: client, uri: &uri, spelling: &spelling, host: &host), let routes = service.routes,
-            !(client.namesForwarded && way == .forward), let found = routes.rule(for: uri),
+            !(client.namesForwarded && form == .forward), let found = routes.rule(for: uri),
             let rewritten = try? routes.rewritten(uri)
         else { return nil }
         return RouteRewriting(place: found.place, rule: found.rule, original: uri.string, result: rewritten.string)

@@ -6,7 +6,7 @@ import LarderIO
 import LarderShared
 import Logging
 
-/// A loop's way to the shared tier, and what it has still to write there. Confined to that loop.
+/// A loop's access to the shared tier, with its unfinished writes. Confined to that loop.
 final class LoopSharing {
     let sharing: Sharing
     let tier: SharedTier

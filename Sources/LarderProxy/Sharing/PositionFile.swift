@@ -3,8 +3,8 @@
 import Glibc
 import LarderShared
 
-/// The file beside the store that says up to where the log of invalidations was obeyed: what is on disk is as old as
-/// that, and has to be as good. It says which messages were obeyed, too. Its methods block.
+/// The file beside the store with the place up to which the log of invalidations was applied to the stored responses,
+/// and with the messages that were applied beyond it. Its methods block.
 package struct PositionFile: Sendable {
     struct Place: Equatable {
         var log: LogPlace
@@ -36,8 +36,8 @@ package struct PositionFile: Sendable {
         return nil
     }
 
-    /// The first line has the place and how many senders follow. Each of them has a line: who it is, the largest number
-    /// that was obeyed, and which ones below it.
+    /// The first line has the place and the number of senders. Each sender has a line: its identity, the largest number
+    /// that was applied, and those below it.
     static func parse(_ text: String) -> Place? {
         guard text.hasSuffix("\n") else { return nil }
         var lines = text.dropLast().split(separator: "\n", omittingEmptySubsequences: false).makeIterator()

@@ -4,7 +4,7 @@ import LarderHTTP
 import LarderRules
 import LarderShared
 
-/// The turn of a load to ask the origin, until it is known what came of it. Confined to its loop.
+/// The turn of a load to ask the origin, until its outcome is known. Confined to its loop.
 final class SharedTurn {
     private let sharing: LoopSharing
     private let look: SharedLook
@@ -17,7 +17,7 @@ final class SharedTurn {
         self.sharing = sharing
     }
 
-    /// What is given: a response, and how it is encoded.
+    /// A response to share, and its encoding.
     struct Gift {
         let stored: StoredResponse
         let origin: String
@@ -65,7 +65,7 @@ final class SharedTurn {
         _ gift: Gift, length: Int64, octets: Int,
         _ place: @escaping (SharedTier) async -> (SharedEntity.Content, [SharedContent.Piece])?
     ) {
-        // What is stored for one user goes to no other key, and nothing else to that one.
+        // A response stored for one user is shared under that user's key only, and no other response is.
         let isOwn = !look.key.owner.isEmpty
         guard isOwn == gift.isPrivate,
             sharing.sharing.rules.mayGive(gift.stored, to: gift.request, isOwn: isOwn, length: length)

@@ -7,7 +7,7 @@ package import LarderShared
 import Logging
 import Synchronization
 
-/// This daemon's part in the shared tier: what all loops have in common.
+/// This daemon's part in the shared tier, common to all loops.
 package final class Sharing: Sendable {
     package let state: SharedState
     let rules: SharingRules
@@ -79,7 +79,7 @@ package final class Sharing: Sendable {
 
     /// The log, which lives on a loop.
     struct LogAccess: Sendable {
-        /// Has it send what waits.
+        /// Has it send the waiting messages.
         let send: @Sendable () -> Void
         let close: @Sendable () -> Void
     }
@@ -87,7 +87,7 @@ package final class Sharing: Sendable {
     func attach(_ log: LogAccess) { self.log.withLock { $0 = log } }
     func detach() { log.withLock { $0.take() }?.close() }
 
-    /// Has other daemons invalidate what this one does.
+    /// Has other daemons make this one's invalidations.
     package func post(_ subject: LogMessage.Subject, at now: Int64) {
         state.post(subject, at: now)
         log.withLock { $0 }?.send()
@@ -96,7 +96,7 @@ package final class Sharing: Sendable {
     /// Where to read the log on from; nil where that is not known.
     var place: LogPlace? { reached.withLock { $0.place } }
 
-    /// How long the store has to commit what a message removed, before the message counts as obeyed.
+    /// How long the store has to commit a message's removals, before the message counts as applied.
     private static let commitTime = Duration.seconds(1)
 
     /// Everything up to `place` was obeyed. To be called on `loop`.
@@ -108,7 +108,7 @@ package final class Sharing: Sendable {
         }
         guard isFirst, let file else { return }
         loop.timerHere(after: Sharing.commitTime) { [weak self] in
-            // Of this instant: what was reached since may not have been committed.
+            // The place of this instant: removals for later messages may not have been committed.
             let written = PositionFile.Place(log: place, floor: self?.floor.load(ordering: .acquiring) ?? .min)
             let next = self?.reached.withLock { reached in
                 reached.isDue = false
@@ -132,7 +132,7 @@ package final class Sharing: Sendable {
         package let namespace: String
         /// Whether invalidations of others are heard of, without which the tier is not asked.
         package let isFollowed: Bool
-        /// What fails, in the engine's words; nil when nothing does.
+        /// The engine's error message; nil when nothing fails.
         package let trouble: String?
         package let counts: [(name: String, value: Int)]
     }

@@ -7,13 +7,13 @@ import LarderRules
 import LarderSettings
 import LarderShared
 
-/// What is shared with other daemons, as functions of values.
+/// The rules for sharing with other daemons, as functions of values.
 struct SharingRules: Sendable {
     let choice: SharedCacheChoice
     /// Octets of content.
     let limit: Int64
 
-    /// What `Cache-Status` says of a response that another daemon had stored.
+    /// The detail in `Cache-Status` of a response that another daemon had stored.
     static let detail = "shared"
 
     /// Whether responses of a service may be shared at all. Not where clients are told apart, and not where requests or
@@ -25,9 +25,9 @@ struct SharingRules: Sendable {
             && service.settings.declare == nil
     }
 
-    /// What a Resource is called among daemons; nil for one that is not shared.
+    /// The key of a Resource among daemons; nil for one that is not shared.
     ///
-    /// - Parameter fields: of the request, which say whose it is.
+    /// - Parameter fields: of the request, which identify its user.
     func key(
         of resource: Resource, at uri: TargetURI, for fields: Fields, _ service: RoutedService,
         _ configuration: EffectiveConfiguration, _ state: SharedState
@@ -56,8 +56,8 @@ struct SharingRules: Sendable {
         SharedKey(service: service.name, base: service.base?.string ?? "", url: Array(uri.string.utf8))
     }
 
-    /// Whether a URL contains a credential, by the names of its parameters or as user information: neither what it leads
-    /// to nor the URL itself leaves this daemon.
+    /// Whether a URL contains a credential, by the names of its parameters or as user information: neither its
+    /// responses nor the URL itself leaves this daemon.
     static func hasSecret(_ uri: TargetURI) -> Bool { SecretText.scrubbed(url: uri.string) != uri.string }
 
     /// Whether a URL means another place on each machine.
@@ -92,7 +92,7 @@ struct SharingRules: Sendable {
                 : !SharingRules.neededCredentials(stored) || SharingRules.isForAll(stored, despite: request))
     }
 
-    /// Whether the origin saw credentials, so that its answer may be for those who have them.
+    /// Whether the origin saw credentials, so that its answer may be for their owners only.
     private static func neededCredentials(_ stored: StoredResponse) -> Bool {
         stored.requestHadCredentials || stored.requestWasAuthorized || stored.requestWasPersonal
     }

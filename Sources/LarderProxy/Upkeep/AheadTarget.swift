@@ -12,18 +12,13 @@ struct AheadTarget: Sendable {
 
     /// Nil for a resource whose URL is none of an origin.
     init?(_ resource: Resource, _ service: RoutedService) {
-        guard let uri = resource.url.target else { return nil }
-        key = resource.key
-        // Path and query as they are in the key, where that is not the normal form.
-        let prefix = uri.withBytes(of: 0..<uri.pathRange.lowerBound) { $0.count }
-        subject = ResourceSubject(
-            service: service, way: .forward, uri: uri,
-            spelling: key.isFor(uri) ? [] : Array(key.plainURL.utf8.dropFirst(prefix)))
+        guard let subject = ResourceSubject(resource.key, service) else { return nil }
+        (key, self.subject) = (resource.key, subject)
     }
 
     /// The resource at `uri` for requests without a client.
     init(_ uri: TargetURI, _ service: RoutedService) {
-        subject = ResourceSubject(service: service, way: .forward, uri: uri, spelling: [])
+        subject = ResourceSubject(service: service, form: .forward, uri: uri, spelling: [])
         key = subject.key(in: service.partition(of: Fields(), for: uri, from: .machine))
     }
 
@@ -33,7 +28,7 @@ struct AheadTarget: Sendable {
     func of(_ service: RoutedService) -> AheadTarget {
         AheadTarget(
             key: key,
-            subject: ResourceSubject(service: service, way: .forward, uri: subject.uri, spelling: subject.spelling))
+            subject: ResourceSubject(service: service, form: .forward, uri: subject.uri, spelling: subject.spelling))
     }
 
     /// - Parameter sent: the request of the client whose response it is; nil if that is not known any more.

@@ -39,7 +39,7 @@ struct AttemptLimit<Client: Hashable & Sendable>: Sendable {
         return wait(of: client, at: now) != nil
     }
 
-    /// Takes back what was counted for an attempt.
+    /// Removes an attempt from the count.
     mutating func refund(_ client: Client, at now: Int64) {
         guard let time = recovered[client] else { return }
         recovered[client] = time - interval > now ? time - interval : nil

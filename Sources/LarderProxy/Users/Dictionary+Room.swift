@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Dictionary {
-    /// Makes room in a table of what counts for a while, which has `limit` entries: those that are over go, and if none
-    /// is, the half that is over first, so that this is done seldom.
+    /// Makes room in a table of `limit` entries with a limited life: expired entries are removed or, if there are none,
+    /// the half that expires first, so that this happens rarely.
     ///
     /// - Parameters:
     ///   - now: in monotonic nanoseconds.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which names and passwords clients may try, and what is known of those they tried lately.
+/// The limits of clients' attempts to log in, with the outcomes of recent attempts.
 ///
-/// Attempts are limited for each client and name, so that whoever guesses one user's password keeps no other user of
-/// the same address from being served. Comparisons in vain are limited for each client besides, against lists of
+/// Attempts are limited for each client and name, so that a client that guesses one user's password keeps no other user
+/// of the same address from being served. Comparisons in vain are limited for each client besides, against lists of
 /// names. An attempt counts before its outcome is known, once for the same credentials, and not at all if they are
 /// right: so a program that goes on sending an old password uses up one attempt.
 ///
@@ -12,7 +12,7 @@ struct LoginAttempts<Client: Hashable & Sendable, Name: Hashable & Sendable, Dig
     struct Attempt: Hashable, Sendable {
         let client: Client
         let name: Name
-        /// Of name and password, and of the users among whom they are looked for.
+        /// Of name and password, and of the user table they are compared with.
         let credentials: Digest
     }
 

@@ -6,7 +6,7 @@ import Synchronization
 /// Compares passwords with hashes, on threads of its own.
 ///
 /// A comparison is expensive on purpose. So few run at once, clients take turns, requests with the same credentials wait
-/// for the same one, and whoever has used up the attempts gets none (`LoginAttempts`).
+/// for the same one, and a client without attempts left gets none (`LoginAttempts`).
 final class PasswordChecks<
     Client: Hashable & Sendable, Name: Hashable & Sendable, Digest: Hashable & Sendable
 >: Sendable {
@@ -33,7 +33,7 @@ final class PasswordChecks<
 
     private struct Check {
         let compare: @Sendable () -> Bool
-        /// The first is the one for whom it is made.
+        /// The first is the request that caused the comparison.
         var waiters: [Waiter]
     }
 
@@ -72,7 +72,7 @@ final class PasswordChecks<
                 attempts: Attempts(names: names, clients: clients, lifetime: lifetime)))
     }
 
-    /// Whether anybody's attempts are used up, so that what is known must not be looked up for everybody.
+    /// Whether any client's attempts are used up, so that known credentials are not looked up for unproven clients.
     func isAnyoneLimited(at now: Int64) -> Bool { now < limitedUntil.load(ordering: .relaxed) }
 
     /// How long nothing may be looked up for an attempt, in nanoseconds; nil when it may be.
@@ -97,7 +97,7 @@ final class PasswordChecks<
         return handover.withLock { $0 }
     }
 
-    /// Answers all who wait, and whoever comes: comparisons that run are not waited for.
+    /// Answers all waiting and all later requests: running comparisons are not waited for.
     func close() {
         let waiters = state.withLock { state -> [Waiter] in
             defer { state.checks = [:] }

@@ -3,7 +3,7 @@
 import LarderSettings
 import LarderStores
 
-/// Whom a request comes from, as far as it was found out.
+/// The proven sender of a request.
 enum Principal: Sendable, Equatable {
     /// Nobody was asked.
     case anyone
@@ -17,7 +17,7 @@ enum Principal: Sendable, Equatable {
     var name: String? { if case .user(let user) = self { user.name } else { nil } }
 }
 
-/// The credentials that were right on a connection, whose further requests are no attempts with them.
+/// The credentials that were right on a connection: further requests with them do not count as attempts.
 struct Proof: Sendable {
     let user: UserTable.User
     let credentials: ContentDigest

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What happened not long ago. Bounded: when it is full, the older half is forgotten, so that this is done seldom.
+/// Keys of recent events. Bounded: when it is full, the older half is removed, so that this happens rarely.
 struct RecentKeys<Key: Hashable & Sendable>: Sendable {
     private var until: [Key: Int64] = [:]
     private let limit: Int

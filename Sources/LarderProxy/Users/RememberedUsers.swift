@@ -45,7 +45,7 @@ struct RememberedUsers<Digest: Hashable & Sendable>: Sendable {
         memories[digest] = Memory(user: user, end: end, until: min(now + idleLifetime, end))
     }
 
-    /// The same, without those who are none of these users any more.
+    /// The same, without clients that are none of these users any more.
     func keeping(_ table: UserTable) -> RememberedUsers {
         var kept = self
         kept.memories = memories.filter { table.holds($0.value.user) }

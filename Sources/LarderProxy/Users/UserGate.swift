@@ -8,7 +8,7 @@ import Synchronization
 
 /// The users of one configuration, and those of them whose credentials were right not long ago.
 ///
-/// A reload of a changed file makes a new one, which remembers those who are users still.
+/// A reload of a changed file makes a new one, which remembers the clients that are still users.
 package final class UserGate: Sendable {
     package let table: UserTable
     /// Tells gates apart: credentials that are wrong here may be right at the next.
@@ -51,8 +51,8 @@ package final class UserGate: Sendable {
         }
     }
 
-    /// What stands for credentials in memory. Nobody without the key can find two with related digests, so looking one
-    /// up reveals nothing by its time; made twice, so that none can be made from another's.
+    /// The digest by which credentials are remembered. Nobody without the key can find two with related digests, so the
+    /// time of a look-up reveals nothing; it is applied twice, so that no digest can be extended to another's.
     func digest(of credentials: BasicCredentials) -> ContentDigest {
         digest(of: Array("\(credentials.name):\(credentials.password)".utf8))
     }

@@ -17,14 +17,6 @@ package enum Freshness {
         case retryTime
         /// Neither the origin nor the configuration names one, and no heuristic applies.
         case none
-
-        /// Whether the origin itself named the lifetime.
-        package var isExplicit: Bool {
-            switch self {
-            case .sMaxage, .maxAge, .expires: true
-            case .heuristic, .expirationTime, .retryTime, .none: false
-            }
-        }
     }
 
     /// A freshness lifetime with its evidence.

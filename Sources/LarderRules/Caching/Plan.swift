@@ -33,6 +33,14 @@ package struct Plan: Sendable, Hashable {
     /// Whether something is sent to the origin before the client is answered.
     package var asksOrigin: Bool { wait == nil && action.needsOrigin }
 
+    /// Whether a load that is made only if needed is not made: a fresh response answers, or the last load failed too
+    /// recently.
+    package var isUpToDate: Bool {
+        if let wait { return wait.cause == .retryTime }
+        if case .answer = action { return true }
+        return false
+    }
+
     private init(_ action: ReuseDecision) { self.action = action }
 }
 
@@ -93,6 +101,21 @@ extension Plan {
         guard outlook.standing != .offline else { return Plan(.refuse(.offline)) }
         var plan = Plan(.forward(reason, fallback: nil))
         plan.wait = outlook.hold.map { Wait(cause: .held($0)) }
+        return plan
+    }
+
+    /// The plan for a validation of `candidates[index]` that nobody waits for: the origin gets no requests but those of
+    /// clients unless all is well with it.
+    package static func refreshing(
+        _ index: Int, of candidates: [StoredResponse], for request: RequestHead, policy: CachePolicy, now: Timestamp,
+        outlook: some OriginOutlook
+    ) -> Plan {
+        guard outlook.standing == .asked else { return Plan(.refuse(.offline)) }
+        let selection = Reuse.selection(index, candidates[index], now)
+        let hasValidator = candidates[index].facts.hasValidator
+        var plan = Plan(
+            hasValidator ? .validate(selection, .request) : .forward(.request, fallback: selection))
+        plan.wait = wait(plan.action, request, candidates, policy, now, outlook)
         return plan
     }
 

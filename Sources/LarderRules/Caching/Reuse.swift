@@ -99,7 +99,7 @@ package enum Reuse {
     ])
 
     @inline(__always)
-    private static func selection(_ index: Int, _ stored: StoredResponse, _ now: Timestamp) -> ReuseDecision.Selection {
+    static func selection(_ index: Int, _ stored: StoredResponse, _ now: Timestamp) -> ReuseDecision.Selection {
         let age = Age.currentAge(stored.facts, at: now)
         return ReuseDecision.Selection(index: index, age: age, ttl: stored.facts.lifetime.duration - age)
     }

@@ -38,25 +38,6 @@ package struct ProxyStatus: Sendable, Hashable {
         case proxyInternalError = "proxy_internal_error"
         case proxyConfigurationError = "proxy_configuration_error"
         case proxyLoopDetected = "proxy_loop_detected"
-
-        /// The status the RFC recommends; nil where it leaves the choice.
-        package var recommendedStatus: Status? {
-            switch self {
-            case .dnsTimeout, .connectionTimeout, .connectionReadTimeout, .connectionWriteTimeout, .httpResponseTimeout:
-                504
-            case .destinationUnavailable, .connectionLimitReached: 503
-            case .destinationNotFound, .proxyInternalError, .proxyConfigurationError: 500
-            case .httpRequestDenied: 403
-            case .httpRequestError, .proxyInternalResponse: nil
-            case .dnsError, .destinationIPProhibited, .destinationIPUnroutable, .connectionRefused,
-                .connectionTerminated,
-                .tlsProtocolError, .tlsCertificateError, .tlsAlertReceived, .httpResponseIncomplete,
-                .httpResponseHeaderSectionSize, .httpResponseHeaderSize, .httpResponseBodySize,
-                .httpResponseTrailerSectionSize, .httpResponseTrailerSize, .httpResponseTransferCoding,
-                .httpResponseContentCoding, .httpUpgradeFailed, .httpProtocolError, .proxyLoopDetected:
-                502
-            }
-        }
     }
 
     package var error: ErrorType?

@@ -65,6 +65,13 @@ package struct Variance: Sendable {
     /// The fields that distinguish requests.
     private var effective: [Selector] { spansCodings ? selectors.filter { $0.name != .acceptEncoding } : selectors }
 
+    /// The fields of a request that it matches.
+    package var fields: Fields {
+        var fields = Fields()
+        for selector in selectors { selector.value?.withUnsafeBytes { fields.append(selector.name, bytes: $0) } }
+        return fields
+    }
+
     package var isEmpty: Bool { selectors.isEmpty && !matchesNothing }
 
     /// Whether a request with the fields `request` selects the same response.

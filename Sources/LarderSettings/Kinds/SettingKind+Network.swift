@@ -2,6 +2,7 @@
 
 import LarderHTTP
 import LarderIO
+import LarderUpstream
 
 extension SettingKind where Value == BaseURL {
     static var baseURL: SettingKind {
@@ -65,20 +66,21 @@ extension SettingKind where Value == ParentProxy {
                 switch parent {
                 case .environment: .text("environment")
                 case .none: .text("none")
-                case .proxy(let address): .text(address.description)
+                case .proxy(let address): .text(address.url)
                 }
             },
             parse: { scalar in
                 if scalar.text == "environment" { return .success(.environment) }
                 if scalar.text == "none" { return .success(ParentProxy.none) }
-                return ProxyAddress.read(scalar.text).map { .proxy($0) }.mapError { failure in
-                    switch failure {
-                    case .scheme(let scheme):
+                do throws(ParentAddress.Failure) {
+                    return .success(.proxy(try ParentAddress(reading: scalar.text)))
+                } catch .scheme(let scheme) {
+                    return .failure(
                         TextRefusal(
                             found: "a proxy of scheme \(SettingsProblem.quoted(scheme))",
-                            advice: "Larder speaks to parent proxies over http only")
-                    case .form: TextRefusal(found: "a text that is not a proxy URL")
-                    }
+                            advice: "Larder speaks to parent proxies over http only"))
+                } catch {
+                    return .failure(TextRefusal(found: "a text that is not a proxy URL"))
                 }
             })
     }

@@ -3,6 +3,11 @@
 extension SettingsReference {
     /// The page `docs/configuration.md`: prose around tables of every setting.
     package static var markdown: String {
+        [introduction, values, settings, example].joined(separator: "\n")
+    }
+
+    /// The configuration file, and the options that name it.
+    private static var introduction: String {
         """
         # Configuration
 
@@ -23,6 +28,12 @@ extension SettingsReference {
         reads the file again: a valid one is taken over without dropping a connection, an invalid one changes nothing
         and is explained in the log. A setting that needs a restart says so under *reload*.
 
+        """
+    }
+
+    /// The notations of values.
+    private static var values: String {
+        """
         ## Values
 
         - **Durations** carry a unit: `500 ms`, `30 s`, `10 min`, `1 h`, `1 day`, `2 weeks`. `m` is refused: write
@@ -33,6 +44,12 @@ extension SettingsReference {
           `$${` stands for `${` itself. They are read at the start and at each reload, and never printed back.
         - **Hosts** are names or addresses, with or without a port; `*.example.com` is every host below `example.com`.
 
+        """
+    }
+
+    /// The tables of all settings.
+    private static var settings: String {
+        """
         ## Settings
 
         \(table(SettingsCatalogue.descriptions))
@@ -59,6 +76,12 @@ extension SettingsReference {
         \(table(SettingsCatalogue.configure.descriptions))
         \(innerTables(SettingsCatalogue.configure.descriptions))
 
+        """
+    }
+
+    /// A file with two services.
+    private static var example: String {
+        """
         ## An example
 
         ```yaml

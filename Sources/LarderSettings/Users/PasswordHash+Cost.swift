@@ -41,7 +41,7 @@ extension PasswordHash {
             }
         }
 
-        /// What is too much of it; nil when nothing is.
+        /// The parameter that exceeds its bound, in words; nil when none does.
         var excess: String? {
             switch self {
             case .rounds(let rounds): rounds > Cost.roundLimit ? "more than \(Cost.roundLimit) rounds" : nil

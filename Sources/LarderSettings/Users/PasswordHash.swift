@@ -17,7 +17,7 @@ package struct PasswordHash: Sendable, Hashable {
     package enum Refusal: Error, Sendable, Equatable {
         /// It is by a method that is guessed quickly, or that has a known defect.
         case weak(String)
-        /// It takes longer to compare than anybody may keep a thread busy, by so much of what.
+        /// Comparing it would keep a thread busy for too long; the text names the excessive parameter.
         case costly(Method, String)
         /// It begins like one of these, and is damaged.
         case malformed(Method)

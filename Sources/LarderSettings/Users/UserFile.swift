@@ -4,7 +4,7 @@
 ///
 /// Changing it keeps all that is not changed.
 package struct UserFile: Sendable {
-    /// What is wrong with a line. Never contains a hash, nor what stands in the place of one.
+    /// An error in a line. Never contains a hash, nor the text in the place of one.
     package struct Fault: Error, Sendable, Equatable {
         /// From 1.
         package let line: Int

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Those who may use the proxy, by name (`access.users`).
+/// The users of the proxy, by name (`access.users`).
 package struct UserTable: Sendable, Equatable {
     package struct User: Sendable, Hashable {
         package let name: String
@@ -23,10 +23,10 @@ package struct UserTable: Sendable, Equatable {
 
     package func user(named name: String) -> User? { byName[name] }
 
-    /// What tells the user of a name from whoever is known by something else.
+    /// The identity of the user with a name, which no certificate or address has.
     package static func identity(ofUser name: String) -> String { "name \(name)" }
 
-    /// Whether somebody who was this user still is: under the same name, with the same password.
+    /// Whether a user read earlier is still in the table, with the same name and password.
     package func holds(_ user: User) -> Bool { byName[user.name] == user }
 
     /// The hash with which the password of an unknown name is compared in vain, so that the time reveals no names: one

@@ -3,8 +3,8 @@ import LarderHTTP
 
 /// Whether a node of the engine is asked: closed while it answers, open after too many failures in a row.
 ///
-/// Nobody who needs an answer finds out whether it works again: the owner asks at the instants that are given, and a
-/// good answer closes the circuit. Instants are monotonic nanoseconds.
+/// No command that needs an answer probes the node: the owner does at given instants, and a good answer closes the
+/// circuit. Instants are monotonic nanoseconds.
 package struct EngineCircuit: Sendable, Equatable {
     package enum State: Sendable, Equatable {
         /// Leads to `open` when there have been too many failures.
@@ -56,8 +56,8 @@ package struct EngineCircuit: Sendable, Equatable {
         }
     }
 
-    /// A command was answered in time. What was sent before the circuit opened does not close it: a slow engine answers
-    /// too.
+    /// A command was answered in time. A command sent before the circuit opened does not close it: a slow engine
+    /// answers too.
     package mutating func answered() {
         if case .closed(let failures) = state, failures > 0 { state = .closed(failures: 0) }
     }

@@ -4,7 +4,7 @@ package import LarderIO
 
 /// An open connection to a node: commands go out in order, and replies come in the same order. Confined to its loop.
 ///
-/// It ends with the first thing that is wrong: all who wait are told, and `ended` is called, once.
+/// It ends with the first error: all waiting tasks get it, and `ended` is called, once.
 package final class EngineLink {
     private let loop: EventLoop
     private let stream: ByteStream
@@ -48,7 +48,7 @@ package final class EngineLink {
         waiting.append(reply)
     }
 
-    /// Writes what was sent since the last call.
+    /// Writes the commands sent since the last call.
     package func flush() {
         guard isOpen, !isWriting, !output.isEmpty else { return }
         isWriting = true

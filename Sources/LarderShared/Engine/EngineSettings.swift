@@ -15,7 +15,7 @@ package struct EngineSettings: Sendable {
     /// For a connection with everything that belongs to it.
     package var connectTimeout = Duration.seconds(2)
     package var circuit = EngineCircuit.Limits()
-    /// The limit of what each connection leaves out of the intervals of its circuit, as a part of them.
+    /// The largest fraction by which a connection shortens its circuit's intervals.
     package var haste = 0.25
 
     package init(nodes: [EngineNode]) { self.nodes = nodes }

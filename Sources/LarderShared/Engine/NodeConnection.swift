@@ -3,8 +3,8 @@ package import LarderIO
 
 /// A loop's connection to one node, made when it is needed and made anew when it broke. Confined to that loop.
 ///
-/// Nobody waits longer than for his own deadline: who comes while the connection is being made waits for it that long,
-/// and while the circuit is open nobody waits at all.
+/// No command waits longer than its own deadline: commands that arrive while the connection is being made wait for it
+/// that long, and while the circuit is open none waits at all.
 package final class NodeConnection {
     private enum State {
         case none
@@ -113,7 +113,7 @@ package final class NodeConnection {
         guard case .connecting = state else { return stream.close() }
         let link = EngineLink(stream, on: loop) { [weak self] link, reason in self?.ended(link, reason) }
         link.start()
-        // Nothing else is sent before the engine knows who asks.
+        // No other command is sent before the engine has authenticated the connection.
         for command in settings.greeting {
             let reply = PendingReply()
             link.send(command, reply)

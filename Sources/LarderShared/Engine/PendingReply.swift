@@ -18,13 +18,13 @@ package enum EngineFailure: Error, Sendable, Equatable {
 
 package typealias EngineOutcome = Result<Reply, EngineFailure>
 
-/// A reply that one task waits for. It comes once; what comes later is dropped. Confined to its loop.
+/// A reply that one task waits for. It comes once; later ones are dropped. Confined to its loop.
 package final class PendingReply {
     private enum State {
         case nothing
         case waiting(UnsafeContinuation<Void, Never>)
         case settled(EngineOutcome)
-        /// Who waited has it: nothing of it is kept here until the deadline.
+        /// The waiting task has the reply: nothing of it is kept here until the deadline.
         case taken(isAnswered: Bool)
     }
 

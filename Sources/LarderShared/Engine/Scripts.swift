@@ -41,7 +41,7 @@ extension EngineKeys {
         return Command([octets("SET"), key, content, octets("PX"), octets(EngineKeys.contentLife)], key: key)
     }
 
-    /// Removes a piece that is not what its name says: whoever shares the content next writes it again.
+    /// Removes a piece that does not match its name: the next daemon that shares the content writes it again.
     package func remove(_ piece: ContentDigest) -> Command {
         let key = self.piece(piece)
         return Command([octets("DEL"), key], key: key)
@@ -161,7 +161,7 @@ extension EngineKeys {
     private func octets(_ text: String) -> [UInt8] { Array(text.utf8) }
 }
 
-/// What says whose a lease is.
+/// The token that identifies the holder of a lease.
 package struct LeaseToken: Sendable, Equatable {
     /// In the place of a token: nobody need wait.
     package static let note = Array("-".utf8)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A random token that is replaced by an invalidation: what names another one is older.
+/// A random token that is replaced by an invalidation: entities that name another one are older.
 package struct Generation: Sendable, Hashable {
     static let length = 16
     package let octets: [UInt8]
@@ -35,7 +35,7 @@ package struct EntityGenerations: Sendable, Hashable {
 /// nanoseconds.
 package struct KnownGenerations: Sendable {
     private var generations: [SharedScope: (value: Generation, at: Int64)] = [:]
-    /// Counts what the log changed: an answer that was on its way meanwhile may be older.
+    /// Counts the log's changes: an answer that was under way meanwhile may be older.
     package private(set) var mark: UInt64 = 0
     private let limit: Int
     /// After that a generation is asked for again, lest a message that was never written counts for ever.

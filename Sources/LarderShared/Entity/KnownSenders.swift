@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which messages of the log were obeyed, by the numbers that their senders gave them: none is obeyed twice. Who can
-/// write to the engine, but has not the team's key, may append old messages again.
+/// The messages of the log that were applied, by the numbers their senders gave them: none is applied twice. An attacker
+/// who can write to the engine, but has not the team's key, may append old messages again.
 ///
-/// The messages of a sender that is not remembered are obeyed, as an invalidation must not be lost.
+/// The messages of a sender that is not remembered are applied, as an invalidation must not be lost.
 package struct KnownSenders: Sendable, Equatable {
     /// A sender's largest number that was obeyed, and those below it.
     package struct Window: Sendable, Equatable {
@@ -19,8 +19,8 @@ package struct KnownSenders: Sendable, Equatable {
             usedAt = 0
         }
 
-        /// A sender sends 64 messages at a time, and the next when these are all in the log. So what is twice as far
-        /// behind was in the log before.
+        /// A sender sends 64 messages at a time, and the next when these are all in the log. So a message twice as
+        /// far behind was in the log before.
         static let width: Int64 = 128
 
         mutating func admit(_ number: Int64) -> Bool {

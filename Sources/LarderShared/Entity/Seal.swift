@@ -11,19 +11,23 @@ package final class Seal: @unchecked Sendable {
 
     /// - Parameter secret: of any length that is not 0; at least 32 random octets are as good as it gets.
     package init(secret: [UInt8]) {
-        // What the secret is used for elsewhere says nothing about this key. The number is raised where daemons of before
-        // and after could not tell each other what is invalid: then they share nothing.
+        // Other uses of the secret reveal nothing about this key. The number is raised when older and newer daemons
+        // could not read each other's invalidations: then they share nothing.
         let key = ContentDigest(of: Array("larder shared tier 2\0".utf8) + secret).bytes
         let algorithm = EVP_MAC_fetch(nil, "HMAC", nil)
         defer { EVP_MAC_free(algorithm) }
+        let name = Array("digest".utf8CString)
         var digest = Array("SHA256".utf8CString)
-        let isReady: Bool
         let context = EVP_MAC_CTX_new(algorithm)
-        isReady = digest.withUnsafeMutableBufferPointer { name in
-            let parameters = [
-                OSSL_PARAM_construct_utf8_string("digest", name.baseAddress, 0), OSSL_PARAM_construct_end(),
-            ]
-            return EVP_MAC_init(context, key, key.count, parameters) == 1
+        // A parameter has the addresses of both texts, not copies.
+        let isReady = name.withUnsafeBufferPointer { name in
+            digest.withUnsafeMutableBufferPointer { digest in
+                let parameters = [
+                    OSSL_PARAM_construct_utf8_string(name.baseAddress, digest.baseAddress, 0),
+                    OSSL_PARAM_construct_end(),
+                ]
+                return EVP_MAC_init(context, key, key.count, parameters) == 1
+            }
         }
         // Unreachable: without HMAC there would be no TLS either.
         guard isReady, let context else { preconditionFailure("OpenSSL offers no HMAC") }

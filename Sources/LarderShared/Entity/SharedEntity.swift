@@ -2,7 +2,7 @@
 package import LarderHTTP
 package import LarderStores
 
-/// A stored response as it lies in the engine: what a row of the store has, and where its content is.
+/// A stored response as the engine has it: the columns of the store's row, and the place of its content.
 package struct SharedEntity: Sendable, Equatable {
     package enum Content: Sendable, Equatable {
         /// In the entity itself.
@@ -64,7 +64,7 @@ package struct SharedEntity: Sendable, Equatable {
     }
 }
 
-/// Sealed entities as octets, and back. What is not exactly what sealing produced gives nil: a miss.
+/// Sealed entities as octets, and back. Octets that sealing did not produce give nil: a miss.
 package struct EntityCoding: Sendable {
     private static let version: UInt8 = 1
     private let namespace: String
@@ -75,7 +75,7 @@ package struct EntityCoding: Sendable {
         self.seal = seal
     }
 
-    /// An entity that opened, and what it says about when it is valid.
+    /// An entity that opened, and its conditions of validity.
     package struct Opened: Sendable, Equatable {
         package let entity: SharedEntity
         package let generations: EntityGenerations
@@ -139,7 +139,7 @@ package struct EntityCoding: Sendable {
         return Opened(entity: entity, generations: EntityGenerations(url: generation, scopes: scopes))
     }
 
-    /// What the code is of: the place and the entity, so that it means nothing in another place.
+    /// The octets under the seal: the place and the entity, so that a seal is valid in no other place.
     private func sealed(_ plain: [UInt8], under key: SharedKey) -> [UInt8] {
         var out = OctetWriter(room: plain.count + key.url.count + 128)
         out.append(run: namespace)

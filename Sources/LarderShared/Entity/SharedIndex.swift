@@ -20,7 +20,7 @@ package struct SharedIndex: Sendable, Equatable {
         self.entries = entries
     }
 
-    /// Reads what is stored. An index that does not decode has no entries, and its revision lets it be replaced.
+    /// Reads the stored octets. An index that does not decode has no entries, and its revision lets it be replaced.
     package init(_ octets: [UInt8]) {
         revision = Array(octets.prefix(SharedIndex.revisionLength))
         var reader = OctetReader(Array(octets.dropFirst(SharedIndex.revisionLength)))

@@ -2,14 +2,14 @@
 import LarderIO
 package import LarderStores
 
-/// What tells stored responses of different resources apart for all daemons: the service as its name and its base URL,
-/// and the URL as in the keys of the store.
+/// The key of a resource for all daemons: the service as its name and its base URL, and the URL as in the keys of the
+/// store.
 package struct SharedKey: Sendable, Hashable {
     package let service: String
     /// Empty for unclaimed traffic.
     package let base: String
     package let url: [UInt8]
-    /// Whose it is, if it is one user's (`SharedState.own`); empty for everybody's.
+    /// The user it belongs to (`SharedState.own`); empty for everybody's.
     package let owner: [UInt8]
     /// 32 hexadecimal digits, the same for all owners.
     package let name: String
@@ -26,7 +26,7 @@ package struct SharedKey: Sendable, Hashable {
         name = String(ContentDigest(of: writer.octets).hexadecimal.prefix(32))
     }
 
-    /// The key of everybody's for the same URL: what an invalidation is about.
+    /// The key of everybody's for the same URL, which invalidations name.
     package var forAll: SharedKey { owner.isEmpty ? self : SharedKey(service: service, base: base, url: url) }
 
     /// Tells owners apart in the names of keys.
@@ -35,7 +35,7 @@ package struct SharedKey: Sendable, Hashable {
     }
 }
 
-/// What is invalidated together besides a URL.
+/// A set of responses, larger than a URL's, that is invalidated at once.
 package enum SharedScope: Sendable, Hashable {
     case everything
     case service(name: String, base: String)

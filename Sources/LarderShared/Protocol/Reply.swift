@@ -25,7 +25,7 @@ package enum Reply: Sendable, Equatable {
     }
 }
 
-/// An error reply: the engine works and does not do what was asked.
+/// An error reply: the engine works, but refuses the command.
 package struct Refusal: Sendable, Equatable {
     package enum Kind: Sendable, Equatable {
         /// The slot belongs to another node.

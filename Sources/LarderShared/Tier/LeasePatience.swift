@@ -2,9 +2,8 @@
 
 /// Whether the leases of others are worth waiting for.
 ///
-/// Who can write to the engine may keep a lease on each URL, or see to it that nobody can take one. So when waits were
-/// in vain for some time, with none between that was worth it, leases are let alone for a while. Then one wait says
-/// whether it goes on like that. Instants are monotonic nanoseconds.
+/// A client of the engine may keep a lease on each URL, or prevent that anybody takes one. So when all waits were in
+/// vain for some time, leases are ignored for a while. Then one wait decides whether they are ignored for longer. Instants are monotonic nanoseconds.
 package struct LeasePatience: Sendable, Equatable {
     /// The waits in vain since the last one that was worth it, together.
     private var lost = Duration.zero

@@ -3,11 +3,11 @@ package import LarderIO
 
 /// A process's part in the log of invalidations: it sends its own and obeys those of others. Confined to its loop.
 package final class SharedLog {
-    /// What the process does when it is told.
+    /// The effects of the log's messages on this process.
     package struct Effects {
         /// To memory and disk, for a message of another process.
         package var obey: (LogMessage.Subject) async -> Void
-        /// What is stored may have been invalidated without a message that could be read.
+        /// Stored responses may have been invalidated without a message that could be read.
         package var forgetAll: () async -> Void
         /// Everything up to a place of the log was obeyed.
         package var reached: (LogPlace) -> Void
@@ -91,7 +91,7 @@ package final class SharedLog {
         return isAttached
     }
 
-    /// Finds the place to read on from. Where the log no longer has it, what is stored counts as invalid.
+    /// Finds the place to read on from. Where the log no longer has it, stored responses count as invalid.
     private func attach() async -> Bool {
         let deadline = reader.instant(after: reader.settings.connectTimeout)
         if let position {
@@ -169,7 +169,7 @@ package final class SharedLog {
 
     // MARK: Sending
 
-    /// Sends what is in the outbox, until it is empty.
+    /// Sends the messages in the outbox, until it is empty.
     package func send() {
         guard !isSending, !isClosed else { return }
         isSending = true
@@ -195,7 +195,7 @@ package final class SharedLog {
     /// `KnownSenders` counts on it, as within these a message may come before an earlier one that was refused.
     private static let sendBatch = 64
 
-    /// The generations first: who reads the message finds them replaced.
+    /// The generations first: a daemon that reads the message finds them replaced.
     private func send(_ items: [SharedOutbox.Item]) async -> Bool {
         let deadline = writer.instant(after: writer.settings.connectTimeout)
         var generations: [Command] = []

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What was found for a URL: entities that verify, and what is needed to write one.
+/// The result of a look-up for a URL: entities that verify, and the state needed to write one.
 package struct SharedLook: Sendable {
     package enum Lease: Sendable, Equatable {
         /// Nobody asks the origin.
@@ -17,7 +17,7 @@ package struct SharedLook: Sendable {
     package let lease: Lease
     let index: SharedIndex
     let generation: Generation?
-    /// Of everything and of the service, when the look-up was made: what is stored after it belongs to them.
+    /// Of everything and of the service at the time of the look-up. Entities stored after it belong to them.
     let scopes: [Generation]
 
     /// Reads the reply to `EngineKeys.readWithLease`; nil when it is none.

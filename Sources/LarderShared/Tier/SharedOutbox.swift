@@ -2,8 +2,8 @@
 
 /// Invalidations by this process that the engine has not confirmed, in order.
 ///
-/// Until it has, this process does not look for what they are about: another daemon may see an old entity for a moment,
-/// the one that invalidated it never does.
+/// Until it has, this process does not look for the entities they concern: another daemon may see an old one for a
+/// moment, the daemon that invalidated it never does.
 package struct SharedOutbox: Sendable {
     package struct Item: Sendable, Equatable {
         /// Of this process, in the order of the items: that of the message.

@@ -3,7 +3,7 @@ import LarderIO
 import LarderStores
 import Synchronization
 
-/// What all loops of a process know about the shared tier.
+/// The state of the shared tier that all loops of a process have in common.
 package final class SharedState: Sendable {
     package let keys: EngineKeys
     package let entities: EntityCoding
@@ -28,8 +28,8 @@ package final class SharedState: Sendable {
         messages = MessageCoding(namespace: namespace, seal: seal)
     }
 
-    /// The key of what belongs to one user: the same for that identity at all daemons of the team. Who has not their
-    /// secret learns nothing about the identity, nor that it is the same at two URLs.
+    /// The key of one user's responses: the same for that identity at all daemons of the team. Without their secret,
+    /// nobody learns anything about the identity, nor that it is the same at two URLs.
     package func own(_ key: SharedKey, of identity: [UInt8]) -> SharedKey {
         var out = OctetWriter(room: identity.count + key.url.count + 128)
         out.append(run: keys.namespace)
@@ -109,7 +109,7 @@ package final class SharedState: Sendable {
     package var isEverythingSent: Bool { outbox.withLock { $0.isEmpty } }
 }
 
-/// What happened in the tier since the start, of all loops.
+/// Events in the tier since the start, counted for all loops.
 package final class SharedCounters: Sendable {
     package enum Kind: Int, CaseIterable, Sendable {
         /// Look-ups that found entities, found none, or got no answer.
@@ -127,7 +127,7 @@ package final class SharedCounters: Sendable {
         case sent, received
         /// Messages of the log that were in it before, and were not obeyed again.
         case repeated
-        /// Breaks of the log after which what was stored counts as invalid.
+        /// Breaks of the log after which stored responses count as invalid.
         case gaps
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package import LarderHTTP
+import LarderHTTP
 package import LarderIO
 import LarderStores
 
@@ -19,7 +19,7 @@ package final class SharedTier {
     private static let leaseTime = Duration.seconds(5)
     private static let noteTime = Duration.seconds(120)
     package static let waitLimit = Duration.seconds(2)
-    /// For what is written at once.
+    /// Room for writes that are sent at once.
     static let writeTime = Duration.seconds(2)
     /// How long nothing is written after a refusal.
     private static let writePause = Duration.seconds(1)
@@ -40,7 +40,7 @@ package final class SharedTier {
 
     // MARK: Looking up
 
-    /// What is there for a URL; nil where the tier cannot be asked, or does not answer in time.
+    /// Looks a URL up; nil where the tier cannot be asked, or does not answer in time.
     package func look(_ key: SharedKey) async -> SharedLook? {
         guard state.followsLog(at: loop.monotonicHere()), engine.isUsable(for: state.keys.index(key)) else {
             return nil
@@ -133,7 +133,7 @@ package final class SharedTier {
 
     /// Takes the lease of a URL, or waits for the daemon that has it.
     ///
-    /// - Parameter isEnough: whether what was found answers the request.
+    /// - Parameter isEnough: whether the result answers the request.
     package func takeTurn(after look: SharedLook, isEnough: (SharedLook) -> Bool) async -> Turn {
         if look.lease == .pointless { return .mine(look, nil) }
         let begun = loop.monotonicHere()
@@ -241,7 +241,7 @@ package final class SharedTier {
         for _ in 0..<4 {
             guard !isOutdone(entity, generations, by: index, look.key) else { return false }
             let next = index.adding(sealed) { isReplaced($0, by: entity, generations, look.key) }
-            // Who waits for the lease finds the entity, so both are sent together.
+            // Daemons that wait for the lease then find the entity, so both are sent together.
             let commands =
                 [state.keys.write(next, over: index, in: generation, look.key)]
                 + (token.map { [state.keys.release($0, look.key)] } ?? [])
@@ -258,7 +258,7 @@ package final class SharedTier {
         return false
     }
 
-    /// Whether an entry makes room: the same variant, and what does not verify or is not of this generation.
+    /// Whether an entry makes room: the same variant, and entries that do not verify or are of another generation.
     private func isReplaced(
         _ entry: [UInt8], by entity: SharedEntity, _ generations: EntityGenerations, _ key: SharedKey
     ) -> Bool {
@@ -266,8 +266,8 @@ package final class SharedTier {
         return other.entity.variant == entity.variant || other.generations.url != generations.url
     }
 
-    /// Whether what another daemon has written for the same requests is worth more: it is newer, or all of what
-    /// `entity` is a part of.
+    /// Whether another daemon has written a better entity for the same requests: a newer one, or the whole of which
+    /// `entity` is a part.
     private func isOutdone(
         _ entity: SharedEntity, _ generations: EntityGenerations, by index: SharedIndex, _ key: SharedKey
     ) -> Bool {

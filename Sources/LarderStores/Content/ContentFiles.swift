@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
+import LarderIO
 import Synchronization
 
 /// The files beside the database: content named by its digest in `content/xx/`, and incomplete content in `spool/`.

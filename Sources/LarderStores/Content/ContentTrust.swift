@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderIO
+
 /// The state of content files since the start: those found damaged and not removed yet, and those verified whole.
 /// were examined as a whole.
 final class ContentTrust: Sendable {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
+import LarderIO
 
 /// Locks a directory for one store. The system releases the lock when the process ends, however it ends.
 ///
@@ -45,17 +46,24 @@ final class DirectoryLock: Sendable {
             let text = Array(String(getpid()).utf8)
             _ = text.withUnsafeBytes { pwrite(opened, $0.baseAddress, $0.count, 0) }
             isKept = true
-            if let file { close(file) }
+            if let file { Self.unlock(file) }
             file = opened
         }
     }
 
+    /// Ends both locks, the directory's last: whoever gets that needs the other one, too.
     func release() {
-        flock(directory.descriptor, LOCK_UN)
         file.withLock { file in
-            if let file { close(file) }
+            if let file { Self.unlock(file) }
             file = nil
         }
+        flock(directory.descriptor, LOCK_UN)
+    }
+
+    /// A child process between its fork and its program has the descriptor, too: closing it would not end the lock.
+    private static func unlock(_ file: Int32) {
+        flock(file, LOCK_UN)
+        close(file)
     }
 
     private func isCurrent(_ file: Int32) -> Bool {

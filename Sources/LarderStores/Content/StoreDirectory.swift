@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
+import LarderIO
 
 /// The directory of a store: its ownership, its identity over time, and the files that must exist in it.
 ///

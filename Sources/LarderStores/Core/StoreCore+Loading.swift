@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderHTTP
+import LarderIO
 
 /// Background work after a store was opened.
 extension StoreCore {

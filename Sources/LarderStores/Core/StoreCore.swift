@@ -56,8 +56,9 @@ final class StoreCore: Sendable {
         index = KeyIndex()
         queue = WriteQueue(settings: settings, index: index)
         files = ContentFiles(directory: directory)
-        spoolers = ThreadTeam(name: "larder-spool", threads: 2, queueLimit: 4096)
-        readers = ThreadTeam(name: "larder-read", threads: settings.readers, queueLimit: settings.readQueueLimit)
+        spoolers = ThreadTeam(name: "larder-spool", threads: 2, queueLimit: 4096, takesSignals: false)
+        readers = ThreadTeam(
+            name: "larder-read", threads: settings.readers, queueLimit: settings.readQueueLimit, takesSignals: false)
     }
 
     var databasePath: String { files.directory.databasePath }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
+import Larder
 package import LarderHTTP
+import LarderIO
 
 /// Stored content, open for reading; each block is verified against its digest before any of it is returned.
-package final class StoredContent: ContentReading {
+package final class StoredContent: ContentReader {
     private enum Source {
         case chunk(ContentChunk)
         case file(descriptor: Int32, blocks: BlockDigests)
@@ -42,6 +44,8 @@ package final class StoredContent: ContentReading {
         if case .file(let descriptor, _) = source { close(descriptor) }
     }
 
+    /// At least one and up to `count` octets beginning at `offset`; nil at the end, or if they are unavailable, in which
+    /// case the content must not be passed off as complete.
     package func read(at offset: Int64, count: Int) async -> ContentChunk? {
         guard offset >= 0, offset < length, count > 0 else { return nil }
         switch source {
@@ -89,6 +93,16 @@ func slice(_ chunk: ContentChunk, from start: Int, count: Int) -> ContentChunk {
     let end = min(chunk.count, start + min(count, chunk.count))
     if start == 0, end == chunk.count { return chunk }
     return chunk.withBytes { ContentChunk(copying: UnsafeRawBufferPointer(rebasing: $0[start..<end])) }
+}
+
+func joined(_ chunks: [ContentChunk], length: Int) -> ContentChunk {
+    ContentChunk(count: length) { bytes in
+        var offset = 0
+        for chunk in chunks {
+            UnsafeMutableRawBufferPointer(rebasing: bytes[offset...]).copyMemory(from: chunk.bytes)
+            offset += chunk.count
+        }
+    }
 }
 
 extension StoreCore {

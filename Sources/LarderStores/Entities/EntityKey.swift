@@ -13,13 +13,11 @@ package struct EntityKey: Hashable, Sendable {
     /// The normalised target URI.
     package var url: String { part(3) }
 
+    /// - Parameter number: of four; the last holds anything, also what separates the others.
     private func part(_ number: Int) -> String {
-        // Holds: every key has four parts.
-        String(decoding: EntityKey.parts(of: bytes)[number], as: UTF8.self)
-    }
-
-    private static func parts(of bytes: [UInt8]) -> [ArraySlice<UInt8>] {
-        bytes.split(separator: 0, maxSplits: 3, omittingEmptySubsequences: false)
+        var rest = bytes[...]
+        for _ in 0..<number { rest = rest.drop { $0 != 0 }.dropFirst() }
+        return String(decoding: number == 3 ? rest : rest.prefix { $0 != 0 }, as: UTF8.self)
     }
 
     package init(service: String, partition: String, stage: String, url: String) {
@@ -50,7 +48,7 @@ package struct EntityKey: Hashable, Sendable {
 
     /// Takes stored bytes apart; nil if they are not a key.
     package init?(bytes: [UInt8]) {
-        guard EntityKey.parts(of: bytes).count == 4 else { return nil }
+        guard bytes.count(where: { $0 == 0 }) >= 3 else { return nil }
         self.init(bytes, hash: ContentDigest(of: bytes).prefix)
     }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import LarderIO
 import Synchronization
 
 /// The keys whose entities eviction leaves alone, by hash, as the database has them. Any thread may ask.

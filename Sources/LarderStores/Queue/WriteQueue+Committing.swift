@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderIO
 import Synchronization
 
 /// The queue as the writing thread uses it: the next batch to commit, and the results.

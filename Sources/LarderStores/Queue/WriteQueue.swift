@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderHTTP
+import LarderIO
 import Synchronization
 
 /// The operations between their acceptance and their commit: their order, which of them no longer matter, and the view

@@ -26,22 +26,23 @@ extension EntityDatabase {
     }
 
     func findContent(_ digest: ContentDigest) throws(SQLiteFailure) -> FoundContent? {
-        findContent.bind(1, hash: digest.prefix)
-        defer { findContent.reset() }
-        guard try findContent.step() else { return nil }
-        let found = findContent.withBytes(1) { ContentDigest($0) }
+        contents.find.bind(1, hash: digest.prefix)
+        defer { contents.find.reset() }
+        guard try contents.find.step() else { return nil }
+        let found = contents.find.withBytes(1) { ContentDigest($0) }
         return FoundContent(
-            id: findContent.integer(0), digest: found, length: findContent.integer(2), users: findContent.integer(3),
-            isFile: findContent.integer(4) != 0, isSame: found == digest)
+            id: contents.find.integer(0), digest: found, length: contents.find.integer(2),
+            users: contents.find.integer(3),
+            isFile: contents.find.integer(4) != 0, isSame: found == digest)
     }
 
     func contentOf(id: Int64) throws(SQLiteFailure) -> FoundContent? {
-        contentByID.bind(1, id)
-        defer { contentByID.reset() }
-        guard try contentByID.step() else { return nil }
+        contents.byID.bind(1, id)
+        defer { contents.byID.reset() }
+        guard try contents.byID.step() else { return nil }
         return FoundContent(
-            id: id, digest: contentByID.withBytes(3) { ContentDigest($0) }, length: contentByID.integer(1),
-            users: contentByID.integer(0), isFile: contentByID.integer(2) != 0)
+            id: id, digest: contents.byID.withBytes(3) { ContentDigest($0) }, length: contents.byID.integer(1),
+            users: contents.byID.integer(0), isFile: contents.byID.integer(2) != 0)
     }
 
     /// Stores content once, however many entities have it. Nil if it cannot be stored beside other content whose digest
@@ -55,17 +56,17 @@ extension EntityDatabase {
         case .inline(let chunk): digest = hashing.digest(of: chunk.bytes)
         case .file: digest = content.digest
         }
-        insertContent.bind(1, lastContentID + 1)
-        insertContent.bind(2, hash: digest.prefix)
-        insertContent.bind(3, content.length)
-        digest.withBytes { insertContent.bind(4, $0) }
-        insertContent.bindNull(5)
-        insertContent.bindNull(6)
-        if let blocks { insertContent.bind(5, blocks.bytes) }
-        if case .inline(let chunk) = content.location { insertContent.bindInPlace(6, chunk.bytes) }
-        defer { insertContent.bindNull(6) }
+        contents.insert.bind(1, lastContentID + 1)
+        contents.insert.bind(2, hash: digest.prefix)
+        contents.insert.bind(3, content.length)
+        digest.withBytes { contents.insert.bind(4, $0) }
+        contents.insert.bindNull(5)
+        contents.insert.bindNull(6)
+        if let blocks { contents.insert.bind(5, blocks.bytes) }
+        if case .inline(let chunk) = content.location { contents.insert.bindInPlace(6, chunk.bytes) }
+        defer { contents.insert.bindNull(6) }
         do {
-            try withExtendedLifetime(content) { () throws(SQLiteFailure) in try insertContent.run() }
+            try withExtendedLifetime(content) { () throws(SQLiteFailure) in try contents.insert.run() }
         } catch  where error.kind == .constraint {
             throw .corrupt("a row of content is where none can be")
         }
@@ -96,18 +97,38 @@ extension EntityDatabase {
     }
 
     private func set(users: Int64, of id: Int64) throws(SQLiteFailure) {
-        setUsers.bind(1, id)
-        setUsers.bind(2, users)
-        try setUsers.run()
+        contents.setUsers.bind(1, id)
+        contents.setUsers.bind(2, users)
+        try contents.setUsers.run()
     }
 
     func deleteContentRow(id: Int64, length: Int64, file: ContentDigest?) throws(SQLiteFailure) {
-        deleteContent.bind(1, id)
-        try deleteContent.run()
+        contents.delete.bind(1, id)
+        try contents.delete.run()
         guard let file else { return }
         effects.freedFiles.insert(file)
         // An impossible length was never counted.
         guard StoredNumber.lengths.contains(length) else { return }
         effects.fileBytes = effects.fileBytes.subtracting(saturating: length)
+    }
+}
+
+/// The statements about content, prepared once.
+final class ContentStatements {
+    let insert, find, byID, setUsers, delete: Statement
+
+    init(_ connection: Connection) throws(SQLiteFailure) {
+        insert = try connection.prepare(
+            """
+            INSERT INTO content (id, digestHash, users, length, digest, blocks, octets)
+            VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6)
+            ON CONFLICT (digestHash) DO NOTHING
+            """)
+        find = try connection.prepare(
+            "SELECT id, digest, length, users, blocks IS NOT NULL FROM content WHERE digestHash = ?1")
+        byID = try connection.prepare(
+            "SELECT users, length, blocks IS NOT NULL, digest FROM content WHERE id = ?1")
+        setUsers = try connection.prepare("UPDATE content SET users = ?2 WHERE id = ?1")
+        delete = try connection.prepare("DELETE FROM content WHERE id = ?1")
     }
 }

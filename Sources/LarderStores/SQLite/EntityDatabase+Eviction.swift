@@ -4,7 +4,7 @@ import LarderHTTP
 
 /// Making room: which entities are evicted, and how their pages are reused.
 ///
-/// Superseded entities go first. `EvictionHands` choose the other rows to examine. A row whose key was used since is skipped, once; all others are evicted,
+/// Superseded entities go first. `EvictionCursor` choose the other rows to examine. A row whose key was used since is skipped, once; all others are evicted,
 /// so that a crowd of rows that are never read again displaces only itself. An expired entity is not skipped, as it
 /// cannot be used without its origin.
 extension EntityDatabase {
@@ -29,22 +29,22 @@ extension EntityDatabase {
     ) throws(SQLiteFailure) -> EvictionSlice {
         let versions = try evictVersions(atMost: limit)
         if versions > 0 { return EvictionSlice(examined: versions, evicted: versions) }
-        var range = hands.next(entries: entries, newest: lastEntityID, atMost: limit)
+        var range = cursor.next(entries: entries, newest: lastEntityID, atMost: limit)
         var candidates = try candidates(in: range)
         if candidates.isEmpty {
             // The hand has come round, or everything is on one side of the border.
-            hands.exhausted(range)
-            range = hands.next(entries: entries, newest: lastEntityID, atMost: limit)
+            cursor.exhausted(range)
+            range = cursor.next(entries: entries, newest: lastEntityID, atMost: limit)
             candidates = try self.candidates(in: range)
         }
         if candidates.isEmpty {
-            range = hands.probation(newest: lastEntityID, atMost: limit)
+            range = cursor.probation(newest: lastEntityID, atMost: limit)
             candidates = try self.candidates(in: range)
         }
         var slice = EvictionSlice()
         for candidate in candidates where slice.examined == 0 || monotonicNow() < deadline {
             slice.examined += 1
-            hands.passed(candidate.id, of: range)
+            cursor.passed(candidate.id, of: range)
             if let pins, pins.contains(candidate.keyHash) { continue }
             let hasExpired = candidate.expires.map { $0 <= now.nanoseconds } ?? false
             if index.clearMark(candidate.keyHash) {
@@ -57,7 +57,7 @@ extension EntityDatabase {
             countEviction()
             slice.evicted += 1
         }
-        if slice.examined == candidates.count, candidates.count < range.limit { hands.exhausted(range) }
+        if slice.examined == candidates.count, candidates.count < range.limit { cursor.exhausted(range) }
         try writeHands()
         return slice
     }
@@ -66,14 +66,14 @@ extension EntityDatabase {
     func probe() throws(SQLiteFailure) { try writeHands() }
 
     private func writeHands() throws(SQLiteFailure) {
-        for (name, row) in [("evictionID", hands.hand), ("probationID", hands.border)] {
+        for (name, row) in [("evictionID", cursor.hand), ("probationID", cursor.border)] {
             setState.bind(1, name)
             setState.bind(2, row)
             try setState.run()
         }
     }
 
-    private func candidates(in range: EvictionHands.Range) throws(SQLiteFailure) -> [Candidate] {
+    private func candidates(in range: EvictionCursor.Range) throws(SQLiteFailure) -> [Candidate] {
         var candidates: [Candidate] = []
         evictionCandidates.bind(1, range.after)
         evictionCandidates.bind(2, Int64(range.limit))

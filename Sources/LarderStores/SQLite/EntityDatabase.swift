@@ -27,17 +27,17 @@ final class EntityDatabase {
     private(set) var lastEntityID: Int64
     var lastContentID: Int64
     /// The position of eviction.
-    var hands: EvictionHands
+    var cursor: EvictionCursor
     /// The keys of rows that were recently evicted from probation.
     var ghosts = GhostTable()
     let hashing = ContentDigest.Hashing()
+    let contents: ContentStatements
     let versions: VersionStatements
     /// Whether there may be superseded entities; without any, nothing is done about them.
     var mayHaveVersions: Bool
 
     private let begin, commit, rollback: Statement
     private let insertEntity, findEntity, entitiesOfKey, entityByID, deleteEntity, updateEntity, anyOfKey: Statement
-    let insertContent, findContent, contentByID, setUsers, deleteContent: Statement
     let insertLabel, deleteLabels, labelledInRange: Statement
     let entitiesInRange, evictionCandidates, pageCount, freePageCount, addMark, removeMark, setState: Statement
 
@@ -51,11 +51,12 @@ final class EntityDatabase {
                 UNION ALL SELECT max(id) FROM version WHERE id BETWEEN 1 AND \(last))
             """)
         mayHaveVersions = try connection.integer("SELECT EXISTS (SELECT 1 FROM version)") != 0
+        contents = try ContentStatements(connection)
         versions = try VersionStatements(connection)
         lastContentID = try connection.integer("SELECT max(id) FROM content WHERE id BETWEEN 1 AND \(last)")
         let border = try connection.integer("SELECT value FROM state WHERE name = 'probationID'")
         let hand = try connection.integer("SELECT value FROM state WHERE name = 'evictionID'")
-        hands = EvictionHands(
+        cursor = EvictionCursor(
             border: (0...lastEntityID).contains(border) ? border : 0,
             hand: (0...lastEntityID).contains(hand) ? hand : 0)
         begin = try connection.prepare("BEGIN IMMEDIATE")
@@ -79,18 +80,6 @@ final class EntityDatabase {
             """
             UPDATE entity SET requestTime = ?2, responseTime = ?3, expires = ?4, seal = ?5, head = ?6 WHERE id = ?1
             """)
-        insertContent = try connection.prepare(
-            """
-            INSERT INTO content (id, digestHash, users, length, digest, blocks, octets)
-            VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6)
-            ON CONFLICT (digestHash) DO NOTHING
-            """)
-        findContent = try connection.prepare(
-            "SELECT id, digest, length, users, blocks IS NOT NULL FROM content WHERE digestHash = ?1")
-        contentByID = try connection.prepare(
-            "SELECT users, length, blocks IS NOT NULL, digest FROM content WHERE id = ?1")
-        setUsers = try connection.prepare("UPDATE content SET users = ?2 WHERE id = ?1")
-        deleteContent = try connection.prepare("DELETE FROM content WHERE id = ?1")
         anyOfKey = try connection.prepare(
             """
             SELECT 1 FROM entity WHERE keyHash = ?1 UNION ALL SELECT 1 FROM version WHERE keyHash = ?1 LIMIT 1
@@ -127,7 +116,7 @@ final class EntityDatabase {
     func transaction(_ body: () throws(SQLiteFailure) -> Void) throws(SQLiteFailure) -> Effects {
         effects = Effects()
         shrunkKeys.removeAll(keepingCapacity: shrunkKeys.count <= 1024)
-        let handsBefore = hands
+        let cursorBefore = cursor
         let start = monotonicNow()
         // The previous one may have failed so badly that even its rollback was impossible.
         if connection.isInTransaction { try rollback.run() }
@@ -137,7 +126,7 @@ final class EntityDatabase {
             for key in shrunkKeys where try !hasKey(key) { effects.lostKeys.append(key) }
             try commit.run()
         } catch {
-            hands = handsBefore
+            cursor = cursorBefore
             // Some failures have rolled back already.
             if connection.isInTransaction { try? rollback.run() }
             throw error
@@ -155,7 +144,7 @@ final class EntityDatabase {
         guard let (content, digest) = try storeContent(record.content, blocks: blocks) else { return }
         let variantHash = hash(ofVariant: record.variant)
         lastEntityID += 1
-        let seal = EntitySeal(
+        let checksum = RowChecksum(
             requestTime: record.requestTime, responseTime: record.responseTime, storedAt: record.storedAt,
             expires: record.expires, digest: digest, length: record.content.length)
         insertEntity.bind(1, lastEntityID)
@@ -166,7 +155,7 @@ final class EntityDatabase {
         insertEntity.bind(6, record.responseTime.nanoseconds)
         insertEntity.bind(7, record.storedAt.nanoseconds)
         insertEntity.bind(8, record.expires?.nanoseconds)
-        insertEntity.bind(9, seal.value(key: key.bytes, variant: record.variant, head: record.head, using: hashing))
+        insertEntity.bind(9, checksum.value(key: key.bytes, variant: record.variant, head: record.head, using: hashing))
         insertEntity.bind(10, key.bytes)
         insertEntity.bind(11, record.variant)
         insertEntity.bind(12, record.head)
@@ -205,14 +194,14 @@ final class EntityDatabase {
             digest = itsDigest
             length = found.length
         }
-        let seal = EntitySeal(
+        let checksum = RowChecksum(
             requestTime: update.requestTime, responseTime: update.responseTime, storedAt: update.storedAt,
             expires: update.expires, digest: digest, length: length)
         updateEntity.bind(1, row.id)
         updateEntity.bind(2, update.requestTime.nanoseconds)
         updateEntity.bind(3, update.responseTime.nanoseconds)
         updateEntity.bind(4, update.expires?.nanoseconds)
-        updateEntity.bind(5, seal.value(key: key.bytes, variant: update.variant, head: update.head, using: hashing))
+        updateEntity.bind(5, checksum.value(key: key.bytes, variant: update.variant, head: update.head, using: hashing))
         updateEntity.bind(6, update.head)
         try updateEntity.run()
         guard let labels = update.labels else { return }

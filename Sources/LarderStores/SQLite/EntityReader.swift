@@ -153,14 +153,14 @@ final class EntityReader {
             length = entities.integer(11)
             location = .file
         }
-        let seal = EntitySeal(
+        let checksum = RowChecksum(
             requestTime: Timestamp(nanoseconds: entities.integer(4)),
             responseTime: Timestamp(nanoseconds: entities.integer(5)),
             storedAt: Timestamp(nanoseconds: entities.integer(6)),
             expires: entities.optionalInteger(7).map(Timestamp.init(nanoseconds:)), digest: digest, length: length)
         let variant = entities.bytes(2)
         let head = entities.bytes(3)
-        guard seal.value(key: key.bytes, variant: variant, head: head, using: hashing) == entities.integer(8) else {
+        guard checksum.value(key: key.bytes, variant: variant, head: head, using: hashing) == entities.integer(8) else {
             found.damaged.append((id, "its row does not match its seal"))
             return
         }
@@ -174,8 +174,8 @@ final class EntityReader {
             location = .inline(octets)
         }
         let record = EntityRecord(
-            variant: variant, head: head, requestTime: seal.requestTime, responseTime: seal.responseTime,
-            storedAt: seal.storedAt, expires: seal.expires,
+            variant: variant, head: head, requestTime: checksum.requestTime, responseTime: checksum.responseTime,
+            storedAt: checksum.storedAt, expires: checksum.expires,
             content: ContentReference(digest: digest, length: length, location: location))
         found.rows.append(Found.Row(id: id, record: record))
     }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import LarderIO
 import Synchronization
 
 /// The hashes of all keys that may be stored, and which of them were used since eviction last came by.

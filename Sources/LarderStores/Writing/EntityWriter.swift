@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Larder
 package import LarderHTTP
 import LarderIO
 
@@ -6,7 +7,10 @@ import LarderIO
 ///
 /// Content of up to `inlineLimit` stays in memory and is committed with its row. Longer content goes to a file as it
 /// arrives, on other threads, and its row is committed when the file is complete, synced and named.
-package final class EntityWriter: EntityWriting {
+///
+/// Any thread may call, one at a time for `append` and `finish`. A writer that is released without `finish` stores
+/// nothing. As long as it is retained, what was appended can be read.
+package final class EntityWriter: ContentReader {
     private enum Phase {
         /// In memory, while it may stay there.
         case gathering
@@ -98,6 +102,7 @@ package final class EntityWriter: EntityWriting {
 
     // MARK: Writing
 
+    /// Appends content. Never blocks; keeps the chunk until it is written.
     package func append(_ chunk: ContentChunk) {
         guard chunk.count > 0 else { return }
         let appending = lock.withLock { state -> Appending in
@@ -118,8 +123,11 @@ package final class EntityWriter: EntityWriting {
         }
     }
 
+    /// Declares the content complete. The entity can be read from now on. Returns false if it is not stored.
+    ///
+    /// - Parameters: values known only at the end, which replace those of `beginWrite`.
     @discardableResult
-    package func finish(head: [UInt8]?, expires: Timestamp??) -> Bool {
+    package func finish(head: [UInt8]? = nil, expires: Timestamp?? = nil) -> Bool {
         commit(head: head, expires: expires, length: expectedLength)
     }
 
@@ -180,6 +188,7 @@ package final class EntityWriter: EntityWriting {
         return false
     }
 
+    /// Cancels the write; the previously stored entity stays.
     package func abort() { abandon(.aborted) }
 
     /// Stops because the store is too slow. The entity to be replaced is removed: it is out of date all the same.
@@ -369,7 +378,8 @@ package final class EntityWriter: EntityWriting {
 
     // MARK: Reading back
 
-    package func readBack(at offset: Int64, count: Int) async -> ContentChunk? {
+    /// Up to `count` octets from `offset` on; nil if there are none yet, or the write was cancelled.
+    package func read(at offset: Int64, count: Int) async -> ContentChunk? {
         let (chunk, file, limit): (ContentChunk?, SpoolFile?, Int64) = lock.withLock { state in
             guard offset >= 0, offset < state.length, count > 0 else { return (nil, nil, 0) }
             if offset < state.written { return (nil, state.file, state.written - offset) }
@@ -386,15 +396,5 @@ package final class EntityWriter: EntityWriting {
         guard let file else { return nil }
         let result = await core.onReadingThread { file.read(at: offset, count: Int(min(Int64(count), limit))) }
         return result ?? nil
-    }
-}
-
-private func joined(_ chunks: [ContentChunk], length: Int) -> ContentChunk {
-    ContentChunk(count: length) { bytes in
-        var offset = 0
-        for chunk in chunks {
-            UnsafeMutableRawBufferPointer(rebasing: bytes[offset...]).copyMemory(from: chunk.bytes)
-            offset += chunk.count
-        }
     }
 }

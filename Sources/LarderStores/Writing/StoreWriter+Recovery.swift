@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 import LarderHTTP
+import LarderIO
 
 /// Opening the database, and replacing it when it is unusable or to be wiped.
 extension StoreWriter {

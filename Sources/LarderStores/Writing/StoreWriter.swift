@@ -2,6 +2,7 @@
 import Glibc
 import Larder
 import LarderHTTP
+import LarderIO
 
 /// Carries out the decisions of the `WriteQueue`: groups of operations in one transaction each, and maintenance in
 /// between. Everything here happens on the one writing thread.

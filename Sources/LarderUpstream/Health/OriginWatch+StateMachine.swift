@@ -26,18 +26,18 @@ struct OriginHealth {
         /// The path alone. Failures count once for each path: a client can make up any number of queries.
         var place: Int
         /// Whether the request is for a service, so that its outcome counts for the service's other resources.
-        var isDescribed: Bool
+        var belongsToService: Bool
         /// Whether the origin is asked in any case: its client asks for that, or it changes something.
         var bypassesBackoff: Bool
 
         init(
-            credentials: Int = 0, resource: Int = 0, place: Int? = nil, isDescribed: Bool = true,
+            credentials: Int = 0, resource: Int = 0, place: Int? = nil, belongsToService: Bool = true,
             bypassesBackoff: Bool = false
         ) {
             self.credentials = credentials
             self.resource = resource
             self.place = place ?? resource
-            self.isDescribed = isDescribed
+            self.belongsToService = belongsToService
             self.bypassesBackoff = bypassesBackoff
         }
 
@@ -130,7 +130,7 @@ struct OriginHealth {
         case .unreachable: return circuit.failed(subject: nil, probe: probe, now: now, limits: limits)
         case .troubled:
             // For traffic that is only passed on, a bad answer is an answer.
-            guard ask.isDescribed else { return circuit.answered() }
+            guard ask.belongsToService else { return circuit.answered() }
             return circuit.failed(subject: ask.place, probe: probe, now: now, limits: limits)
         case .unknown:
             circuit.withdrawn(probe: probe, now: now)
@@ -146,7 +146,7 @@ struct OriginHealth {
         lastAt = now
         pauses = pauses.filter { $0.value.until > now }
         pause(.resource(ask.resource ^ ask.credentials), until, status)
-        guard ask.isDescribed else { return false }
+        guard ask.belongsToService else { return false }
         let scope: Scope = status == 503 ? .origin : .credentials(ask.credentials)
         let isNew = pauses[scope] == nil
         guard !isNew || isPlea(of: ask, for: scope, until: until, now: now, limits: limits) else { return false }

@@ -92,7 +92,7 @@ package final class OriginWatch: Sendable {
         if isTrouble {
             return note(
                 .troubled, request, ticket, limits, now, error: .answered(status, by: request.origin),
-                creates: request.isDescribed)
+                creates: request.belongsToService)
         }
         note(pause == nil ? .answered : .refused, request, ticket, limits, now, error: nil, creates: false)
         guard let pause else { return }
@@ -113,7 +113,7 @@ package final class OriginWatch: Sendable {
         guard outcome == .unreachable || outcome == .troubled || noted.load(ordering: .relaxed) > 0 else { return }
         note(
             outcome, request, ticket, limits, now, error: error,
-            creates: outcome == .unreachable || (outcome == .troubled && request.isDescribed))
+            creates: outcome == .unreachable || (outcome == .troubled && request.belongsToService))
     }
 
     private func note(
@@ -318,7 +318,7 @@ extension OriginHealth.Ask {
         let target = request.head.target
         self.init(
             credentials: hasher.finalize(), resource: target.hashValue,
-            place: target.prefix { $0 != UInt8(ascii: "?") }.hashValue, isDescribed: request.isDescribed,
+            place: target.prefix { $0 != UInt8(ascii: "?") }.hashValue, belongsToService: request.belongsToService,
             bypassesBackoff: request.bypassesBackoff)
     }
 }

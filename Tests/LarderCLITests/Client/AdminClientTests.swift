@@ -17,8 +17,9 @@ struct AdminClientTests {
         #expect(String(decoding: content, as: UTF8.self) == "{}\n")
         #expect(
             await peer.request() == """
-                POST /-/resource/wipe?url=https%3A%2F%2Fa%2F%3Fb%3D%C3%BC%26c&caches=remove HTTP/1.0\r
+                POST /-/resource/wipe?url=https%3A%2F%2Fa%2F%3Fb%3D%C3%BC%26c&caches=remove HTTP/1.1\r
                 Host: localhost\r
+                Connection: close\r
                 Accept: application/json\r
                 Content-Length: 0\r
                 \r
@@ -29,24 +30,37 @@ struct AdminClientTests {
     @Test func `a refusal is told with the daemon's own words`() throws {
         let answer =
             "HTTP/1.1 404 Not Found\r\n\r\n{\"title\": \"Gone\", \"detail\": \"There is no ‘a’.\", \"advice\": \"Load it first.\"}"
+        let peer = try ScriptedPeer(answer: answer)
         #expect {
-            try AdminAnswer(Array(answer.utf8)).successfulContent()
+            try AdminClient(socket: peer.path).send(.get, "/")
         } throws: { error in
             "\(error)" == "there is no 'a'; load it first"
         }
     }
 
     @Test func `a refusal without words is told by its status`() throws {
+        let peer = try ScriptedPeer(answer: "HTTP/1.1 500 Oops\r\n\r\n")
         #expect {
-            try AdminAnswer(Array("HTTP/1.1 500 Oops\r\n\r\n".utf8)).successfulContent()
+            try AdminClient(socket: peer.path).send(.get, "/")
         } throws: { error in
             "\(error)" == "the daemon answered 500"
         }
     }
 
-    @Test(arguments: ["", "hello\r\n\r\n", "HTTP/1.1 x\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc"])
-    func `what is no whole answer is refused`(answer: String) {
-        #expect(throws: CommandFailure.self) { try AdminAnswer(Array(answer.utf8)) }
+    @Test(arguments: [
+        "", "hello\r\n\r\n", "HTTP/1.1 x\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
+    ])
+    func `what is no whole answer is refused`(answer: String) throws {
+        let peer = try ScriptedPeer(answer: answer)
+        #expect(throws: CommandFailure.self) { try AdminClient(socket: peer.path).send(.get, "/") }
+    }
+
+    @Test func `chunks and interim responses are no part of an answer`() throws {
+        let peer = try ScriptedPeer(
+            answer: "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                + "2\r\nab\r\n1\r\nc\r\n0\r\n\r\n")
+        #expect(try AdminClient(socket: peer.path).send(.get, "/") == Array("abc".utf8))
     }
 
     @Test func `without a daemon the message says how to start one`() {

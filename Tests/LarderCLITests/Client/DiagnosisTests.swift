@@ -34,7 +34,7 @@ struct DiagnosisTests {
             }
             let isOther = asked == question
             let content = isOther ? answer : DiagnosisTests.well[asked] ?? ""
-            return try AdminAnswer(Array("HTTP/1.1 \(isOther ? status : 200) X\r\n\r\n\(content)".utf8))
+            return AdminAnswer(status: isOther ? status : 200, content: Array(content.utf8))
         }
     }
 

@@ -18,6 +18,17 @@ struct MemoryReleaseTests {
         label: String, turns: [Int], due: [Bool]
     ) {
         var release = MemoryRelease()
-        #expect(turns.map { release.isDue(turns: $0) } == due, "\(label)")
+        #expect(turns.map { release.isDue(turns: $0, resident: nil) } == due, "\(label)")
+    }
+
+    @Test func `memory that a crowd took within a few turns is given back when it has gone`() {
+        var release = MemoryRelease()
+        let mebibyte: Int64 = 1 << 20
+        // The crowd comes within one interval, and takes fewer turns than are worth it by themselves.
+        let due = [(10, 20 * mebibyte), (200, 180 * mebibyte)].map { release.isDue(turns: $0, resident: $1) }
+        #expect(due == [false, true])
+        release.perform()
+        let isDueAgain = release.isDue(turns: 210, resident: MemoryRelease.resident)
+        #expect(!isDueAgain)
     }
 }

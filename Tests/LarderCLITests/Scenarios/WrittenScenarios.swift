@@ -223,7 +223,7 @@ struct WrittenScenarios {
                 return answers
             }
             let other = try Self.settings(two, scene.origin)
-            try scene.reload { $0.services = other.services }
+            try await scene.reload { $0.services = other.services }
             #expect(try await asking.value.isSubset(of: ["one one one", "two - -"]))
             #expect(try await scene.get("/v1/a").text == "two - -")
         }

@@ -248,12 +248,12 @@ struct TransformerSettingsTests {
 
     // MARK: Mistakes
 
-    private static let mistakes: [(block: String, line: Int, column: Int, setting: String, words: [String])] = [
+    typealias Mistake = (block: String, line: Int, column: Int, setting: String, words: [String])
+
+    private static let mistakes: [Mistake] = [
         ("pipeline: [json]", 5, 19, "pipeline", ["a list", "a map from a stage's name"]),
         ("pipeline: { modle: json }", 5, 21, "pipeline", ["unknown stage `modle`", "did you mean `model`?"]),
         ("pipeline: { mine: json }", 5, 21, "pipeline", ["unknown stage `mine`", "named in `order` first"]),
-        ("pipeline: { order: [model, model] }", 5, 28, "pipeline.order", ["`model` twice"]),
-        ("pipeline: { order: [model], parsing: json }", 5, 37, "pipeline", ["`parsing`, which does not run"]),
         ("pipeline: { order: [clear] }", 5, 29, "pipeline.order[0]", ["a meaning of its own"]),
         ("pipeline: { clear: 1 }", 5, 28, "pipeline.clear", ["`true` or `false`"]),
         ("pipeline: { model: jsno }", 5, 28, "pipeline.model[0]", ["`jsno`", "did you mean `json`?"]),
@@ -357,8 +357,36 @@ struct TransformerSettingsTests {
     ]
 
     @Test(arguments: mistakes.indices)
-    func `PL-03 each mistake is told with its place and what to do`(_ index: Int) throws {
-        let mistake = TransformerSettingsTests.mistakes[index]
+    func `each mistake is told with its place and what to do`(_ index: Int) throws {
+        try expectProblem(TransformerSettingsTests.mistakes[index])
+    }
+
+    /// Stages named twice, wherever they stand, and content of stages that do not run, whichever way it is written.
+    private static let misplaced: [Mistake] = [
+        ("pipeline: { order: [model, model] }", 5, 28, "pipeline.order", ["`model` twice", "each stage once"]),
+        ("pipeline: { order: [mine, parsing, mine] }", 5, 28, "pipeline.order", ["`mine` twice"]),
+        ("pipeline: { order: [model], parsing: json }", 5, 37, "pipeline", ["`parsing`, which does not run"]),
+        (
+            "pipeline: { order: [model], parsing: { add: json } }", 5, 37, "pipeline",
+            ["`parsing`, which does not run"]
+        ),
+        (
+            "pipeline: { order: [mine], model: [ { use: json } ] }", 5, 36, "pipeline",
+            ["`model`, which does not run"]
+        ),
+    ]
+
+    @Test(arguments: misplaced.indices)
+    func `PL-03 a stage named twice and content of one that does not run are told`(_ index: Int) throws {
+        try expectProblem(TransformerSettingsTests.misplaced[index])
+    }
+
+    @Test func `PL-03 stages named once whose content runs are accepted`() throws {
+        let block = "pipeline: { order: [mine, parsing], parsing: json, mine: { cache: default } }"
+        #expect(try ConfigurationFixture(TransformerSettingsTests.yaml([block])).problems() == [])
+    }
+
+    private func expectProblem(_ mistake: Mistake) throws {
         let problems = try ConfigurationFixture(TransformerSettingsTests.yaml([mistake.block])).problems()
         #expect(problems.count == 1, "\(mistake.block)")
         let problem = try #require(problems.first)

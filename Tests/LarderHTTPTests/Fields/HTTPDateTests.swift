@@ -94,20 +94,6 @@ struct HTTPDateTests {
         }
     }
 
-    @Test func `the cache follows the clock`() {
-        var cache = HTTPDateCache()
-        for (now, text) in [
-            (Timestamp(nanoseconds: 1), "Thu, 01 Jan 1970 00:00:00 GMT"),
-            (Timestamp(nanoseconds: 999_999_999), "Thu, 01 Jan 1970 00:00:00 GMT"),
-            (Timestamp(seconds: 1), "Thu, 01 Jan 1970 00:00:01 GMT"),
-            (Timestamp(seconds: 0), "Thu, 01 Jan 1970 00:00:00 GMT"),
-        ] {
-            var output: [UInt8] = []
-            cache.append(now, to: &output)
-            #expect(String(decoding: output, as: UTF8.self) == text)
-        }
-    }
-
     @Test func `days and their numbers agree over eight hundred years`() {
         var expected = CivilDate(day: -150_000)
         for number in -150_000...150_000 {

@@ -22,7 +22,7 @@ func decode(_ text: String, _ framing: BodyFraming, cuts: [Int], limits: ParseLi
         let piece = Array(octets[start..<cut])
         do throws(ParseError) {
             let result = try piece.withUnsafeBufferPointer { piece throws(ParseError) in
-                try decoder.decode(UnsafeRawBufferPointer(piece)) { content.append(contentsOf: $0) }
+                try decoder.decode(UnsafeRawBufferPointer(piece).bytes) { content.append(contentsOf: piece[$0]) }
             }
             consumed += result.consumed
             if result.isComplete {
@@ -171,7 +171,7 @@ struct ContentDecoderTests {
 
     @Test func `content until close ends with the connection`() throws {
         var decoder = ContentDecoder(.untilClose)
-        let result = try Array("abc".utf8).withUnsafeBytes { try decoder.decode($0) { _ in } }
+        let result = try Array("abc".utf8).withUnsafeBytes { try decoder.decode($0.bytes) { _ in } }
         #expect(result == (3, false))
         #expect(!decoder.isComplete)
         #expect(decoder.remainingLength == nil)
@@ -183,7 +183,7 @@ struct ContentDecoderTests {
     @Test(arguments: [BodyFraming.length(4), .chunked])
     func `a connection that ends early cuts content short`(_ framing: BodyFraming) throws {
         var decoder = ContentDecoder(framing)
-        _ = try Array("3\r\n".utf8).withUnsafeBytes { try decoder.decode($0) { _ in } }
+        _ = try Array("3\r\n".utf8).withUnsafeBytes { try decoder.decode($0.bytes) { _ in } }
         #expect(throws: ParseError(.contentCutShort)) { try decoder.finish() }
         var empty = ContentDecoder(.length(0))
         #expect(empty.isComplete)
@@ -193,7 +193,7 @@ struct ContentDecoderTests {
     @Test func `what is left of a known length can be asked for`() throws {
         var decoder = ContentDecoder(.length(10))
         #expect(decoder.remainingLength == 10)
-        _ = try Array("abc".utf8).withUnsafeBytes { try decoder.decode($0) { _ in } }
+        _ = try Array("abc".utf8).withUnsafeBytes { try decoder.decode($0.bytes) { _ in } }
         #expect(decoder.remainingLength == 7)
     }
 }

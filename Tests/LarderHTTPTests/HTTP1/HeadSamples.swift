@@ -24,7 +24,7 @@ func parseRequest(
     var parser = RequestHeadParser(limits: limits)
     var head = RequestHead()
     return feed(octets, cuts: cuts) { bytes throws(ParseError) in
-        try parser.parse(bytes, into: &head)
+        try parser.parse(bytes.bytes, into: &head)
     } head: {
         head
     }
@@ -36,7 +36,7 @@ func parseResponse(
     var parser = ResponseHeadParser(limits: limits)
     var head = ResponseHead()
     return feed(octets, cuts: cuts) { bytes throws(ParseError) in
-        try parser.parse(bytes, into: &head)
+        try parser.parse(bytes.bytes, into: &head)
     } head: {
         head
     }

@@ -66,11 +66,11 @@ struct RequestHeadParserTests {
         var parser = RequestHeadParser()
         var head = RequestHead()
         let octets = Array("GET /1 HTTP/1.1\r\nHost: a\r\nX: 1\r\n\r\nGET /2 HTTP/1.0\r\n\r\n".utf8)
-        let first = try octets.withUnsafeBytes { try parser.parse($0, into: &head) }
+        let first = try octets.withUnsafeBytes { try parser.parse($0.bytes, into: &head) }
         #expect(first == .complete(consumed: 34))
         #expect(head == RequestHead(target: "/1", fields: ["Host": "a", "X": "1"]))
         let second = try octets.withUnsafeBytes {
-            try parser.parse(UnsafeRawBufferPointer(rebasing: $0[34...]), into: &head)
+            try parser.parse($0.bytes.extracting(droppingFirst: 34), into: &head)
         }
         #expect(second == .complete(consumed: octets.count - 34))
         #expect(head == RequestHead(target: "/2", version: .http10))
@@ -82,7 +82,7 @@ struct RequestHeadParserTests {
         let octets = Array("GET / HTTP/1.1\r\nHost: a\r\n".utf8)
         var last = 0
         for count in 0...octets.count {
-            let result = try octets[..<count].withUnsafeBytes { try parser.parse($0, into: &head) }
+            let result = try octets[..<count].withUnsafeBytes { try parser.parse($0.bytes, into: &head) }
             guard case .incomplete(let scanned) = result else { return #expect(Bool(false), "not complete yet") }
             #expect(scanned >= last && scanned <= count && scanned >= count - 1)
             last = scanned

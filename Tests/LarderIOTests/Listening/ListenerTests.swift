@@ -70,7 +70,7 @@ struct ListenerTests {
         for loop in loops { try loop.start() }
         let counts = Lock([0, 0, 0])
         for (index, loop) in loops.enumerated() {
-            try await run(on: loop) { loop in
+            try await loop.run { loop in
                 let listener = try Listener(sockets[index], on: loop) { stream in
                     stream.close()
                     counts.withLock { $0[index] += 1 }
@@ -83,7 +83,7 @@ struct ListenerTests {
         }
         for _ in 0..<90 { #expect(try Self.dial(address).receive() == []) }
         for loop in loops {
-            try await run(on: loop) { loop in
+            try await loop.run { loop in
                 while sockets.contains(where: { $0.descriptor >= 0 }) { await loop.sleep(for: .milliseconds(1)) }
             }
             loop.stop()
@@ -209,6 +209,31 @@ struct ListenerTests {
             return log
         }
         #expect(log == ["descriptorsExhausted", "turned away: true", "accepted", "served: true"])
+    }
+
+    @Test func `who arrives as the listener closes is not served by one that has gone`() async throws {
+        let outcome = try await onLoop { loop in
+            let socket = try ListeningSocket.tcp(.loopback(port: 0))[0]
+            var served = 0
+            let listener = try Listener(socket, on: loop) { stream in
+                stream.close()
+                served += 1
+            }
+            let real = listener.acceptCall
+            let closing = Confined { listener.close() }
+            listener.acceptCall = { socket, address, length in
+                let descriptor = real(socket, address, length)
+                // Another thread's word arrives between the accepted connection and its service.
+                loop.execute { _ in closing.value() }
+                return descriptor
+            }
+            let client = try Self.dial(listener.address)
+            while listener.isOpen { await loop.yield() }
+            // The loop closes the connection after this: waiting for that here would be for ever.
+            return (served, Confined(client))
+        }
+        #expect(outcome.0 == 0)
+        #expect(outcome.1.value.receive().isEmpty)
     }
 
     @Test func `a paused listener leaves connections waiting`() async throws {

@@ -28,14 +28,14 @@ struct EventLoopTests {
         defer { loop.stop() }
         let socket = try ListeningSocket.tcp(.loopback(port: 0))[0]
         let log = Lock<[String]>([])
-        let listener = try await run(on: loop) { loop in
+        let listener = try await loop.run { loop in
             Confined(
                 try Listener(socket, on: loop) { stream in
                     log.withLock { $0.append("network") }
                     stream.close()
                 })
         }
-        let address = try await run(on: loop) { _ in listener.value.address }
+        let address = try await loop.run { _ in listener.value.address }
         var (gate, bell): ([Int32], [Int32]) = ([0, 0], [0, 0])
         #expect(pipe(&gate) == 0 && pipe(&bell) == 0)
         let (exit, entrance, ringing, hearing) = (gate[0], gate[1], bell[1], bell[0])
@@ -53,7 +53,7 @@ struct EventLoopTests {
         close(entrance)
         #expect(peer.receive().isEmpty)
         #expect(log.withLock { $0 } == ["held up", "thread", "network"])
-        _ = try await run(on: loop) { _ in listener.value.close() }
+        _ = try await loop.run { _ in listener.value.close() }
     }
 
     @Test func `work given before the start runs after it`() async throws {
@@ -72,9 +72,9 @@ struct EventLoopTests {
         let there = try EventLoop(name: "there")
         for loop in [here, there] { try loop.start() }
         defer { for loop in [here, there] { loop.stop() } }
-        let places = try await run(on: here) { here in
+        let places = try await here.run { here in
             var places = [here.inLoop, there.inLoop]
-            let visited = try await run(on: there) { there in [here.inLoop, there.inLoop] }
+            let visited = try await there.run { there in [here.inLoop, there.inLoop] }
             places += visited
             places += [here.inLoop, there.inLoop]
             return places
@@ -91,7 +91,7 @@ struct EventLoopTests {
                 group.addTask {
                     for step in 0..<200 {
                         let loop = loops[(start + step) % 4]
-                        _ = try? await run(on: loop) { loop in
+                        _ = try? await loop.run { loop in
                             #expect(loop.inLoop)
                             total.withLock { $0 += 1 }
                         }
@@ -193,7 +193,7 @@ struct EventLoopTests {
     @Test func `stopping from the loop itself ends it`() async throws {
         let loop = try EventLoop(name: "suicidal")
         try loop.start()
-        _ = try await run(on: loop) { loop in loop.stop() }
+        _ = try await loop.run { loop in loop.stop() }
         loop.stop()
         let isRun = Atomic<Bool>(false)
         loop.execute { _ in isRun.store(true, ordering: .relaxed) }
@@ -223,7 +223,7 @@ struct EventLoopTests {
             while loop.statistics.currentTurn < .milliseconds(5) { usleep(500) }
             return loop.statistics.currentTurn
         }
-        _ = try await run(on: loop) { _ in }
+        _ = try await loop.run { _ in }
         let statistics = loop.statistics
         #expect(current >= .milliseconds(5))
         #expect(statistics.longestTurn >= current)

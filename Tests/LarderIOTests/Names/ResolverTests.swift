@@ -172,13 +172,18 @@ struct ResolverTests {
         limits.lookups = 2
         limits.names = 4
         limits.timeout = .milliseconds(30)
-        let (log, last) = try await onLoop { [limits] loop in
+        let time = ManualTime()
+        let (log, last) = try await onLoop(time: time) { [limits] loop in
             let resolver = Resolver(on: loop, files: files, limits: limits)
             var log: [String] = []
             for number in 0..<3 {
                 loop.spawnHere { log.append(await Self.describe("silent\(number).example", by: resolver)) }
             }
-            while log.count < 3 { await loop.sleep(for: .milliseconds(1)) }
+            while log.isEmpty { await Task.yield() }
+            while log.count < 3 {
+                time.advance(by: limits.timeout)
+                await Task.yield()
+            }
             var last = ""
             for number in 0..<9 { last = await Self.describe("name\(number).example", by: resolver) }
             #expect(resolver.answerCount <= 4)

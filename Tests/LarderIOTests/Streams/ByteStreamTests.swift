@@ -526,7 +526,7 @@ struct ByteStreamTests {
 
     /// A stream of that loop whose only reference is here.
     private func leakedStream(_ socket: Int32, on loop: EventLoop) async throws -> ByteStream {
-        try await run(on: loop) { loop in
+        try await loop.run { loop in
             // Used on the loop only, which the closures do not say.
             nonisolated(unsafe) let stream = try ByteStream(adopting: socket, on: loop)
             return SendableBox(stream)

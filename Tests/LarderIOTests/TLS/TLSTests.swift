@@ -373,4 +373,36 @@ struct TLSTests {
             "\($0)".contains("/nonexistent.pem")
         }
     }
+
+    @Test func `the system's authorities are read for the first connection, once`() async throws {
+        func count(_ context: OpaquePointer) -> Int32 {
+            OPENSSL_sk_num(X509_STORE_get0_objects(SSL_CTX_get_cert_store(context)))
+        }
+        let all = try #require(SSL_CTX_new(TLS_client_method()))
+        defer { SSL_CTX_free(all) }
+        #expect(SSL_CTX_set_default_verify_paths(all) == 1)
+        let context = try TLSClientContext()
+        #expect(count(try context.context.made()) == 0)
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<8 { group.addTask { try await context.prepared() } }
+            try await group.waitForAll()
+        }
+        #expect(count(try context.context.made()) == count(all))
+        let none = try TLSClientContext(trustsSystem: false)
+        try await none.prepared()
+        #expect(count(try none.context.made()) == 0)
+    }
+
+    @Test func `who waits for authorities that are not there learns it`() async {
+        let reads = Lock(0)
+        let trust = SystemTrust {
+            reads.withLock { $0 += 1 }
+            return false
+        }
+        async let first = trust.isFound()
+        async let second = trust.isFound()
+        let found = await [first, second, trust.isFound()]
+        #expect(found == [false, false, false])
+        #expect(reads.withLock { $0 } == 1)
+    }
 }

@@ -27,7 +27,7 @@ struct InvalidationsTests {
         #expect(texts(red) == [])
         #expect(texts(blue) == ["\"blue\""])
         #expect(texts(plain) == ["plain"])
-        #expect(red.epoch == 0, "nothing else of the Resource is concerned")
+        #expect(red.generation == 0, "nothing else of the Resource is concerned")
     }
 
     @Test(arguments: [
@@ -48,24 +48,30 @@ struct InvalidationsTests {
 
     @Test func `what was got before does not land after`() {
         let memory = memory()
-        let mark = memory.mark
+        let invalidationSequence = memory.invalidationSequence
         invalidations.invalidate([.group("red", origin: "http://a")])
-        guard case .superseded = memory.land(member("\"red\""), epoch: memory.epoch, mark: mark) else {
+        guard
+            case .superseded = memory.land(
+                member("\"red\""), generation: memory.generation, invalidationSequence: invalidationSequence)
+        else {
             Issue.record("landed")
             return
         }
-        memory.land(member("\"blue\""), epoch: memory.epoch, mark: mark)
+        memory.land(
+            member("\"blue\""), generation: memory.generation, invalidationSequence: invalidationSequence)
         #expect(texts(memory) == ["\"blue\""])
-        memory.land(member("\"red\""), epoch: memory.epoch, mark: memory.mark)
+        memory.land(
+            member("\"red\""), generation: memory.generation, invalidationSequence: memory.invalidationSequence)
         #expect(texts(memory) == ["\"red\""])
     }
 
     @Test func `what was read from the store before is not brought in after`() async {
         let memory = memory()
-        let (epoch, mark) = (memory.epoch, memory.mark)
+        let (generation, invalidationSequence) = (memory.generation, memory.invalidationSequence)
         #expect(await memory.beginStoreRead() == .begin)
         invalidations.invalidate([.group("red", origin: nil)])
-        memory.storeWasRead([member("\"red\"")], epoch: epoch, mark: mark)
+        memory.storeWasRead(
+            [member("\"red\"")], generation: generation, invalidationSequence: invalidationSequence)
         #expect(texts(memory) == [])
     }
 
@@ -74,11 +80,11 @@ struct InvalidationsTests {
         let partitions = (0..<20_000).map { _ in memory(scope: scope) }
         let other = memory(scope: .resource(service: 1, url: "http://a/y"))
         for partition in partitions + [other] { partition.land(.variant("old")) }
-        let begun = partitions[7].epoch
+        let begun = partitions[7].generation
         invalidations.invalidate([scope])
         #expect(partitions.allSatisfy { $0.snapshot.variants.isEmpty })
         #expect(texts(other) == ["old"])
-        guard case .superseded = partitions[7].land(.variant("late"), epoch: begun) else {
+        guard case .superseded = partitions[7].land(.variant("late"), generation: begun) else {
             Issue.record("landed")
             return
         }
@@ -87,14 +93,14 @@ struct InvalidationsTests {
     @Test func `a load of a partition from before is not joined after`() {
         let scope = Invalidations.Scope.resource(service: 1, url: "http://a/x")
         let memory = memory(scope: scope)
-        func flight() -> Flight {
-            Flight(
+        func sharedLoad() -> SharedLoad {
+            SharedLoad(
                 request: RequestHead(), at: Timestamp(seconds: 1), isValidation: false, isJoinable: true, window: 1,
                 expecting: 1)
         }
-        guard case .started(let first) = memory.join(where: { _ in true }, orStart: flight) else { return }
+        guard case .started(let first) = memory.join(where: { _ in true }, orStart: sharedLoad) else { return }
         invalidations.invalidate([scope])
-        guard case .started(let second) = memory.join(where: { _ in true }, orStart: flight) else {
+        guard case .started(let second) = memory.join(where: { _ in true }, orStart: sharedLoad) else {
             Issue.record("joined")
             return
         }
@@ -103,9 +109,9 @@ struct InvalidationsTests {
 
     @Test func `when too many are remembered, all from before count as invalidated`() {
         let few = Invalidations(limit: 3)
-        let mark = few.latest
+        let invalidationSequence = few.latest
         for number in 0..<4 { few.invalidate([.group("\(number)", origin: nil)]) }
-        #expect(few.isInvalid(.group("another", origin: nil), since: mark))
+        #expect(few.isInvalid(.group("another", origin: nil), since: invalidationSequence))
         #expect(!few.isInvalid(.group("another", origin: nil), since: few.latest))
         few.invalidate([.group("0", origin: nil)])
         #expect(!few.isInvalid(.group("1", origin: nil), since: few.latest - 1))

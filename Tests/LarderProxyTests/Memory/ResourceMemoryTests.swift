@@ -19,8 +19,8 @@ struct ResourceMemoryTests {
         .variant(text, fields: ["Vary": "Accept-Language"], request: ["Accept-Language": "fr"])
     }
 
-    func flight(isJoinable: Bool = true, isValidation: Bool = false) -> Flight {
-        Flight(
+    func sharedLoad(isJoinable: Bool = true, isValidation: Bool = false) -> SharedLoad {
+        SharedLoad(
             request: RequestHead(), at: Timestamp(seconds: 1000), isValidation: isValidation, isJoinable: isJoinable,
             window: 100, expecting: 1)
     }
@@ -44,23 +44,25 @@ struct ResourceMemoryTests {
     }
 
     @Test func `what was begun before a wipe does not land after it`() {
-        let epoch = memory.epoch
-        memory.land(german("alt"), epoch: epoch)
+        let generation = memory.generation
+        memory.land(german("alt"), generation: generation)
         #expect(memory.wipe(storeIsEmpty: false).map(\.text) == ["alt"])
-        guard case .superseded = memory.land(german("spät"), epoch: epoch) else { Issue.record("landed"); return }
+        guard case .superseded = memory.land(german("spät"), generation: generation) else {
+            Issue.record("landed"); return
+        }
         #expect(texts == [])
-        memory.land(german("neu"), epoch: memory.epoch)
+        memory.land(german("neu"), generation: memory.generation)
         #expect(texts == ["neu"])
     }
 
     @Test func `a wipe ends the joining of loads and forgets failures`() {
-        guard case .started(let first) = memory.join(where: { _ in true }, orStart: { flight() }) else { return }
+        guard case .started(let first) = memory.join(where: { _ in true }, orStart: { sharedLoad() }) else { return }
         memory.remember(
             LoadFailure(at: Timestamp(seconds: 1), retryAt: Timestamp(seconds: 2), error: ScenarioFailure("x")))
         memory.wipe(storeIsEmpty: true)
         #expect(memory.snapshot.failure == nil)
         #expect(memory.snapshot.isStoreRead)
-        guard case .started(let second) = memory.join(where: { _ in true }, orStart: { flight() }) else {
+        guard case .started(let second) = memory.join(where: { _ in true }, orStart: { sharedLoad() }) else {
             Issue.record("joined a load from before the wipe")
             return
         }
@@ -87,49 +89,51 @@ struct ResourceMemoryTests {
     }
 
     @Test func `the second joins the load of the first, until it is retired`() {
-        guard case .started(let first) = memory.join(where: { _ in true }, orStart: { flight() }) else {
+        guard case .started(let first) = memory.join(where: { _ in true }, orStart: { sharedLoad() }) else {
             Issue.record("nothing to join yet")
             return
         }
-        guard case .joined(let same) = memory.join(where: { _ in true }, orStart: { flight() }) else {
+        guard case .joined(let same) = memory.join(where: { _ in true }, orStart: { sharedLoad() }) else {
             Issue.record("did not join")
             return
         }
         #expect(first === same)
         #expect(first.interest == 2)
         memory.retire(first)
-        #expect(memory.flights.isEmpty)
+        #expect(memory.sharedLoads.isEmpty)
     }
 
     @Test func `a load is not started for what has changed since it was found necessary`() {
         let decided = memory.snapshot
-        guard case .started(let first) = memory.join(since: decided, where: { _ in true }, orStart: { flight() }) else {
+        guard case .started(let first) = memory.join(since: decided, where: { _ in true }, orStart: { sharedLoad() })
+        else {
             Issue.record("nothing had changed")
             return
         }
         memory.land(german("neu"), ending: first)
-        guard case .overtaken = memory.join(since: decided, where: { _ in true }, orStart: { flight() }) else {
+        guard case .overtaken = memory.join(since: decided, where: { _ in true }, orStart: { sharedLoad() }) else {
             Issue.record("what landed meanwhile was not seen")
             return
         }
-        #expect(memory.flights.isEmpty)
-        guard case .started = memory.join(since: memory.snapshot, where: { _ in true }, orStart: { flight() }) else {
+        #expect(memory.sharedLoads.isEmpty)
+        guard case .started = memory.join(since: memory.snapshot, where: { _ in true }, orStart: { sharedLoad() })
+        else {
             Issue.record("what landed is known now")
             return
         }
     }
 
     @Test func `a load that is too far on to be joined does not hide the next one`() {
-        guard case .started(let first) = memory.join(where: { _ in true }, orStart: { flight() }) else { return }
+        guard case .started(let first) = memory.join(where: { _ in true }, orStart: { sharedLoad() }) else { return }
         let reader = first.read()
         first.append(ContentChunk(Array(repeating: 1, count: 200)))
         first.leave(reader)
         // Its beginning is gone.
-        guard case .started(let second) = memory.join(where: { _ in true }, orStart: { flight() }) else {
+        guard case .started(let second) = memory.join(where: { _ in true }, orStart: { sharedLoad() }) else {
             Issue.record("joined what has lost its beginning")
             return
         }
-        guard case .joined(let third) = memory.join(where: { _ in true }, orStart: { flight() }) else {
+        guard case .joined(let third) = memory.join(where: { _ in true }, orStart: { sharedLoad() }) else {
             Issue.record("started a third load")
             return
         }
@@ -147,7 +151,7 @@ struct ResourceMemoryTests {
                     done(number)
                 }
             }
-            memory.storeWasRead([german("aus dem Lager")], epoch: memory.epoch)
+            memory.storeWasRead([german("aus dem Lager")], generation: memory.generation)
             try await group.waitForAll()
         }
         #expect(done.count == 10)
@@ -157,24 +161,42 @@ struct ResourceMemoryTests {
     @Test func `what the store has does not replace what is newer in memory`() async {
         #expect(await memory.beginStoreRead() == .begin)
         memory.land(german("neu"))
-        memory.storeWasRead([german("alt", at: 900), french("vieux")], epoch: memory.epoch)
+        memory.storeWasRead([german("alt", at: 900), french("vieux")], generation: memory.generation)
         #expect(texts == ["neu", "vieux"])
     }
 
     @Test func `what was read from the store before a wipe does not come back`() async {
         #expect(await memory.beginStoreRead() == .begin)
-        let epoch = memory.epoch
+        let generation = memory.generation
         memory.wipe(storeIsEmpty: false)
-        memory.storeWasRead([german("alt")], epoch: epoch)
+        memory.storeWasRead([german("alt")], generation: generation)
         #expect(texts == [])
         #expect(!memory.snapshot.isStoreRead)
+    }
+
+    @Test func `B-05 what was read from the store before an invalidation does not come back`() async {
+        #expect(await memory.beginStoreRead() == .begin)
+        let generation = memory.generation
+        memory.noteInvalidation()
+        memory.storeWasRead([german("alt")], generation: generation)
+        #expect(texts == [])
+        #expect(!memory.snapshot.isStoreRead)
+    }
+
+    @Test func `B-05 what is freshened after an invalidation stays out of date`() {
+        let stale = german("alt")
+        memory.land(stale)
+        let generation = memory.generation
+        memory.noteInvalidation()
+        #expect(!memory.replace(stale, by: german("alt", at: 2_000), generation: generation))
+        #expect(memory.replace(stale, by: german("neu"), generation: memory.generation))
     }
 
     @Test func `a variant that only the store can hold makes it be read again`() async {
         memory.land(german("alt"))
         memory.land(french("vieux"))
-        memory.storeHasNothing(epoch: memory.epoch)
-        memory.forgetStoreRead(variance: german("").stored.variance, epoch: memory.epoch)
+        memory.storeHasNothing(generation: memory.generation)
+        memory.forgetStoreRead(variance: german("").stored.variance, generation: memory.generation)
         #expect(texts == ["vieux"])
         #expect(await memory.beginStoreRead() == .begin)
     }

@@ -9,12 +9,12 @@ import Testing
 @Suite("What gateway clients see of URLs")
 struct GatewayMappingTests {
     func mapping(
-        _ way: Way = .mount, service: String = "api", target: String = "https://api.example/v1/users/7"
+        _ form: RequestForm = .mount, service: String = "api", target: String = "https://api.example/v1/users/7"
     ) throws -> GatewayMapping {
         let table = Services.usual.table
         return GatewayMapping(
-            table: table, service: try #require(table.named(service)), way: way, target: try TargetURI(target),
-            authority: way == .name ? "api.localhost:3128" : "localhost:3128")
+            table: table, service: try #require(table.named(service)), form: form, target: try TargetURI(target),
+            authority: form == .name ? "api.localhost:3128" : "localhost:3128")
     }
 
     @Test(arguments: [
@@ -45,9 +45,9 @@ struct GatewayMappingTests {
 
     @Test func `a name does not stand for another service`() throws {
         let services = Services(("api", "https://api.example/v1/", nil), ("next", "https://api.example/v2/", nil))
-        func mapped(_ way: Way, _ reference: String) throws -> String? {
+        func mapped(_ form: RequestForm, _ reference: String) throws -> String? {
             GatewayMapping(
-                table: services.table, service: try #require(services.table.named("api")), way: way,
+                table: services.table, service: try #require(services.table.named("api")), form: form,
                 target: try TargetURI("https://api.example/v1/x"), authority: "here"
             ).mapped(reference: reference)
         }
@@ -118,7 +118,7 @@ struct GatewayMappingTests {
     ]) func `cookies through any host`(cookie: String, expected: String) throws {
         var mapping = try mapping(.anyHost, target: "https://here.example/d/e")
         mapping = GatewayMapping(
-            table: mapping.table, service: mapping.table.unclaimed, way: .anyHost, target: mapping.target,
+            table: mapping.table, service: mapping.table.unclaimed, form: .anyHost, target: mapping.target,
             authority: mapping.authority)
         #expect(mapping.mapped([.setCookie: cookie])[.setCookie] == expected)
     }

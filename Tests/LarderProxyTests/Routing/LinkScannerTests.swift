@@ -8,11 +8,12 @@ import Testing
 
 @Suite("Links in content")
 struct LinkScannerTests {
-    func map(_ way: Way = .mount, at page: String = "https://api.example/v1/users/7") throws -> LinkMap {
+    func map(_ form: RequestForm = .mount, at page: String = "https://api.example/v1/users/7") throws -> LinkMap {
         let table = Services.usual.table
         return LinkMap(
-            of: table, for: try #require(table.named("api")), way,
-            authority: way == .name ? "api.localhost:3128" : "localhost:3128", isSecure: false, at: try TargetURI(page))
+            of: table, for: try #require(table.named("api")), form,
+            authority: form == .name ? "api.localhost:3128" : "localhost:3128", isSecure: false, at: try TargetURI(page)
+        )
     }
 
     func mapped(_ text: String, _ map: LinkMap, piece: Int = .max) -> String {
@@ -56,10 +57,10 @@ struct LinkScannerTests {
     }
 
     @Test(arguments: [
-        (Way.name, "http://api.localhost:3128/x"), (.anyHost, "http://localhost:3128/https/api.example/v1/x"),
+        (RequestForm.name, "http://api.localhost:3128/x"), (.anyHost, "http://localhost:3128/https/api.example/v1/x"),
         (.forward, "https://api.example/v1/x"),
-    ]) func `lead back the way the client came`(way: Way, expected: String) throws {
-        #expect(mapped("https://api.example/v1/x", try map(way)) == expected)
+    ]) func `lead back the way the client came`(form: RequestForm, expected: String) throws {
+        #expect(mapped("https://api.example/v1/x", try map(form)) == expected)
     }
 
     @Test func `of other services have their names where the client used a name`() throws {

@@ -80,7 +80,8 @@ struct RequestTests {
     // MARK: Forwarding
 
     func forwarded(
-        _ fields: Fields, url: String = "http://a.example:8080/x?y", way: Way = .forward, spelling: String = "",
+        _ fields: Fields, url: String = "http://a.example:8080/x?y", form: RequestForm = .forward,
+        spelling: String = "",
         edits: [HeaderEdit] = []
     ) throws -> RequestHead {
         var settings = ServiceSettings()
@@ -93,7 +94,7 @@ struct RequestTests {
             service, number: 1, settings: settings, targets: [], identities: .ephemeral(), parent: { _ in nil })
         let uri = try TargetURI(url)
         return ForwardedRequest(
-            uri: uri, way: way, via: "1.1 larder", configuration: routed.configuration(for: uri, method: .get),
+            uri: uri, form: form, via: "1.1 larder", configuration: routed.configuration(for: uri, method: .get),
             spelling: Array(spelling.utf8)
         ).head(for: RequestHead(target: "whatever", fields: fields))
     }
@@ -146,8 +147,8 @@ struct RequestTests {
         #expect(!head.fields.contains("X-Old"))
     }
 
-    @Test(arguments: [(Way.forward, true), (.mount, false), (.name, false), (.anyHost, false)])
-    func `the referring page is told by forward clients alone`(way: Way, isSent: Bool) throws {
-        #expect(try forwarded([.referer: "http://localhost/"], way: way).fields.contains(.referer) == isSent)
+    @Test(arguments: [(RequestForm.forward, true), (.mount, false), (.name, false), (.anyHost, false)])
+    func `the referring page is told by forward clients alone`(form: RequestForm, isSent: Bool) throws {
+        #expect(try forwarded([.referer: "http://localhost/"], form: form).fields.contains(.referer) == isSent)
     }
 }

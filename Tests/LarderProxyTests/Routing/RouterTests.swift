@@ -59,8 +59,8 @@ struct RouterTests {
     func outcome(_ route: Route, _ uri: TargetURI, _ spelling: [UInt8]) -> String {
         switch route {
         case .larder: return "larder"
-        case .resource(let service, let way):
-            return "\(service.name) \(way) \(uri)"
+        case .resource(let service, let form):
+            return "\(service.name) \(form) \(uri)"
                 + (spelling.isEmpty ? "" : " as \(String(decoding: spelling, as: UTF8.self))")
         case .tunnel(let authority): return "tunnel \(authority)"
         case .capabilities: return "capabilities"

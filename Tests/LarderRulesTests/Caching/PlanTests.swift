@@ -139,6 +139,30 @@ struct PlanTests {
         #expect(plan(asking("no-cache"), Self.minute, by: early).action == .validate(Self.staleSelection, .stale))
     }
 
+    // MARK: Loads without a client
+
+    @Test func `a load that is made only if needed is not made by a fresh response, or right after a failure`() {
+        #expect(plan(.get(), Self.minute, at: 1, by: Known()).isUpToDate)
+        #expect(plan(.get(), Self.minute, at: 1, by: Known(standing: .offline)).isUpToDate)
+        #expect(plan(.get(), Self.minute, by: Known(failure: failure())).isUpToDate)
+        #expect(!plan(.get(), Self.minute, by: Known(failure: failure(until: 70))).isUpToDate)
+        #expect(!plan(.get(), Self.minute, by: Known(hold: Self.circuit)).isUpToDate)
+        #expect(!plan(.get(), Self.minute, by: Known(standing: .offline, failure: failure())).isUpToDate)
+        #expect(!Plan.passing(.bypass, outlook: Known(failure: failure())).isUpToDate)
+    }
+
+    @Test func `a refresh ahead of time asks an origin with which all is well`() {
+        func refresh(_ known: Known) -> Plan {
+            Plan.refreshing(0, of: [Self.minute], for: .get(), policy: CachePolicy(), now: .at(1), outlook: known)
+        }
+        #expect(refresh(Known()).action == .validate(.init(index: 0, age: .seconds(1), ttl: .seconds(59)), .request))
+        #expect(refresh(Known()).asksOrigin)
+        for known in [
+            Known(standing: .offline), Known(standing: .outOfReach, isProbeDue: true), Known(failure: failure()),
+            Known(hold: Self.circuit),
+        ] { #expect(!refresh(known).asksOrigin) }
+    }
+
     // MARK: By what is stored
 
     @Test func `a request that goes by what is stored is sent unless the origin is not asked`() {

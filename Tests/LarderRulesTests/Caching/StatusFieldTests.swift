@@ -101,11 +101,4 @@ struct ProxyStatusTests {
         ProxyStatus(.dnsTimeout).append(to: &fields)
         #expect(try read(fields[.proxyStatus] ?? "").map(\.name) == [.token("other"), .token("Larder")])
     }
-
-    @Test func `recommended statuses are those of a gateway`() {
-        #expect(ProxyStatus.ErrorType.dnsTimeout.recommendedStatus == 504)
-        #expect(ProxyStatus.ErrorType.connectionLimitReached.recommendedStatus == 503)
-        #expect(ProxyStatus.ErrorType.proxyLoopDetected.recommendedStatus == 502)
-        #expect(ProxyStatus.ErrorType.httpRequestError.recommendedStatus == nil)
-    }
 }

@@ -108,16 +108,7 @@ struct SharedTierTests {
         let loop = try EventLoop(name: "test")
         try loop.start()
         defer { loop.stop() }
-        try await withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Void, any Error>) in
-            loop.spawn { loop in
-                do {
-                    try await body(loop, server)
-                    continuation.resume()
-                } catch {
-                    continuation.resume(throwing: error)
-                }
-            }
-        }
+        try await loop.run { loop in try await body(loop, server) }
     }
 
     @Test func `what one stores another finds`() async throws {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderHTTP
+import LarderIO
 import Testing
 
 @testable import LarderStores
@@ -12,12 +13,12 @@ final class EventLog: Sendable {
             []
     }
 
-    private let monitor = Monitor(State())
+    private let state = Lock(State())
 
-    var events: [StoreEvent] { monitor.withLock { $0.events } }
+    var events: [StoreEvent] { state.withLock { $0.events } }
 
     func record(_ event: StoreEvent) {
-        let ready = monitor.withLock { state in
+        let ready = state.withLock { state in
             state.events.append(event)
             let ready = state.waiting.filter { $0.matches(event) }
             state.waiting.removeAll { $0.matches(event) }
@@ -30,7 +31,7 @@ final class EventLog: Sendable {
     @discardableResult
     func first(where matches: @escaping @Sendable (StoreEvent) -> Bool) async -> StoreEvent {
         await withCheckedContinuation { continuation in
-            let found = monitor.withLock { state in
+            let found = state.withLock { state in
                 let found = state.events.first(where: matches)
                 if found == nil { state.waiting.append((matches, continuation)) }
                 return found
@@ -88,7 +89,7 @@ func openStore(
     try SQLiteStore.open(settings(directory, limit: limit, change)) { log.record($0) }
 }
 
-extension EntityStore {
+extension SQLiteStore {
     /// Stores an entity, its content in pieces of 16 KiB.
     @discardableResult
     func put(

@@ -257,19 +257,6 @@ struct LoadTests {
         _ = await other.response()
     }
 
-    @Test func `RS-21 waiting clients count as interest`() async {
-        let resource = fixture.service.resource("a")
-        let held = fixture.transport.hold(.get, Fixture.url("a"))
-        let load = resource.load()
-        await held.sent()
-        resource.addInterest()
-        resource.cancelLoadIfUnobserved()
-        #expect(load.state == .inProgress)
-        resource.removeInterest()
-        resource.cancelLoadIfUnobserved()
-        #expect(load.state == .completed)
-    }
-
     @Test(arguments: [true, false])
     func `RS-22 whether anybody observes is asked when the delay is over`(_ isObservedInTime: Bool) async {
         let resource = fixture.service.resource("a")
@@ -356,26 +343,5 @@ struct LoadTests {
         var entity = Entity(content: "", fields: [.link: "</a>; rel=up"], timestamp: fixture.clock.now)
         entity.fields.append(.link, "</b>; rel=next, </c>; rel=next")
         #expect(entity.link("next") == "/b")
-    }
-
-    @Test func `a streamed load drives the same state`() {
-        let (resource, recorder) = fixture.observed("a")
-        recorder.reset()
-        let load = resource.beginLoad()
-        #expect(resource.isLoading)
-        #expect(resource.finish(load: load, .data(.text("x"))) == .store)
-        #expect(resource.text == "x")
-        let second = resource.beginLoad()
-        #expect(resource.finish(load: second, .notModified(.text("x"), version: resource.dataVersion)) == .touchStored)
-        let third = resource.beginLoad()
-        resource.wipe()
-        #expect(!resource.isRunning(third))
-        #expect(resource.finish(load: third, .data(.text("late"))) == nil)
-        #expect(resource.latestData == nil)
-        #expect(
-            recorder.events == [
-                "requested loading", "newData(network)", "requested loading", "notModified", "requested loading",
-                "newData(wipe)", "requestCancelled",
-            ])
     }
 }

@@ -30,30 +30,42 @@ struct ObserverTests {
             released = recorder
             resource.addObserver(recorder).addObserver(recorder)
             #expect(recorder.events == ["observerAdded"])
-            #expect(resource.hasInterest)
+            #expect(resource.memory.hasInterest)
         }
         #expect(released == nil)
         resource.overrideLocalData(with: .text("x"))
-        #expect(!resource.hasInterest)
+        #expect(!resource.memory.hasInterest)
     }
 
     @Test func `OB-02 an observer with an owner is held as long as the owner lives`() {
         let resource = resource
         let told = EventRecorder()
         weak var observer: EventRecorder?
-        var owner: Owner? = Owner()
+        weak var owner: Owner?
         do {
-            let recorder = EventRecorder()
-            observer = recorder
-            resource.addObserver(recorder, owner: owner!).addObserver(told, owner: owner!)
+            let living = Owner()
+            owner = living
+            do {
+                let recorder = EventRecorder()
+                observer = recorder
+                resource.addObserver(recorder, owner: living).addObserver(told, owner: living)
+            }
+            for text in ["x", "y"] {
+                resource.overrideLocalData(with: .text(text))
+                fixture.service.flushUnusedResources()
+            }
+            let heard = ["observerAdded", "newData(localOverride)", "newData(localOverride)"]
+            #expect(observer?.events == heard)
+            #expect(told.events == heard)
+            #expect(resource.memory.hasInterest)
+            withExtendedLifetime(living) {}
         }
-        resource.overrideLocalData(with: .text("x"))
-        #expect(observer?.events == ["observerAdded", "newData(localOverride)"])
-        owner = nil
-        resource.overrideLocalData(with: .text("y"))
+        // The observers do not hold their owner.
+        #expect(owner == nil)
+        resource.overrideLocalData(with: .text("z"))
         #expect(observer == nil)
-        #expect(told.events == ["observerAdded", "newData(localOverride)"])
-        #expect(!resource.hasInterest)
+        #expect(told.events.count == 3)
+        #expect(!resource.memory.hasInterest)
     }
 
     @Test func `OB-03 closures are never taken for each other`() {
@@ -149,7 +161,7 @@ struct ObserverTests {
         for recorder in recorders { resource.addObserver(recorder, owner: owner) }
         resource.removeObservers(ownedBy: owner)
         #expect(recorders.map(\.stops) == [1, 1, 1])
-        #expect(!resource.hasInterest)
+        #expect(!resource.memory.hasInterest)
     }
 
     @Test func `OB-07 a self-owned observer is kept by another owner`() {
@@ -200,11 +212,16 @@ struct ObserverTests {
             observed = resource
             resource.addObserver(owner: owner) { _, _ in }
         }
+        // By either way that others go.
+        fixture.service.cachedResourceCountLimit = 10
+        for number in 0..<100 { _ = fixture.service.resource("other\(number)") }
         fixture.service.flushUnusedResources()
-        #expect(observed != nil)
-        observed?.removeObservers(ownedBy: owner)
+        #expect(fixture.service.resourceCount == 1)
+        #expect(observed != nil && fixture.service.resource("kept") === observed)
+        withExtendedLifetime(owner) { observed?.removeObservers(ownedBy: owner) }
         fixture.service.flushUnusedResources()
         #expect(observed == nil)
+        #expect(fixture.service.resourceCount == 0)
     }
 
     @Test func `OB-10 a resource stays as long as an owner of its observers lives, and shows what it had`() async {
@@ -218,7 +235,7 @@ struct ObserverTests {
             _ = await resource.load().response()
         }
         fixture.service.flushUnusedResources()
-        #expect(fixture.service.resource("kept").text == "data")
+        withExtendedLifetime(owner) { #expect(fixture.service.resource("kept").text == "data") }
         owner = nil
         fixture.service.flushUnusedResources()
         #expect(observed == nil)
@@ -235,10 +252,10 @@ struct ObserverTests {
         _ = await resource.load().response()
         while seen.count < 3 { await Task.yield() }
         #expect(seen.values == ["observerAdded ", "requested ", "newData(network) x"])
-        #expect(resource.hasInterest)
+        #expect(resource.memory.hasInterest)
         task.cancel()
         await task.value
-        #expect(!resource.hasInterest)
+        #expect(!resource.memory.hasInterest)
     }
 
     @Test func `OB-11 an observation ends with its token`() {
@@ -251,7 +268,7 @@ struct ObserverTests {
         }
         resource.overrideLocalData(with: .text("y"))
         #expect(seen.values == [.observerAdded, .newData(.localOverride)])
-        #expect(!resource.hasInterest)
+        #expect(!resource.memory.hasInterest)
     }
 
     @Test func `B-38 observers are told in the order they were added and an event is told to all before the next`() {
@@ -310,6 +327,6 @@ struct ObserverTests {
         // Each was told that it observes, and of each of the ten changes.
         #expect(heard.count == 5_000 * 11)
         resource.removeObservers(ownedBy: owner)
-        #expect(!resource.hasInterest)
+        #expect(!resource.memory.hasInterest)
     }
 }

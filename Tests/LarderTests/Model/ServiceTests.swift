@@ -303,16 +303,23 @@ struct ServiceTests {
         #expect(fixture.transport.sent.count == 1)
     }
 
-    @Test func `B-29 HT-04 a write can put other resources out of date`() async {
+    @Test(arguments: [Method.post, .put, .patch, .delete], [200, 409] as [Status])
+    func `B-29 HT-04 a write that succeeds puts the resources out of date that it names`(
+        method: Method, status: Status
+    ) async {
         let fixture = Fixture()
-        let item = fixture.service.resource("widgets/1")
-        let list = fixture.service.resource("widgets")
-        let other = fixture.service.resource("others")
-        for resource in [item, list, other] { resource.overrideLocalData(with: .text("x")) }
-        item.applyAfterWrite(Configuration.AfterWrite(.invalidate, also: ["/widgets"]))
-        #expect(!item.isUpToDate)
-        #expect(!list.isUpToDate)
-        #expect(other.isUpToDate)
+        fixture.service.configure("/widgets/*") {
+            $0.afterWrite = Configuration.AfterWrite(.invalidate, also: ["/widgets", "/lists/**"])
+        }
+        // Nothing is related because its path is alike.
+        let paths = ["widgets/1", "widgets", "lists/a/b", "widgets/2", "widgets/1/parts", "others"]
+        let resources = paths.map { fixture.service.resource($0) }
+        for resource in resources { resource.overrideLocalData(with: .text("x")) }
+        fixture.transport.reply(method, Fixture.url("widgets/1"), StubReply(status))
+        await resources[0].request(method, text: "new").response()
+        let stale = zip(paths, resources).filter { !$1.isUpToDate }.map(\.0)
+        #expect(stale == (status == 200 ? ["widgets/1", "widgets", "lists/a/b"] : []))
+        #expect(resources.allSatisfy { $0.text == "x" })
     }
 
     @Test(arguments: [

@@ -27,9 +27,8 @@ struct RequestTests {
 
     enum Outcome: String, CaseIterable { case new, notModified, failure, cancelled }
 
-    @Test(arguments: Outcome.allCases)
-    func `RQ-02 each outcome calls the hooks that are for it`(_ outcome: Outcome) async {
-        let called = Recorder<String>()
+    /// A request that has that outcome, or will have it.
+    private func request(_ outcome: Outcome) async -> Request {
         let resource = resource
         let request: Request
         switch outcome {
@@ -49,11 +48,23 @@ struct RequestTests {
             await held.sent()
             request.cancel()
         }
+        return request
+    }
+
+    /// Attaches a hook of each kind.
+    private func attach(to request: Request, _ called: @escaping @Sendable (String) -> Void) {
         request.onCompletion { _ in called("completion") }
             .onSuccess { _ in called("success") }
             .onNewData { _ in called("newData") }
             .onNotModified { called("notModified") }
             .onFailure { called($0.isCancellation ? "cancellation" : "failure") }
+    }
+
+    @Test(arguments: Outcome.allCases)
+    func `RQ-02 each outcome calls the hooks that are for it`(_ outcome: Outcome) async {
+        let called = Recorder<String>()
+        let request = await request(outcome)
+        attach(to: request) { called($0) }
         _ = await request.response()
         let expected =
             switch outcome {
@@ -88,6 +99,30 @@ struct RequestTests {
         #expect(late.values == ["late"])
         #expect(order.count == 3)
         #expect(request.onSuccess { _ in } === request)
+    }
+
+    @Test(arguments: Outcome.allCases)
+    func `RQ-03 late hooks are called as early ones are, once each, and by no call that attaches them`(
+        _ outcome: Outcome
+    ) async {
+        let (early, late) = (Recorder<String>(), Recorder<String>())
+        let request = await request(outcome)
+        attach(to: request) { early($0) }
+        _ = await request.response()
+        #expect(early.count >= 2)
+        let thread = Lock(pthread_t?.none)
+        for round in 1...2 {
+            await withCheckedContinuation { continuation in
+                thread.withLock { $0 = pthread_self() }
+                attach(to: request) { name in
+                    late(thread.withLock { $0 } == pthread_self() ? "\(name), by the call" : name)
+                }
+                request.onCompletion { _ in continuation.resume() }
+                thread.withLock { $0 = nil }
+            }
+            #expect(late.values == Array(repeating: early.values, count: round).flatMap(\.self))
+        }
+        #expect(early.count * 2 == late.count)
     }
 
     @Test func `RQ-03 a hook attached by a hook comes after what was waiting`() async {
@@ -141,6 +176,36 @@ struct RequestTests {
         #expect(second?.fields["Nonce"] == "2")
         #expect(first?.method == .post)
         #expect(first?.body == Array("changed".utf8))
+    }
+
+    @Test func `RQ-05 a mutator digests the content that is sent, after those before it, each time`() async {
+        let nonces = Recorder<Int>()
+        let resource = resource
+        fixture.service.configure {
+            $0.mutateRequests { request in
+                nonces(1)
+                request.body = (request.body ?? []) + Array(" #\(nonces.count)".utf8)
+            }
+            $0.mutateRequests { $0.fields["Content-Digest"] = Self.digest($0.method, $0.body) }
+        }
+        fixture.transport.reply(.post, Fixture.url("a"), StubReply())
+        fixture.transport.reply(.get, Fixture.url("a"), StubReply())
+        let written = resource.request(.post, text: "body")
+        let made: [(String, () -> Request)] = [
+            ("body #1", { written }), ("body #2", { written.repeated() }), (" #3", { resource.load() }),
+        ]
+        for (content, make) in made {
+            let request = await sent(make().start())
+            #expect(request?.body == Array(content.utf8))
+            #expect(request?.fields["Content-Digest"] == request.map { Self.digest($0.method, $0.body) })
+        }
+        #expect(Set(fixture.transport.sent.map { $0.fields["Content-Digest"] }).count == 3)
+    }
+
+    /// Depends on each octet and on its place.
+    private static func digest(_ method: Method, _ octets: [UInt8]?) -> String {
+        let sum = (Array(method.token.utf8) + (octets ?? [])).reduce(UInt64(5381)) { $0 &* 33 &+ UInt64($1) }
+        return String(sum, radix: 16)
     }
 
     @Test func `RQ-06 a changed method keeps old mutators and gets new decorators`() async {
@@ -374,8 +439,9 @@ struct RequestDelegateTests {
         let request = Request.prepare(using: delegate)
         #expect(request.state == .notStarted)
         #expect(delegate.completions.count == 0)
-        request.start()
+        #expect(request.start() === request.start())
         #expect(delegate.completions.count == 1)
+        #expect(request.state == .inProgress)
         delegate.completions.values[0]?.complete(info)
         #expect(await request.response().response.entity?.text == "custom")
         #expect(request.description == "manual (completed)")
@@ -383,21 +449,31 @@ struct RequestDelegateTests {
 
     @Test func `RQ-24 only the first completion counts`() async {
         let delegate = Manual()
+        let hooks = Recorder<String>()
         let request = Request.prepare(using: delegate).start()
+        request.onCompletion { hooks($0.response.entity?.text ?? "none") }
         let completion = delegate.completions.values[0]
         #expect(completion?.willBeIgnored == false)
         completion?.complete(info)
         #expect(completion?.willBeIgnored == true)
         completion?.complete(ResponseInfo(.success(.text("second"))))
+        request.cancel()
         #expect(await request.response().response.entity?.text == "custom")
+        await withCheckedContinuation { continuation in request.onCompletion { _ in continuation.resume() } }
+        #expect(hooks.values == ["custom"])
+        #expect(delegate.cancels.count == 0)
     }
 
-    @Test func `RQ-24 cancelling tells the delegate`() {
+    @Test func `RQ-24 cancelling tells the delegate, and what it completes with then is ignored`() async {
         let delegate = Manual()
         let request = Request.prepare(using: delegate).start()
         request.cancel()
         #expect(delegate.cancels.count == 1)
         #expect(delegate.completions.values[0]?.willBeIgnored == true)
+        delegate.completions.values[0]?.complete(info)
+        #expect(await request.response().response.error?.isCancellation == true)
+        request.cancel()
+        #expect(delegate.cancels.count == 1)
         let unstarted = Manual()
         Request.prepare(using: unstarted).cancel()
         #expect(unstarted.cancels.count == 0)

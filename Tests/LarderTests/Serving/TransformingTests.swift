@@ -91,28 +91,6 @@ struct TransformingTests {
         #expect(error.cause is ContentNotEncodable)
     }
 
-    @Test func `what stages with caches made is kept when the load counts`() async {
-        let cache = RecordingCache<JSONValue>()
-        fixture.service.configure {
-            $0.pipeline.add(.json)
-            $0.pipeline[.parsing].cacheUsing(cache)
-        }
-        let transformed = await transform(received("[1]"))
-        let load = resource.beginLoad()
-        guard case .success(let entity) = transformed.response else {
-            Issue.record("an array is JSON")
-            return
-        }
-        #expect(resource.finish(load: load, .data(entity), storing: transformed) == .store)
-        await fixture.service.finishCacheWork()
-        #expect(cache["/v1/a"]?.content == [1])
-        let late = resource.beginLoad()
-        resource.wipe(.memoryAndCaches)
-        #expect(resource.finish(load: late, .data(entity), storing: transformed) == nil)
-        await fixture.service.finishCacheWork()
-        #expect(cache["/v1/a"] == nil)
-    }
-
     @Test func `a transformer that makes too much is an error and leaves the data`() async {
         fixture.service.configure {
             $0.transformedSizeLimit = 100

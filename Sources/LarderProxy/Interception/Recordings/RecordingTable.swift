@@ -2,7 +2,8 @@
 
 import LarderIO
 
-/// Persists recordings between runs of the daemon.
+/// Persists recordings between runs of the daemon. A protocol, because the format of the files is known to
+/// `LarderAdmin`, which exports it too.
 package protocol RecordingKeeping: Sendable {
     /// Their names.
     func names() throws -> [String]

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderHTTP
+
+extension JSONValue {
+    /// The maximum depth of arrays and objects.
+    public static let depthLimit = 512
+
+    /// Parses UTF-8 text that is one JSON value and nothing else. A byte order mark is skipped (RFC 8259 §8.1).
+    public init(parsing octets: [UInt8]) throws(JSONSyntaxError) {
+        self = try octets.withUnsafeBufferPointer { text throws(JSONSyntaxError) in
+            var scanner = JSONScanner(text, depthLimit: JSONValue.depthLimit)
+            scanner.skipMark()
+            let value = try JSONValue(next: &scanner)
+            try scanner.end()
+            return value
+        }
+    }
+
+    /// Parses text that is one JSON value and nothing else.
+    public init(parsing text: String) throws(JSONSyntaxError) { try self.init(parsing: Array(text.utf8)) }
+
+    private init(next scanner: inout JSONScanner) throws(JSONSyntaxError) {
+        switch try scanner.start() {
+        case .object:
+            var object = JSONObject()
+            try scanner.object { scanner, name throws(JSONSyntaxError) in
+                object[name] = try JSONValue(next: &scanner)
+            }
+            self = .object(object)
+        case .array:
+            var elements: [JSONValue] = []
+            try scanner.array { scanner throws(JSONSyntaxError) in elements.append(try JSONValue(next: &scanner)) }
+            self = .array(elements)
+        case .string: self = .string(try scanner.string())
+        case .number:
+            let range = try scanner.number()
+            self = .number(JSONNumber(text: String(decoding: scanner.text[range], as: UTF8.self)))
+        case .true: self = .bool(true)
+        case .false: self = .bool(false)
+        case .null: self = .null
+        }
+    }
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderHTTP
+import LarderIO
+
+/// The part of a Resource's state that a program sees: data and error as the pipeline makes them, its requests, its
+/// observers. It is made when a program first looks at the Resource: a daemon knows a great many that only clients use.
+///
+/// A part of `ResourceMemory.State`, used with its lock held.
+final class ProgramState {
+    struct Notice: Sendable {
+        let update: ResourceUpdate
+        /// nil for all observers.
+        let only: ObserverList.ID?
+    }
+
+    /// The Resource it belongs to.
+    private(set) weak var resource: Resource?
+    private let url: ResourceURL
+    var machine = ResourceMachine()
+    var observers = ObserverList()
+    /// Loads that have a request of the library behind them.
+    var loadRequests: [(id: LoadID, request: Request)] = []
+    var allRequests: [Request] = []
+    /// Pending notifications of observers, in order.
+    private var outbox: [Notice] = []
+    var frozen: [Method: FrozenConfiguration] = [:]
+    /// Called when the cache check that runs is over.
+    var checkWaiters: [@Sendable () -> Void] = []
+    /// Keeps the resource in existence while it is observed.
+    var keepAlive: Resource?
+
+    /// How many notices may wait for observers that take their time.
+    private static let outboxLimit = 4_096
+
+    init(_ resource: Resource) {
+        self.resource = resource
+        url = resource.url
+    }
+
+    /// Whether a load is under way that clients of a daemon began, and that makes up for the last invalidation.
+    var hasClientLoad: Bool {
+        machine.loads.contains { load in
+            !machine.isOutdated(load) && !loadRequests.contains { $0.id == load }
+        }
+    }
+
+    /// Ends a load: its request is none of the loads any more.
+    func finish(_ load: LoadID, _ outcome: ResourceMachine.LoadOutcome) -> ResourceMachine.Transition {
+        loadRequests.removeAll { $0.id == load }
+        return machine.loadFinished(load, outcome)
+    }
+
+    func snapshot(_ sequence: UInt64) -> ResourceState {
+        ResourceState(
+            url: url, sequence: sequence, latestData: machine.latestData, latestError: machine.latestError,
+            isLoading: machine.isLoading)
+    }
+
+    /// Numbers events and queues them for the current observers; false without any.
+    func enqueue(_ events: [ResourceEvent], _ sequence: inout UInt64) -> Bool {
+        for event in events {
+            sequence += 1
+            guard !observers.isEmpty else { continue }
+            append(Notice(update: ResourceUpdate(event: event, state: snapshot(sequence)), only: nil))
+        }
+        return !events.isEmpty && !observers.isEmpty
+    }
+
+    /// Queues a notification. When the queue is too long, its older half is dropped: each contains the whole state, so
+    /// observers end on the right one.
+    func append(_ notice: Notice) {
+        if outbox.count >= ProgramState.outboxLimit {
+            let late = outbox.prefix(outbox.count / 2)
+            outbox.removeFirst(late.count)
+            // Observers are owed the event that begins their observation.
+            outbox.insert(contentsOf: late.filter { $0.only != nil }, at: 0)
+        }
+        outbox.append(notice)
+    }
+
+    func nextNotice() -> Notice? { outbox.isEmpty ? nil : outbox.removeFirst() }
+
+    /// Takes the requests, and those who wait for caches: they end with what they are about.
+    func takeRequests() -> Ended? {
+        guard !allRequests.isEmpty || !loadRequests.isEmpty || !checkWaiters.isEmpty else { return nil }
+        defer { (allRequests, loadRequests, checkWaiters) = ([], [], []) }
+        return Ended(requests: allRequests + loadRequests.map(\.request), waiters: checkWaiters)
+    }
+
+    /// The requests and waiting callers that a wipe ends, once the lock is released.
+    struct Ended: Sendable {
+        fileprivate let requests: [Request]
+        fileprivate let waiters: [@Sendable () -> Void]
+
+        func end() {
+            for request in requests { request.cancel() }
+            for waiter in waiters { waiter() }
+        }
+    }
+}
+
+extension Resource {
+    /// Calls `body` with what a program sees, while no other thread can use any of the Resource's state. From then on a
+    /// program looks at it.
+    func withProgram<Result>(_ body: (ProgramState) throws -> Result) rethrows -> Result {
+        try memory.withProgram(of: self) { program, _ in try body(program) }
+    }
+
+    /// Calls `body` with what a program sees; nil if none has looked yet.
+    func readProgram<Result>(_ body: (ProgramState?) -> Result) -> Result {
+        guard memory.isFollowed else { return body(nil) }
+        return memory.state.withLock { body($0.program) }
+    }
+
+    /// Makes a transition and tells its events; returns the remaining action.
+    @discardableResult
+    func perform(
+        _ body: (ProgramState, inout ResourceMemory.State) -> ResourceMachine.Transition
+    ) -> ResourceMachine.Action? {
+        let (transition, isTold) = memory.withProgram(of: self) { program, state in
+            let transition = body(program, &state)
+            return (transition, program.enqueue(transition.events, &state.sequence))
+        }
+        log(transition.events)
+        if transition.action == .removeStored {
+            for entry in cacheEntries() { service.cacheWork.remove(entry, log: service.log) }
+        }
+        if isTold { turns.post { self.deliver() } }
+        return transition.action
+    }
+
+    func log(_ events: [ResourceEvent]) {
+        for event in events { service.log(.stateChanges, "\(url): \(event)") }
+    }
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderIO
+import Synchronization
+
+/// Changes for a program that looks at the Resource, made together with those for clients: in one critical section, and
+/// so in one order. Observers are called later, on another thread.
+extension ResourceMemory {
+    /// Whether a program looks at the Resource.
+    package var isFollowed: Bool { followed.load(ordering: .acquiring) }
+
+    /// Calls `body` with what a program sees of `resource`, which this is the memory of.
+    func withProgram<Result>(
+        of resource: Resource, _ body: (ProgramState, inout State) throws -> Result
+    ) rethrows -> Result {
+        try state.withLock { state in
+            if let program = state.program { return try body(program, &state) }
+            let program = ProgramState(resource)
+            state.program = program
+            for sharedLoad in state.sharedLoads { programSees(sharedLoad, isFound: true, &state) }
+            followed.store(true, ordering: .releasing)
+            return try body(program, &state)
+        }
+    }
+
+    /// Shows a load that goes on without the program's request.
+    func showAgain(_ sharedLoad: SharedLoad) {
+        state.withLock { state in
+            sharedLoad.forPrograms.id = nil
+            if state.sharedLoads.contains(where: { $0 === sharedLoad }) {
+                programSees(sharedLoad, isFound: true, &state)
+            }
+        }
+    }
+
+    /// The Resource was declared out of date, and with it the responses that loads and reads of the store under way bring:
+    /// they are for those who asked before (B-05).
+    ///
+    /// - Parameter isForPrograms: whether a program that looks at the Resource is to know.
+    package func noteInvalidation(isForPrograms: Bool = true) {
+        state.withLock { state in
+            state.invalidationGeneration += 1
+            for sharedLoad in state.sharedLoads { sharedLoad.noteInvalidation() }
+            if isForPrograms { invalidateForProgram(&state) }
+        }
+    }
+
+    /// Wipes everything for a program, whose observers are told even if there was nothing; the result is to be ended.
+    func wipe(alongside body: () -> Void) -> ProgramState.Ended? {
+        state.withLock { state in
+            body()
+            return empty(&state, storeIsEmpty: false, isInvalidation: false, isTold: true)
+        }
+    }
+
+    // MARK: Transitions
+
+    /// A client's load begins, or is found to be under way.
+    func programSees(_ sharedLoad: SharedLoad, isFound: Bool = false, _ state: inout State) {
+        guard state.program != nil, sharedLoad.isNewToPrograms else { return }
+        transit(&state) { program in
+            let (load, transition) = program.machine.loadStarted(isSilent: isFound)
+            sharedLoad.forPrograms.id = load
+            return transition
+        }
+    }
+
+    /// A load ends otherwise than with a response that is kept in memory.
+    func endForProgram(_ sharedLoad: SharedLoad, _ end: LoadEnd, _ state: inout State) {
+        guard state.program != nil, let seen = sharedLoad.programs.load(), let load = seen.takeID() else { return }
+        switch end {
+        case .cancelled: finish(load, .cancelled, &state)
+        case .failed(let failure):
+            guard case .failure(let error) = seen.outcome else {
+                return finish(load, .error(RequestError(cause: failure.error, timestamp: failure.at)), &state)
+            }
+            finish(load, .error(error), &state)
+        case .notModified:
+            transit(&state) { program in
+                var outcome = ResourceMachine.LoadOutcome.confirmedByCache
+                if let data = program.machine.latestData.flatMap({ seen.confirmation?.freshened($0) }) {
+                    outcome = .notModified(data, version: program.machine.dataVersion)
+                }
+                return program.finish(load, outcome)
+            }
+        case .passed: finish(load, seen, &state)
+        }
+    }
+
+    /// A response is in memory now: that of a load, or the state that a write left.
+    func landForProgram(_ sharedLoad: SharedLoad?, _ state: inout State) {
+        guard let program = state.program else { return }
+        guard let sharedLoad else { return lookUp(program.machine.loadStarted(isSilent: true).0, for: program) }
+        guard let seen = sharedLoad.programs.load(), let load = seen.takeID() else { return }
+        finish(load, seen, &state)
+    }
+
+    /// Everything is out of date.
+    ///
+    /// - Parameter ended: loads under way that are not for this state any more.
+    func invalidateForProgram(ending ended: [SharedLoad] = [], _ state: inout State) {
+        cancelForProgram(ended, &state)
+        state.program?.machine.invalidated()
+    }
+
+    /// There is other content in place of the origin's.
+    func overrideForProgram(with entity: AnyEntity, ending ended: [SharedLoad], _ state: inout State) {
+        cancelForProgram(ended, &state)
+        transit(&state) { $0.machine.overridden(with: entity) }
+    }
+
+    /// Everything is gone, and all loads are cancelled. The result is to be ended after the lock is released.
+    ///
+    /// - Parameter isTold: whether observers are told even if there was nothing.
+    func wipeForProgram(isTold: Bool, _ state: inout State) -> ProgramState.Ended? {
+        transit(&state) { program in
+            let machine = program.machine
+            let isBlank = machine.latestData == nil && machine.latestError == nil && machine.loads.isEmpty
+            let transition = program.machine.wiped()
+            return isBlank && !isTold ? .init() : transition
+        }
+        return state.program?.takeRequests()
+    }
+
+    // MARK: Parts
+
+    /// Makes a transition, and has its events told later.
+    private func transit(_ state: inout State, _ body: (ProgramState) -> ResourceMachine.Transition) {
+        guard let program = state.program else { return }
+        let events = body(program).events
+        let isTold = program.enqueue(events, &state.sequence)
+        guard !events.isEmpty, let resource = program.resource else { return }
+        resource.turns.postLater {
+            resource.log(events)
+            if isTold { resource.deliver() }
+        }
+    }
+
+    private func cancelForProgram(_ sharedLoads: [SharedLoad], _ state: inout State) {
+        for sharedLoad in sharedLoads { endForProgram(sharedLoad, .cancelled, &state) }
+    }
+
+    private func finish(_ load: LoadID, _ outcome: ResourceMachine.LoadOutcome, _ state: inout State) {
+        transit(&state) { $0.finish(load, outcome) }
+    }
+
+    private func finish(_ load: LoadID, _ seen: ProgramLoad, _ state: inout State) {
+        switch seen.outcome {
+        case .success(let entity): finish(load, .data(entity), &state)
+        case .failure(let error): finish(load, .error(error), &state)
+        case nil where seen.isForClientAlone: finish(load, .cancelled, &state)
+        case nil: if let program = state.program { lookUp(load, for: program) }
+        }
+    }
+
+    /// Ends a load with what memory has: it began before the program looked at the Resource.
+    private func lookUp(_ load: LoadID, for program: ProgramState) {
+        guard let resource = program.resource else { return }
+        Task {
+            let entity = await resource.registeredHost?.content(of: resource)
+            resource.perform { program, _ in program.finish(load, entity.map { .data($0) } ?? .cancelled) }
+        }
+    }
+}
+
+extension Resource {
+    /// The daemon that serves it, if one does.
+    var registeredHost: (any ServiceHost)? { isRegistered ? service.host.withLock { $0 } : nil }
+
+    /// Whether a daemon's clients are served from it.
+    var isRegistered: Bool { !key.bytes.isEmpty }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension SharedLoad {
+    /// The readers by their numbers. Nearly every load has one, whose place needs no table.
+    struct Readers {
+        private var first: ReaderState?
+        private var others: [Int: ReaderState] = [:]
+
+        var count: Int { others.count + (first == nil ? 0 : 1) }
+        var isEmpty: Bool { count == 0 }
+
+        subscript(reader: Int) -> ReaderState? {
+            get { reader == 0 ? first : others[reader] }
+            set { if reader == 0 { first = newValue } else { others[reader] = newValue } }
+        }
+
+        /// The position of the slowest reader.
+        var slowest: Int64? {
+            guard let least = others.values.lazy.map(\.offset).min() else { return first?.offset }
+            return min(least, first?.offset ?? least)
+        }
+
+        /// The continuations of the waiting readers, which wait no longer.
+        mutating func takeWaiting() -> [UnsafeContinuation<Void, Never>] {
+            var waiting: [UnsafeContinuation<Void, Never>] = []
+            if let continuation = first?.waiting.take() { waiting.append(continuation) }
+            for reader in others.keys {
+                if let continuation = others[reader]?.waiting.take() { waiting.append(continuation) }
+            }
+            return waiting
+        }
+    }
+
+    struct ReaderState {
+        var offset: Int64 = 0
+        var waiting: UnsafeContinuation<Void, Never>?
+        var isInterrupted = false
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+
+/// A response on a blocking connection, read by the parsers that read those of origins.
+struct PlainResponse: ~Copyable {
+    private(set) var head = ResponseHead()
+    private let stream: PlainStream
+    private var decoder = ContentDecoder(.none)
+    /// Octets that were received and not decoded yet.
+    private var received: [UInt8] = []
+
+    /// Reads the head of the response to a request of that method, which was sent on `stream`.
+    init(on stream: consuming PlainStream, to method: Method = .get) throws(PlainStream.Failure) {
+        self.stream = stream
+        var parser = ResponseHeadParser()
+        repeat {
+            while try !readHead(&parser) {
+                let octets = try self.stream.receive()
+                guard !octets.isEmpty else { throw .endedEarly }
+                received += octets
+            }
+        } while head.status.isInterim
+        do throws(ParseError) {
+            decoder = ContentDecoder(try BodyFraming(response: head, to: method))
+        } catch {
+            throw .malformed
+        }
+    }
+
+    /// Whether a head is complete.
+    private mutating func readHead(_ parser: inout ResponseHeadParser) throws(PlainStream.Failure) -> Bool {
+        let octets = received
+        let result: HeadParseResult
+        do throws(ParseError) {
+            result = try parser.parse(octets.span.bytes, into: &head)
+        } catch {
+            throw .malformed
+        }
+        guard case .complete(let consumed) = result else { return false }
+        received.removeFirst(consumed)
+        return true
+    }
+
+    /// The next octets of the content, at least one; none at its end.
+    mutating func receive() throws(PlainStream.Failure) -> [UInt8] {
+        while true {
+            let octets = received
+            var content: [UInt8] = []
+            do throws(ParseError) {
+                _ = try decoder.decode(octets.span.bytes) { content.append(contentsOf: octets[$0]) }
+            } catch {
+                throw .malformed
+            }
+            received = []
+            if !content.isEmpty || decoder.isComplete { return content }
+            received = try stream.receive()
+            guard received.isEmpty else { continue }
+            if decoder.framing == .untilClose { return [] }
+            throw .endedEarly
+        }
+    }
+
+    /// The response with all of its content.
+    mutating func answer(limit: Int = AdminClient.answerLimit) throws(PlainStream.Failure) -> AdminAnswer {
+        var content: [UInt8] = []
+        while true {
+            let octets = try receive()
+            if octets.isEmpty { return AdminAnswer(status: Int(head.status.rawValue), content: content) }
+            guard content.count + octets.count <= limit else { throw .tooLarge }
+            content += octets
+        }
+    }
+}

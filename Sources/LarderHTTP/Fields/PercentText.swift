@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Percent-encoding of query parameters, as forms write them; `+` stands for a space there.
+package enum PercentText {
+    package static func decoded(_ text: some StringProtocol) -> String {
+        String(decoding: octets(of: text.utf8), as: UTF8.self)
+    }
+
+    /// Decodes `text`. A percent sign without two digits stands for itself.
+    ///
+    /// - Parameter isForm: `+` is a space.
+    package static func octets(of text: some Sequence<UInt8>, isForm: Bool = true) -> [UInt8] {
+        var octets: [UInt8] = []
+        var rest = Array(text)[...]
+        while let first = rest.popFirst() {
+            if first == UInt8(ascii: "+"), isForm {
+                octets.append(0x20)
+            } else if first == UInt8(ascii: "%"), rest.count >= 2, let high = ASCII.hexValue(rest[rest.startIndex]),
+                let low = ASCII.hexValue(rest[rest.startIndex + 1])
+            {
+                octets.append(high << 4 | low)
+                rest = rest.dropFirst(2)
+            } else {
+                octets.append(first)
+            }
+        }
+        return octets
+    }
+
+    /// `text` with everything but unreserved characters percent-encoded (RFC 3986 §2.3).
+    package static func encoded(_ text: String) -> String {
+        var encoded = ""
+        for octet in text.utf8 {
+            if ASCII.isAlpha(octet) || ASCII.isDigit(octet) || "-._~".utf8.contains(octet) {
+                encoded.unicodeScalars.append(Unicode.Scalar(octet))
+            } else {
+                encoded += "%" + (octet < 16 ? "0" : "") + String(octet, radix: 16, uppercase: true)
+            }
+        }
+        return encoded
+    }
+}

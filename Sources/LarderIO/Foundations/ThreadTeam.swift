@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A few threads that take jobs from one bounded queue, each with something of its own (a connection, say) that
+/// the jobs use and that never leaves its thread.
+package final class ThreadTeam<Tool>: Sendable {
+    package typealias Job = @Sendable (inout Tool?) -> Void
+
+    private struct State {
+        var jobs: [Job] = []
+        /// Index of the first job in `jobs` that was not taken.
+        var head = 0
+        var isPaused = false
+        /// Threads that have put their tool away, because of a pause.
+        var parked = 0
+        var isClosed = false
+        var threads: [Thread] = []
+
+        var waiting: Int { jobs.count - head }
+
+        mutating func take() -> Job? {
+            guard head < jobs.count else { return nil }
+            let job = jobs[head]
+            jobs[head] = { _ in }
+            head += 1
+            if head == jobs.count || head >= 1024 {
+                jobs.removeFirst(head)
+                head = 0
+            }
+            return job
+        }
+    }
+
+    private enum Step {
+        case run(Job)
+        case putAway
+        case end
+    }
+
+    private let monitor = Monitor(State())
+    private let queueLimit: Int
+
+    /// Starts `threads` threads named `name-0`, `name-1` …; at most `queueLimit` jobs wait for one of them.
+    ///
+    /// If the system provides fewer threads, the team works with those; with none it refuses all jobs.
+    package init(name: String, threads: Int, queueLimit: Int, takesSignals: Bool) {
+        self.queueLimit = queueLimit
+        let started = (0..<threads).compactMap { number in
+            try? Thread.start(name: "\(name)-\(number)", takesSignals: takesSignals) { [self] in work() }
+        }
+        monitor.withLock { state in
+            state.threads = started
+            // Without a thread nobody would ever do the jobs.
+            if started.isEmpty { state.isClosed = true }
+        }
+    }
+
+    /// The number of jobs that wait for a thread.
+    package var waitingCount: Int { monitor.withLock { $0.waiting } }
+
+    /// Queues a job. False if it will not be done: too many wait, or the team has been dismissed.
+    package func submit(_ job: @escaping Job) -> Bool {
+        // Threads that wait without a pause are all alike. One that is woken during a pause waits on, and looks at
+        // the queue when all are woken at its end.
+        monitor.changeForOne { state in
+            guard !state.isClosed, state.waiting < queueLimit else { return false }
+            state.jobs.append(job)
+            return true
+        }
+    }
+
+    /// Lets the jobs in progress end, makes every thread put its tool away, and runs `body` while none has one.
+    package func withoutTools<Result>(_ body: () -> Result) -> Result {
+        monitor.change { $0.isPaused = true }
+        monitor.wait { state in state.parked == state.threads.count ? .done(()) : .wait(until: nil) }
+        defer { monitor.change { $0.isPaused = false } }
+        return body()
+    }
+
+    /// Takes no more jobs, does those it has, and ends the threads. Not from one of the threads.
+    package func dismiss() {
+        for thread in close() { thread.join() }
+    }
+
+    /// The same without waiting for the threads.
+    package func abandon() {
+        for thread in close() { thread.detach() }
+    }
+
+    /// Takes no more jobs. Returns the threads once, to be joined or detached.
+    private func close() -> [Thread] {
+        monitor.change { state in
+            state.isClosed = true
+            defer { state.threads = [] }
+            return state.threads
+        }
+    }
+
+    private func work() {
+        var tool: Tool?
+        var isParked = false
+        while true {
+            let step: Step = monitor.wait { state in
+                if state.isPaused {
+                    return isParked ? .wait(until: nil) : .done(.putAway)
+                }
+                if isParked {
+                    isParked = false
+                    state.parked -= 1
+                }
+                if let job = state.take() { return .done(.run(job)) }
+                return state.isClosed ? .done(.end) : .wait(until: nil)
+            }
+            switch step {
+            case .run(let job): job(&tool)
+            case .putAway:
+                tool = nil
+                isParked = true
+                monitor.change { $0.parked += 1 }
+            case .end: return
+            }
+        }
+    }
+}

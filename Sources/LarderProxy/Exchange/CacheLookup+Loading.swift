@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderRules
+import LarderUpstream
+
+extension CacheLookup {
+    /// For how long after a response that was not stored clients do not wait for each other's.
+    private static let unsharedPeriod = Duration.seconds(120)
+
+    /// Asks the upstream, collapsed with equal requests under way, and relays the response. False when the response
+    /// does not match this request: to be decided anew.
+    ///
+    /// - Parameters:
+    ///   - variant: the stored variant to validate.
+    ///   - fallback: one that may be served if the upstream fails.
+    ///   - parts: one with some of the requested octets.
+    mutating func fetch(
+        reason: ForwardReason, validating variant: Variant?, fallback: Variant? = nil, completing parts: Variant? = nil
+    ) async throws -> Bool {
+        if try await retrieveFromSuccessor() { return true }
+        let status = CacheStatus(.forward(reason))
+        // Responses useful to this client alone are relayed without a load: HEAD has no content to share. Not where a
+        // pipeline may change the content.
+        if request.traits.method == .head || (asksAlone && !configuration.mayTransform) {
+            do {
+                try await Forwarding(exchange, service, reason: reason, lookup: self).run()
+            } catch let error as UpstreamError where !writer.hasResponded {
+                return try await LoadedAnswer(lookup: self, status: status, fallback: variant ?? fallback)
+                    .serve(insteadOf: error, status)
+            }
+            return true
+        }
+        let load = Load(for: self, validating: variant, completing: parts, isBackground: false)
+        let passedOver = passedOver
+        let joining = resource.memory.join(
+            since: load.isJoinable ? snapshot : nil,
+            expectingSharedUnlessSince: context.now() - CacheLookup.unsharedPeriod,
+            where: { load.mayJoin($0) && $0 !== passedOver }, orStart: { load.sharedLoad })
+        let outcome: LoadedAnswer.Outcome
+        switch joining {
+        case .overtaken: outcome = .decidedAnew
+        case .unshared: outcome = .askedAlone
+        case .started:
+            outcome = try await LoadedAnswer(lookup: self, status: status, fallback: variant ?? fallback).lead(load)
+        case .joined(let sharedLoad):
+            outcome = try await LoadedAnswer(
+                lookup: self, status: status.collapsed(true), fallback: variant ?? fallback
+            ).follow(sharedLoad)
+        }
+        switch outcome {
+        case .answered: return true
+        case .decidedAnew: return false
+        case .askedAlone: asksAlone = true
+        case .passedOver(let sharedLoad): self.passedOver = sharedLoad
+        }
+        return false
+    }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderRules
+import LarderSettings
+import LarderUpstream
+
+/// Requests whose origin is in backoff, or not asked at all.
+extension CacheLookup {
+    /// The state of the origin of the Resource's content.
+    var outlook: LiveOutlook {
+        var outlook = request.outlook(service, configuration)
+        outlook.isReadByContent = keyed != nil
+        outlook.snapshot = snapshot
+        if request.traits.method != .head, isJoinable { outlook.memory = resource.memory }
+        outlook.passedOver = passedOver
+        return outlook
+    }
+
+    /// Whether the request may share a load.
+    var isJoinable: Bool { !asksAlone && request.traits.mayJoin(configuration) }
+
+    /// Answers with stored data if the plan has some, else with the error that caused the backoff. False when the
+    /// backoff has ended: to be decided anew.
+    func serveMeanwhile(
+        _ wait: Plan.Wait, _ plan: Plan, _ snapshot: ResourceMemory.Snapshot
+    ) async throws -> Bool {
+        if try await retrieveFromSuccessor() { return true }
+        let error: (any Error)? =
+            switch wait.cause {
+            case .retryTime: snapshot.failure?.error
+            case .held: outlook.refusal
+            }
+        guard let error, let status = CacheStatus(plan) else { return false }
+        if case .held = wait.cause { context.counters.add(.upstreamHeld) }
+        if let stale = wait.stale {
+            writer.record.kind = .stale
+            return try await serve(snapshot.variants[stale.index], StoredUse(age: stale.age, status: status))
+        }
+        writer.record.cacheStatus = status
+        throw Problem(upstream: error, place: request.uri.authority)
+    }
+
+    /// Answers with the service's successor, if there is one: credentials changed while the store was read. Failures
+    /// are of the old ones, and responses to them are for another partition, or wiped.
+    func retrieveFromSuccessor() async throws -> Bool {
+        guard let successor = service.successor(in: context.configuration.router.table) else { return false }
+        try await exchange.retrieve(successor, keyed: keyed)
+        return true
+    }
+
+    /// The problem of an offline request that no stored response can answer, with the nearest stored URLs.
+    var offlineProblem: Problem {
+        get async {
+            let stored = await context.proxy.nearestStored(
+                to: request.uri, service: service, partition: resource.partition, limit: 5)
+            return .offline(
+                uri: request.uri, stored: stored.map { request.mapped(reference: $0, by: service) },
+                isLaneOffline: request.isLaneOffline)
+        }
+    }
+}

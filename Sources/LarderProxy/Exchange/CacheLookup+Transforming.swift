@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderRules
+
+/// Requests for transformed responses.
+extension CacheLookup {
+    /// A response to HEAD must not describe octets that a GET would not return.
+    func hideOriginalOctets(of response: inout ResponseHead) {
+        let pipelineUse = configuration.pipelineUse(
+            of: response, length: nil, in: resource, limit: context.transformedContentLimit)
+        if pipelineUse == .transformed { WireFields.removeThoseOfOriginalOctets(from: &response.fields) }
+    }
+
+    /// The selected variant, if it was not transformed by the current configuration.
+    func outdated(in snapshot: ResourceMemory.Snapshot) -> Variant? {
+        guard let index = Reuse.select(request.head, snapshot.candidates, policy: policy) else { return nil }
+        let variant = snapshot.variants[index]
+        // An operator's override is never transformed.
+        return variant.isOverride || variant.fingerprint == configuration.fingerprint ? nil : variant
+    }
+
+    /// Transforms a stored response again, once for all requests that need it, and then decides anew. Answers only when
+    /// the pipeline refuses it.
+    func retransform(_ variant: Variant) async throws -> Bool {
+        let memory = resource.memory
+        if let failure = memory.snapshot.failure, failure.error is PipelineFailure, context.now() < failure.retryAt {
+            throw Problem(upstream: failure.error, place: request.uri.authority)
+        }
+        let load = Load(for: self, validating: nil, isBackground: false)
+        load.remaking = variant
+        let sharedLoad: SharedLoad
+        let fingerprint = configuration.fingerprint
+        switch memory.join(where: { $0.isRemaking && $0.fingerprint == fingerprint }, orStart: { load.sharedLoad }) {
+        case .overtaken, .unshared: return false
+        case .joined(let running): sharedLoad = running
+        case .started(let own):
+            sharedLoad = own
+            load.start()
+        }
+        let reader = sharedLoad.read()
+        defer {
+            watch.stop()
+            sharedLoad.leave(reader)
+        }
+        try watch.start(whileAwaiting: .sharedLoad(sharedLoad, reader: reader))
+        let loaded = LoadedAnswer(lookup: self, status: CacheStatus(.hit), fallback: nil)
+        switch try await loaded.answer(of: sharedLoad, for: reader) {
+        case .settled:
+            return false
+        case .failed(let error):
+            throw Problem(upstream: error, place: request.uri.authority)
+        case .response(let response, let length, let stored):
+            guard let stored, stored.variance.matches(request.head.fields) else { return false }
+            writer.record.kind = .hit
+            let shared = ResponseHead(status: response.status, fields: stored.sharable(response.fields))
+            try await loaded.relay(
+                shared, length, ResponseContent(of: sharedLoad, for: reader), CacheStatus(.hit), isShared: true)
+            return true
+        }
+    }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderRules
+
+/// The content codings that the client accepts.
+extension ClientRequest {
+    /// Whether the client can get content in its stored coding: the client accepts that, or the origin sent it in
+    /// response to a request like this one.
+    func accepts(_ coding: ServedCoding, _ stored: StoredResponse) -> Bool {
+        AcceptedCodings(head.fields).weight(of: coding) > 0
+            || stored.variance.spanningCodings(false).matches(head.fields)
+    }
+
+    /// Whether the response of a shared load has a coding that this client accepts.
+    func accepts(_ response: ResponseHead, _ stored: StoredResponse?, of sharedLoad: SharedLoad) -> Bool {
+        guard let coding = ServedCoding(of: response.fields) else { return true }
+        if let stored { return !stored.variance.spansCodings || accepts(coding, stored) }
+        // A validation is sent with the `Accept-Encoding` of the first request.
+        return sharedLoad.request.fields[.acceptEncoding] == head.fields[.acceptEncoding]
+            || AcceptedCodings(head.fields).weight(of: coding) > 0
+    }
+
+    /// Adds the fields that the stored form of a relayed response will have.
+    func noteForms(in fields: inout Fields, of response: ResponseHead, _ policy: CachePolicy) {
+        guard !policy.codings.isEmpty else { return }
+        if response.status == 304 { CodedTag.translate(&fields, askedWith: head.fields) }
+        let stored = StoredResponse(
+            status: response.status, fields: response.fields, requestTime: context.now(), responseTime: context.now(),
+            policy: policy)
+        if stored.recoding != nil { CodedForms.noteForms(in: &fields) }
+    }
+}
+
+extension StoredResponse {
+    /// The `Accept-Encoding` of the request for this response, where the response varies by it.
+    var acceptEncodingSentFor: Variance.Selector? {
+        guard variance.spansCodings else { return nil }
+        return variance.selectors.first { $0.name == .acceptEncoding }
+    }
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderRules
+
+extension ClientRequest {
+    /// The span begins with the request, so that whatever is sent for it is part of the trace.
+    func beginSpan() {
+        if let tracer = context.tracer { span = tracer.begin(&head.fields) }
+    }
+
+    /// The exchange waits for the load of another client's request.
+    func linkSpan(to sharedLoad: SharedLoad) {
+        guard let span, let leader = ReceivedTrace(sharedLoad.request.fields).context, leader.isSampled else { return }
+        span.leader = leader
+    }
+}

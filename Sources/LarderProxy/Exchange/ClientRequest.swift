@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderRules
+import LarderSettings
+
+/// A client's request, with its route and everything that was found out about its sender.
+///
+/// An exchange has one and uses it for each of its requests in turn, to reuse the storage for head, URI and key.
+/// Confined to its loop.
+final class ClientRequest {
+    // Holds: the connection has the exchange, which has the request.
+    unowned let connection: DownstreamConnection
+    let context: LoopContext
+    let stream: ByteStream
+
+    var head = RequestHead()
+    var traits = RequestTraits()
+    var uri = TargetURI()
+    /// Path and query as the client wrote them, where that is not the normal form of `uri`; else empty.
+    var spelling: [UInt8] = []
+    var key = ResourceKey()
+    /// The form of its target, once it is routed to a service.
+    var form = RequestForm.forward
+    var content: RequestContent?
+    /// Whether the request only reads according to the configuration, whatever its method.
+    var onlyReads = false
+    /// The head as received, where the reply may be cached; else empty.
+    var received: [UInt8] = []
+    private var knownHost = KnownHost()
+    /// The head sent inbound last. Once nobody else uses it, its storage is reused for the next.
+    var forwarded = RequestHead.none
+
+    /// Its lane, where lanes are used.
+    var lane: Lane?
+    /// The user it is from.
+    var principal = Principal.anyone
+    /// The users among which it was identified; nil where users are not named.
+    var users: UserGate?
+    /// Whether it has one of the places for requests to origins (`takeOriginPlace`).
+    private var hasOriginPlace = false
+    /// Its span, if it is part of a recorded trace.
+    var span: ServerSpan?
+
+    init(on connection: DownstreamConnection) {
+        self.connection = connection
+        context = connection.context
+        stream = connection.stream
+    }
+
+    /// Begins with the head that was read.
+    func begin() {
+        traits = RequestTraits(of: head)
+        // A request that is refused before routing has no URI, and must not keep the previous one.
+        uri.clear()
+        spelling.removeAll(keepingCapacity: true)
+        form = .forward
+        content = nil
+        onlyReads = false
+        lane = connection.lane
+        principal = .anyone
+        users = nil
+        span = nil
+        if traits.has(.proxyAuthorization) { findLane() }
+        lane?.requestBegan()
+    }
+
+    /// Removes a head that was not parsed, or is not examined.
+    func removeHead() {
+        head = RequestHead()
+        traits = RequestTraits()
+    }
+
+    /// Determines the route, with the URI.
+    func route() -> Route {
+        context.configuration.router.route(
+            head, from: connection.client, uri: &uri, spelling: &spelling, host: &knownHost)
+    }
+
+    /// The head sent inbound last, to be overwritten.
+    func takeForwarded() -> RequestHead {
+        defer { forwarded = .none }
+        return forwarded
+    }
+
+    // MARK: Content
+
+    /// Prepares to read the content, if there is some.
+    func openContent(_ interims: InterimSender) throws {
+        var framing = try BodyFraming(request: head)
+        if framing == .length(0), traits.method != .other {
+            // Empty content counts as none: it is a GET like any other.
+            framing = .none
+            head.fields.remove(.contentLength)
+        }
+        guard framing != .none else { return }
+        content = RequestContent(
+            on: stream, connection.buffer, context, interims: interims, framing: framing,
+            isContinueExpected: traits.expectsContinue, timeout: context.configuration.settings.timeouts.content)
+    }
+
+    // MARK: The client
+
+    /// The client, as RFC 7239 §4 writes it; nil when origins are not told.
+    var forwardedElement: String? {
+        guard context.configuration.settings.forwarded == .add else { return nil }
+        let peer = stream.peerAddress
+        let client = peer.isIPv6 ? "\"[\(peer.host)]\"" : peer.host
+        let host = head.fields[first: .host].map { ";host=\"\($0)\"" } ?? ""
+        return "for=\(client);proto=\(stream.isSecure ? "https" : "http")\(host)"
+    }
+
+    /// The network of this client.
+    var network: ClientNetwork { ClientNetwork(isLoopback: connection.client.isLoopback) }
+
+    /// The partition of the request's Resource.
+    func partition(in service: RoutedService) -> Larder.Partition {
+        guard !service.isKeyedByHead else { return service.partition(of: head.fields, for: uri, from: network) }
+        return service.partition(
+            of: head.fields, for: uri, from: network, client: connection.identity, user: userIdentity)
+    }
+
+    /// The identity of the proven user, which no other has, whatever their names are.
+    private var userIdentity: String? {
+        switch principal {
+        case .user(let user): UserTable.identity(ofUser: user.name)
+        case .certificate: connection.identity
+        case .anyone, .lane: nil
+        }
+    }
+
+    /// Finds the lane named by the request. Lanes are for clients on this machine: interception for a lane is for
+    /// nobody else.
+    private func findLane() {
+        guard connection.client.isLoopback, let found = context.proxy.lanes.lane(of: head.fields) else { return }
+        lane = found
+        // Cached replies do not depend on the lane.
+        received.removeAll(keepingCapacity: true)
+    }
+
+    /// Whether the lane is limited to stored responses.
+    var isLaneOffline: Bool { lane?.options.isOffline ?? false }
+
+    /// Whether origins are asked, according to the lane, an operator or the configuration.
+    func offlineMode(_ service: RoutedService, _ configuration: EffectiveConfiguration) -> OfflineMode {
+        isLaneOffline ? .on : context.proxy.offlineMode(service, configuration)
+    }
+
+    // MARK: Conditions for sending inbound
+
+    /// - Throws: a problem where Larder itself has sent the request.
+    func checkLoop() throws(Problem) {
+        guard traits.has(.via), let own = context.configuration.pseudonym.own(in: head.fields) else { return }
+        throw .loop(pseudonym: own)
+    }
+
+    /// Acquires one of the places that a network client has for requests to origins, until the exchange ends. Requests
+    /// answered from the cache need none.
+    ///
+    /// Otherwise one client with slow requests would use up an origin's connections, and all places in the queue for
+    /// them. The programs on this machine count as one client, and are not limited.
+    ///
+    /// - Throws: a problem where all of them are in use.
+    func takeOriginPlace() throws(Problem) {
+        guard !connection.client.isLoopback, case .ordinary(let client) = connection.admission, !client.isThisMachine,
+            !hasOriginPlace
+        else { return }
+        guard
+            context.proxy.admission.originRequests.take(
+                client, limit: context.configuration.settings.limits.requestsOfClient)
+        else {
+            context.counters.add(.requestsRefusedByClient)
+            throw .clientRequestLimit
+        }
+        hasOriginPlace = true
+    }
+
+    /// Releases the place.
+    func releaseOriginPlace() {
+        guard hasOriginPlace, case .ordinary(let client) = connection.admission else { return }
+        hasOriginPlace = false
+        context.proxy.admission.originRequests.release(client)
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderRules
+import LarderSettings
+import LarderUpstream
+
+/// A tunnel from a client to an authority, uninspected (RFC 9110 §9.3.6). Confined to its loop.
+struct ClientTunnel: ExchangeStep {
+    let exchange: Exchange
+    let key: RetreatTable.Key
+
+    /// Whether tunnels are not made at present.
+    var isOffline: Bool {
+        let unclaimed = context.configuration.router.table.unclaimed
+        return context.proxy.offline.mode(of: unclaimed.name, configured: unclaimed.settings.offline ?? .off) == .on
+    }
+
+    /// Acquires one of the places for tunnels, which the caller releases. False where all of them are in use.
+    func takePlace() -> Bool {
+        context.proxy.admitTunnel(limit: context.configuration.settings.limits.tunnels)
+    }
+
+    /// Shows the tunnel to observers while `body` runs, which returns the octets relayed.
+    func shown(as reason: TunnelReason, _ body: () async throws -> Int) async throws {
+        let (interception, lane) = (context.proxy.interception, request.lane)
+        var octets = 0
+        interception.tunnelBegan(key.authority, reason, client: key.shown, at: context.now())
+        lane?.tunnelBegan(key.authority, reason, client: key.shown, at: context.now())
+        defer {
+            interception.tunnelEnded(key.authority, reason, octets: octets)
+            lane?.tunnelEnded(key.authority, reason, octets: octets)
+        }
+        octets = try await body()
+    }
+
+    /// Connects to the authority.
+    ///
+    /// - Throws: `ClientGone` when the client left meanwhile.
+    func connect() async throws -> ByteStream {
+        let router = context.configuration.router
+        let parent = router.table.unclaimed.parent(try TargetURI("https://\(key.authority)/"))
+        let (network, reachesMachine) = (request.network, router.tunnelsToLoopback)
+        let abort = UpstreamAbort()
+        stream.onPeerClosed = { abort.abort() }
+        defer { stream.onPeerClosed = nil }
+        do {
+            return try await context.upstream.connectTunnel(
+                to: key.authority, parent: parent, abort: abort,
+                // Tested by address, as any name may resolve to one.
+                allows: { network.allows($0) && (reachesMachine || !$0.isOwn) })
+        } catch {
+            if abort.isAborted { throw ClientGone() }
+            throw error
+        }
+    }
+}
+
+extension ExchangeStep {
+    /// Relays octets both ways until both sides have ended, or the idle time has passed. Returns how many they were.
+    ///
+    /// The octets behind the client's head are sent first, and `early`, which the other side sent behind its own.
+    func relayOctets(to upstream: ByteStream, early: [UInt8]) async -> Int {
+        connection.isRelay = true
+        let relay = TunnelRelay(
+            client: stream, upstream: upstream, idle: context.configuration.settings.timeouts.tunnelIdle,
+            counters: context.counters, buffers: context.buffers)
+        var sent = Array(connection.buffer.readable)
+        connection.buffer.consume(sent.count)
+        swap(&sent, &relay.clientEarly)
+        relay.upstreamEarly = early
+        await relay.run(on: context.loop)
+        upstream.close()
+        stream.close()
+        return relay.passed
+    }
+}
+
+extension RetreatTable.Key {
+    /// The client for people.
+    package var shown: String { agent.isEmpty ? client : "\(client) (\(agent))" }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderRules
+import LarderUpstream
+
+extension Forwarding {
+    /// Relays a response as it came.
+    ///
+    /// - Parameter early: content that was read already.
+    func relay(
+        _ response: UpstreamResponse, _ received: ResponseHead, after early: [ContentChunk], _ status: CacheStatus,
+        _ promotion: Promotion?
+    ) async throws {
+        let isHead = request.traits.method == .head
+        var received = received
+        if let lookup, isHead {
+            freshen(lookup, with: received)
+            lookup.hideOriginalOctets(of: &received)
+        }
+        var fields = request.mapped(received.fields, by: service)
+        if let lookup {
+            request.noteForms(in: &fields, of: received, lookup.policy)
+            writer.links = lookup.mapsLinks ? lookup.links.begin(in: &fields, of: received.status) : nil
+        }
+        writer.startHead(status: received.status, fields: fields)
+        if isHead, writer.links == nil, let length = received.fields[first: .contentLength].flatMap({ Int64($0) }) {
+            writer.appendLength(length)
+        }
+        writer.finishHead(
+            length: isHead ? nil : response.contentLength, cacheStatus: status,
+            proxyStatus: ProxyStatus(receivedStatus: received.status))
+        if !isHead, !request.traits.isPersistent { writer.isPersistent = false }
+        // With the content in one write if it has been received; but an event stream may not begin for long.
+        var isHeadPending = response.isContentAtHand || !early.isEmpty
+        if !isHeadPending { try await writer.sendHead() }
+        for chunk in early {
+            promotion?.append(chunk)
+            if isHeadPending { try await writer.sendHead(with: [chunk]) } else { try await writer.sendContent([chunk]) }
+            isHeadPending = false
+        }
+        while let chunk = try await response.nextChunk() {
+            context.counters.add(.received, chunk.count)
+            promotion?.append(chunk)
+            if isHeadPending { try await writer.sendHead(with: [chunk]) } else { try await writer.sendContent([chunk]) }
+            isHeadPending = false
+        }
+        promotion?.finish()
+        if isHeadPending { try await writer.sendHead() }
+        try await writer.endContent(trailers: response.trailers)
+    }
+
+    /// A 200 to HEAD has the fields of the GET response: stored variants that agree are freshened, others become stale
+    /// (RFC 9111 §4.3.5).
+    private func freshen(_ lookup: CacheLookup, with response: ResponseHead) {
+        let now = context.now()
+        let (head, resource) = (request.head, lookup.resource)
+        let policy = lookup.policy.narrowed(for: head.fields)
+        let own =
+            lookup.configuration.hasOwnCaches
+            ? OwnCaches(resource, service, lookup.configuration, context.proxy) : nil
+        for variant in resource.memory.snapshot.variants where variant.stored.variance.matches(head.fields) {
+            switch Freshening.freshenByHead(
+                variant.stored, with: response, to: head, requestTime: now, responseTime: now, policy: policy)
+            {
+            case .updated(let stored), .stale(let stored, _):
+                let changed = variant.with(stored, via: ProxyConfiguration.via)
+                guard resource.memory.replace(variant, by: changed) else { continue }
+                context.chargeRegistry(for: resource)
+                context.diskTier?.update(changed, of: resource, service: service, policy: policy)
+                if stored.standing == .asReceived { own?.freshen(by: response.fields, at: now) } else { own?.expire() }
+                lookup.share(changed)
+            case .discard:
+                resource.memory.removeVariants { $0 === variant }
+                context.diskTier?.remove(variant, of: resource, service: service)
+                own?.empty()
+            case .untouched:
+                break
+            }
+        }
+    }
+
+    /// After a 101 both sides speak another protocol: octets are relayed unchanged until one side ends.
+    func upgrade(_ response: UpstreamResponse) async throws {
+        guard request.traits.wantsUpgrade, RequestTraits.hasWebSocket(response.head.fields) else {
+            response.abort()
+            throw Problem(
+                status: 502, title: "Bad gateway", proxyError: .httpProtocolError,
+                detail: "The origin switched to a protocol that it was not asked for.",
+                advice: "Report it to the origin's owner.")
+        }
+        guard let (upstream, early) = response.takeStream() else {
+            throw UpstreamError(.protocolError, "A decorator switched protocols, with nobody to talk to.")
+        }
+        var fields = response.head.fields
+        HopByHop.strip(&fields, for: .forwardResponse)
+        writer.writeHead(
+            switching: 101, fields: request.mapped(fields, by: service), to: RequestTraits.webSocket)
+        writer.record.kind = .tunnel
+        watch.stop()
+        try await writer.sendHead()
+        try await exchange.asPrincipal { _ = await relayOctets(to: upstream, early: early) }
+    }
+}

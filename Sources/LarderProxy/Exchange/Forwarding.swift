@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderRules
+import LarderSettings
+import LarderUpstream
+
+/// Relays a request to the upstream and the response back, both streamed, for its own client only. Confined to its loop.
+struct Forwarding: ExchangeStep {
+    let exchange: Exchange
+    let service: RoutedService
+    let reason: ForwardReason
+    /// Set for a GET or HEAD of a Resource, whose stored variants a HEAD may freshen.
+    let lookup: CacheLookup?
+    let configuration: EffectiveConfiguration
+
+    init(_ exchange: Exchange, _ service: RoutedService, reason: ForwardReason, lookup: CacheLookup? = nil) {
+        self.exchange = exchange
+        self.service = service
+        self.reason = reason
+        self.lookup = lookup
+        configuration = service.configuration(for: exchange.request.uri, method: exchange.request.head.method)
+    }
+
+    func run() async throws {
+        writer.record.kind = .pass
+        if let answer = request.hardWiredAnswer(of: service, configuration) {
+            return try await writer.respond(answer, by: service)
+        }
+        if let problem = answerLastHop() { throw problem }
+        if reason == .method { try checkPassing(configuration) }
+        try request.takeOriginPlace()
+        let abort = UpstreamAbort()
+        defer { watch.stop() }
+        try watch.start(whileAwaiting: .origin(abort))
+        let sender = InboundSender(
+            context: context, service: service, uri: request.uri, configuration: configuration, from: request.network)
+        let repeatable = try await contentToKeep()
+        let settlement = WriteSettlement(of: request, service, configuration)
+        let response: UpstreamResponse
+        do {
+            let inbound = upstreamRequest(repeatable, abort)
+            if let sender {
+                let policy = (lookup?.policy ?? configuration.policy).narrowed(for: request.head.fields)
+                let client = InboundSender.Asking(head: request.head, policy: policy)
+                response = try await sender.send(inbound, for: client, repeating: repeatable)
+            } else {
+                response = try await context.send(inbound)
+            }
+            context.noteQuota(in: response.head, to: inbound.head, of: service)
+        } catch {
+            await settlement.settle(unfinishedBecauseOf: error)
+            await exchange.stopContent()
+            if abort.isAborted { throw ClientGone() }
+            if let error = error as? UpstreamError { noteFailure(error) }
+            throw error
+        }
+        await exchange.stopContent()
+        if response.head.status == 101 { return try await upgrade(response) }
+        // Before the client gets the response: a client that has seen a write succeed must not get earlier state.
+        let promotion = request.onlyReads ? nil : await settlement.settle(response.head, repeatable)
+        var received = response.head
+        HopByHop.strip(&received.fields, for: .forwardResponse)
+        if !received.fields.contains(.date) { received.fields[.date] = context.dateText() }
+        var status = CacheStatus(.forward(reason)).answered(received.status)
+        status.detail = sender?.remark
+        let processed = sender?.result(for: response)
+        switch try await answerOfPipeline(to: response, received, processed: processed, promotion) {
+        case .made(let made): try await send(made, trailers: response.trailers, status)
+        case .asItCame(let early): try await relay(response, received, after: early, status, promotion)
+        }
+    }
+
+    // MARK: The request
+
+    /// Throws the reason why a request that bypasses the cache is not sent now, if it is not.
+    ///
+    /// - Parameter configuration: of its Resource, if it has one.
+    func checkPassing(_ configuration: EffectiveConfiguration) throws {
+        // Usually nothing is known that would prevent it.
+        guard
+            context.proxy.origins.hasTrouble || service.settings.quotaReserve != nil
+                || request.offlineMode(service, configuration) == .on
+        else { return }
+        let outlook = request.outlook(service, configuration)
+        let plan = Plan.passing(reason, outlook: outlook)
+        if case .refuse = plan.action {
+            throw Problem.offline(
+                request.head.method, to: request.uri.authority, isLaneOffline: request.isLaneOffline)
+        }
+        guard plan.wait != nil, let refusal = outlook.refusal else { return }
+        context.counters.add(.upstreamHeld)
+        noteFailure(refusal)
+        throw refusal
+    }
+
+    /// Counts the failure of a relayed request, or records why it was not sent.
+    private func noteFailure(_ error: UpstreamError) {
+        guard let hold = error.hold else { return context.counters.add(.upstreamErrors) }
+        writer.record.cacheStatus = CacheStatus(.held, detail: hold.reason.rawValue)
+    }
+
+    /// TRACE and OPTIONS end here at `Max-Forwards: 0` (RFC 9110 §7.6.2); TRACE is not supported at all.
+    private func answerLastHop() -> Problem? {
+        if request.head.method == .trace { return .traceRefused }
+        switch MaxForwards.decide(request.head.method, request.head.fields) {
+        case .notApplicable: return nil
+        case .forward(let left):
+            request.head.fields[.maxForwards] = String(left)
+            return nil
+        case .answer: return .lastHop
+        case .reject: return .badRequest("Max-Forwards must be one number.")
+        }
+    }
+
+    /// The request's content, read ahead, where the configuration may need it more than once.
+    private func contentToKeep() async throws -> RepeatableContent? {
+        guard let content = request.content, !request.traits.wantsUpgrade else { return nil }
+        let isNeeded =
+            configuration.decorators?.refresh != nil
+            || configuration.decorators?.retry != nil && request.head.method.isIdempotent
+            || configuration.isProgrammed
+            || configuration.frozen.configuration.afterWrite.action == .override && request.head.method == .put
+        guard isNeeded else { return nil }
+        let repeatable = RepeatableContent(content)
+        try await repeatable.readAhead()
+        return repeatable
+    }
+
+    private func upstreamRequest(_ repeatable: RepeatableContent?, _ abort: UpstreamAbort) -> UpstreamRequest {
+        let uri = request.uri
+        var forwarded = ForwardedRequest(
+            uri: uri, form: request.form, via: context.via(to: uri), configuration: configuration,
+            spelling: request.spelling, forwarded: request.forwardedElement
+        ).head(for: request.head)
+        if request.traits.wantsUpgrade {
+            forwarded.fields[.connection] = "upgrade"
+            forwarded.fields[.upgrade] = RequestTraits.webSocket
+        }
+        var inbound = UpstreamRequest(
+            origin: Origin(uri), head: forwarded, parent: service.parent(uri),
+            allowsAddress: service.allowedAddresses(for: uri, from: request.network), abort: abort)
+        inbound.describe(service, request.head, isReadByContent: request.onlyReads)
+        inbound.tls = service.tls(for: uri)
+        if let repeatable {
+            inbound.content = repeatable.outgoing
+        } else if let content = request.content {
+            inbound.content = .stream(
+                content.framing, next: { try await content.next() }, trailers: { content.trailers })
+        }
+        inbound.onInterim = { [writer] interim in
+            // The sender of the request would mistake the client's failure for the origin's.
+            do { try await writer.relayInterim(interim) } catch { throw ClientGone() }
+        }
+        return inbound
+    }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderRules
+
+/// The use of a recording in the request's lane. Confined to its loop.
+struct LaneRecording: ExchangeStep {
+    let exchange: Exchange
+
+    /// Answers from the lane's replay; prepares its recording. True when the request has been answered.
+    func consult(_ use: Lane.RecordingUse) async throws -> Bool {
+        var octets: [UInt8] = []
+        if let content = request.content, !request.traits.wantsUpgrade {
+            guard let read = try await content.readAhead(upTo: Recording.contentLimit) else {
+                guard case .record(let recording) = use else { throw Problem.notRecorded(request.uri.string) }
+                recording.omit()
+                return false
+            }
+            octets = read.flatMap(\.bytes)
+        }
+        switch use {
+        case .record(let recording):
+            guard !request.traits.wantsUpgrade else {
+                recording.omit()
+                return false
+            }
+            writer.recorder = ExchangeRecorder(
+                recording,
+                RecordedExchange(
+                    method: request.head.method.token, url: request.uri.string, requestFields: recordedFields,
+                    requestContent: octets, began: context.now()))
+            return false
+        case .replay(let replay):
+            let found =
+                request.traits.wantsUpgrade
+                ? nil
+                : replay.answer(
+                    to: request.head.method.token, request.uri.string, range: request.head.fields[.range],
+                    content: octets,
+                    type: request.head.fields[.contentType])
+            guard let found else { throw Problem.notRecorded(request.uri.string) }
+            try await give(found)
+            return true
+        }
+    }
+
+    /// The client's fields, without credentials.
+    private var recordedFields: Fields {
+        var fields = request.head.fields
+        HopByHop.strip(&fields, for: .store)
+        fields.removeAll { name, spelling, _ in SecretName.isOne(field: name ?? FieldName(token: spelling)) }
+        return fields
+    }
+
+    private func give(_ recorded: RecordedExchange) async throws {
+        writer.record.kind = .hit
+        writer.startHead(status: recorded.status, fields: recorded.fields)
+        let isBodiless = request.traits.method == .head || recorded.status.hasNoContent
+        if isBodiless, let length = recorded.fields[first: .contentLength].flatMap({ Int64($0) }) {
+            writer.appendLength(length)
+        }
+        writer.finishHead(
+            length: isBodiless ? nil : Int64(recorded.content.count), cacheStatus: CacheStatus(.hit, detail: "recorded")
+        )
+        context.counters.add(.saved, recorded.content.count)
+        guard !isBodiless else { return try await writer.sendHead() }
+        try await writer.sendHead(with: [ContentChunk(recorded.content)])
+    }
+}
+
+extension Problem {
+    static func notRecorded(_ url: String) -> Problem {
+        Problem(
+            status: 504, title: "Not recorded", proxyError: .httpRequestDenied,
+            detail: "No request like this one for \(url.prefix(500)) was recorded.",
+            advice: "Record the command again with `larder run --record NAME`: method, URL and content have to be the "
+                + "same.")
+    }
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderRules
+import LarderUpstream
+
+/// The answer to a client from a load, which it leads or has joined. Confined to its loop.
+struct LoadedAnswer: ExchangeStep {
+    /// The outcome for the client's request.
+    enum Outcome {
+        case answered
+        /// The situation changed: it is decided again.
+        case decidedAnew
+        /// The response is for another client alone: this one's request is sent on its own.
+        case askedAlone
+        /// The response does not match: it is decided again without this load.
+        case passedOver(SharedLoad)
+    }
+
+    let lookup: CacheLookup
+    let status: CacheStatus
+    /// A stored variant that may be served if the load fails.
+    let fallback: Variant?
+
+    var exchange: Exchange { lookup.exchange }
+
+    /// Runs a load in this client's task until all of it is received: for most, until the origin answers. A longer load
+    /// continues in a task of its own, and this client reads it like any other, so that a slow or leaving client does
+    /// not affect the others.
+    func lead(_ load: Load) async throws -> Outcome {
+        let sharedLoad = load.sharedLoad
+        let reader = sharedLoad.read(isFirst: true)
+        defer {
+            watch.stop()
+            sharedLoad.leave(reader)
+        }
+        do {
+            try watch.start(whileAwaiting: .led(load, reader: reader))
+        } catch {
+            load.start()
+            throw error
+        }
+        load.leader = writer.onInterim
+        load.begin()
+        var answer: SharedLoad.Answer?
+        var content: ResponseContent?
+        do {
+            let outcome = try await load.ask()
+            switch outcome {
+            case .settled(let variant):
+                load.end()
+                keepCookies(load.cookies)
+                answer = .settled(variant)
+            case .received(let response, let received, let disposition):
+                answer = try load.takeAtOnce(response, received, disposition)
+                if answer == nil {
+                    load.goOn(with: outcome)
+                } else {
+                    content = ResponseContent(
+                        response.contentHere, trailers: response.trailers, of: sharedLoad, for: reader)
+                }
+            }
+        } catch {
+            load.fail(error)
+            answer = .failed(error)
+        }
+        guard load.leader != nil else { throw ClientGone() }
+        load.leader = nil
+        let told = if let answer { answer } else { try await self.answer(of: sharedLoad, for: reader) }
+        return try await give(told, content ?? ResponseContent(of: sharedLoad, for: reader), isLeader: true)
+    }
+
+    private func keepCookies(_ values: [String]) {
+        guard !values.isEmpty else { return }
+        var fields = Fields()
+        for value in values { fields.append(.setCookie, value) }
+        writer.ownCookies = request.mapped(fields, by: lookup.service)[all: .setCookie]
+    }
+
+    /// Joins a load that another client started.
+    func follow(_ sharedLoad: SharedLoad) async throws -> Outcome {
+        let reader = sharedLoad.read()
+        request.linkSpan(to: sharedLoad)
+        defer {
+            watch.stop()
+            sharedLoad.leave(reader)
+        }
+        try watch.start(whileAwaiting: .sharedLoad(sharedLoad, reader: reader))
+        let answer = try await answer(of: sharedLoad, for: reader)
+        return try await give(answer, ResponseContent(of: sharedLoad, for: reader), isLeader: false)
+    }
+
+    /// The shared load's answer; interim responses meanwhile are relayed to the client.
+    func answer(of sharedLoad: SharedLoad, for reader: Int) async throws -> SharedLoad.Answer {
+        while true {
+            switch await sharedLoad.nextEvent(for: reader) {
+            case .interim(let head): try await writer.relayInterim(head)
+            case .answer(let answer): return answer
+            case nil: throw ClientGone()
+            }
+        }
+    }
+
+    // MARK: Outcomes
+
+    /// Answers the client with the outcome of a load.
+    private func give(
+        _ answer: SharedLoad.Answer, _ content: ResponseContent, isLeader: Bool
+    ) async throws -> Outcome {
+        let sharedLoad = content.sharedLoad
+        switch answer {
+        case .failed(let error):
+            var status = status
+            status.detail = sharedLoad.remarks.sending
+            return try await serve(insteadOf: error, status) ? .answered : .decidedAnew
+        case .settled(let variant):
+            guard variant.stored.variance.matches(request.head.fields) else { return .passedOver(sharedLoad) }
+            guard isLeader || isShared(variant.stored, with: sharedLoad) else { return .askedAlone }
+            return try await give(variant, of: sharedLoad, isLeader: isLeader) ? .answered : .decidedAnew
+        case .response(let response, let length, let stored):
+            if !isLeader {
+                // The response is for the first client alone; so this one asks for itself (T-16).
+                guard let stored else { return .askedAlone }
+                guard stored.variance.matches(request.head.fields) else { return .passedOver(sharedLoad) }
+                guard isShared(stored, with: sharedLoad) else { return .askedAlone }
+            }
+            guard request.accepts(response, stored, of: sharedLoad) else {
+                return try await passOver(content, isKept: stored != nil)
+            }
+            if let fallback,
+                let failure = StaleUse.failure(response, inPlaceOf: fallback.stored, policy: lookup.policy),
+                try await serveStale(fallback, failure, status.answered(response.status))
+            {
+                return .answered
+            }
+            try await give(response, length, stored, content, isLeader: isLeader)
+            return .answered
+        }
+    }
+
+    /// Answers with the stored response that a load has found to be good.
+    private func give(_ variant: Variant, of sharedLoad: SharedLoad, isLeader: Bool) async throws -> Bool {
+        let age = Age.currentAge(of: variant.stored, at: context.now())
+        if sharedLoad.remarks.isShared {
+            writer.record.kind = isLeader ? .hit : .collapsed
+            let ttl = variant.stored.facts.freshUntil - context.now()
+            return try await lookup.serve(
+                variant, StoredUse(age: age, status: CacheStatus(.hit, ttl: ttl, detail: SharingRules.detail)))
+        }
+        writer.record.kind = isLeader ? .validated : .collapsed
+        var status = status.answered(304)
+        status.detail = sharedLoad.remarks.sending
+        return try await lookup.serve(variant, StoredUse(age: age, status: status))
+    }
+
+    /// Answers with a response as it arrives.
+    private func give(
+        _ response: ResponseHead, _ length: Int64?, _ stored: StoredResponse?, _ content: ResponseContent,
+        isLeader: Bool
+    ) async throws {
+        writer.record.kind = isLeader ? .miss : .collapsed
+        var status = status.answered(response.status).stored(isLeader && stored != nil)
+        status.detail = content.sharedLoad.remarks.detail
+        if let word = stored?.facts.ignored { status.note(word) }
+        if isLeader { return try await relay(response, length, content, status) }
+        // Followers get the same response as later clients.
+        let shared = ResponseHead(
+            status: response.status, fields: stored?.sharable(response.fields) ?? response.fields)
+        try await relay(shared, length, content, status, isShared: true)
+    }
+
+    /// Whether the response to the load's first client also answers this one, which waited for it.
+    private func isShared(_ stored: StoredResponse, with sharedLoad: SharedLoad) -> Bool {
+        let fields = request.head.fields
+        return Reuse.mayShare(
+            stored, askedFor: sharedLoad.request.fields, with: fields,
+            policy: lookup.policy.narrowed(for: sharedLoad.request.fields).narrowed(for: fields), now: context.now())
+    }
+
+    /// Waits until a shareable response is complete, to be sent in another coding then.
+    private func passOver(_ content: ResponseContent, isKept: Bool) async throws -> Outcome {
+        guard isKept else { return .askedAlone }
+        while true {
+            switch await content.next() {
+            case .chunks, .spooled: continue
+            case .end: return .passedOver(content.sharedLoad)
+            case .failed(let error): throw error
+            case .interrupted: throw ClientGone()
+            }
+        }
+    }
+
+    // MARK: Failures
+
+    /// Answers after a failed load: with stale data if they may be served, else with the error.
+    func serve(insteadOf error: any Error, _ status: CacheStatus) async throws -> Bool {
+        // The origin may have entered backoff only since the decision to ask it.
+        let hold = (error as? UpstreamError)?.hold
+        let isRefused = error is PipelineFailure
+        let failure: UpstreamFailure = hold?.failure ?? (isRefused ? .status(502) : .disconnected)
+        let answered =
+            hold.map { CacheStatus(.hit, detail: $0.reason.rawValue) } ?? (isRefused ? status.answered(502) : status)
+        if let fallback, try await serveStale(fallback, failure, answered) { return true }
+        writer.record.cacheStatus = hold.map { CacheStatus(.held, detail: $0.reason.rawValue) } ?? status
+        throw Problem(upstream: error, place: request.uri.authority)
+    }
+
+    private func serveStale(
+        _ variant: Variant, _ failure: UpstreamFailure, _ status: CacheStatus
+    ) async throws -> Bool {
+        let decision = StaleUse.onError(
+            variant.stored, failure: failure, request: request.head, policy: lookup.policy, now: context.now())
+        guard case .serve(let age, let ttl, let reason) = decision else { return false }
+        writer.record.kind = .stale
+        var status = status
+        status.ttl = ttl
+        if status.outcome != .hit { status.detail = reason.rawValue }
+        return try await lookup.serve(variant, StoredUse(age: age, status: status))
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+import LarderIO
+import LarderRules
+import LarderSettings
+
+/// Short responses that Larder makes itself.
+extension ResponseWriter {
+    /// Answers with a problem.
+    func respond(_ problem: Problem) async throws {
+        if problem.closes { isPersistent = false }
+        links = nil
+        let (head, uri) = (request.head, request.uri)
+        let format = ProblemFormat(for: head.fields)
+        let instance = uri.isEmpty ? String(decoding: head.target.prefix(1024), as: UTF8.self) : uri.string
+        let port = stream.localAddress.port
+        let home = port == 0 ? "/" : "http://localhost:\(port)/"
+        let text = Array(problem.content(as: format, instance: instance, home: home).utf8)
+        var fields = problem.fields
+        fields[.date] = context.dateText()
+        fields[.contentType] = format.mediaType
+        fields[.cacheControl] = "no-store"
+        fields[.xContentTypeOptions] = "nosniff"
+        if format == .html { fields[.contentSecurityPolicy] = "default-src 'none'; style-src 'unsafe-inline'" }
+        fields[.proxyStatus] = problem.proxyStatus
+        record.problem = problem
+        startHead(status: problem.status, fields: fields)
+        finishHead(length: Int64(text.count), cacheStatus: record.cacheStatus)
+        try await sendHead(with: [ContentChunk(text)])
+    }
+
+    /// Answers as configured, without a lookup or a request to the origin.
+    func respond(_ answer: HardWiredAnswer, by service: RoutedService) async throws {
+        record.kind = .own
+        record.cacheStatus = CacheStatus(.unused, detail: "hard-wired")
+        switch answer {
+        case .refusal(let rule, let reading): throw Problem.denied(rule, as: reading)
+        case .response(let rule):
+            var fields: Fields = ["Date": context.dateText()]
+            let hasContent = !rule.status.hasNoContent
+            let content = hasContent ? Array((rule.body.reveal(service.variables) ?? "").utf8) : []
+            if !content.isEmpty { fields[.contentType] = "text/plain; charset=utf-8" }
+            for edit in rule.fields { fields[edit.name] = edit.value?.reveal(service.variables) }
+            startHead(status: rule.status, fields: fields)
+            finishHead(length: Int64(content.count), cacheStatus: record.cacheStatus)
+            try await sendHead(with: content.isEmpty ? [] : [ContentChunk(content)])
+        }
+    }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderIO
+import LarderRules
+
+/// Stored streams of events that are sent at the pace at which they came.
+extension StoredAnswer {
+    /// The pace at which the whole content is sent; nil for at once.
+    var pace: StreamPace? { lookup.configuration.replaysPaced ? variant.pace : nil }
+
+    /// Sends head and content. Octets that are due wait for a slow client as any others do; it gets the octets that have
+    /// become due meanwhile as fast as it takes them.
+    func replay(_ cursor: ContentCursor, _ pace: StreamPace) async throws {
+        guard writer.delivery != .none else { return try await writer.sendHead() }
+        let pause = ReplayPause(on: context.loop)
+        try watch.start(whileAwaiting: .pause(pause))
+        defer { watch.stop() }
+        let beganAt = context.loop.monotonicHere()
+        var sent: Int64 = 0
+        for step in pace.steps {
+            let now = context.loop.monotonicHere()
+            let rest = step.due - .nanoseconds(now - beganAt)
+            if rest > .zero {
+                if !writer.hasResponded { try await writer.sendHead() }
+                let isThere = await pause.wait(for: rest)
+                writer.record.pauses += context.loop.monotonicHere() - now
+                guard isThere else { throw ClientGone() }
+            }
+            try await send(cursor, sent..<step.end, headFirst: !writer.hasResponded)
+            sent = step.end
+        }
+        try await send(cursor, sent..<cursor.length, headFirst: !writer.hasResponded)
+    }
+}
+
+/// The wait between two parts of a replay, which ends when the client leaves. Confined to its loop.
+final class ReplayPause {
+    private let loop: EventLoop
+    private var timer: Timer?
+    private var waiting: UnsafeContinuation<Void, Never>?
+    private var isOver = false
+
+    init(on loop: EventLoop) { self.loop = loop }
+
+    /// False if the client has left.
+    func wait(for duration: Duration) async -> Bool {
+        guard !isOver else { return false }
+        await withUnsafeContinuation { continuation in
+            waiting = continuation
+            timer = loop.timerHere(after: duration) { self.wake() }
+        }
+        return !isOver
+    }
+
+    /// The client has left.
+    func end() {
+        isOver = true
+        timer?.cancel()
+        wake()
+    }
+
+    private func wake() {
+        timer = nil
+        waiting.take()?.resume()
+    }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import LarderIO
+
+/// The local authority in two files beside the store: the public certificate, and the daemon's private key.
+package struct AuthorityFiles: Sendable {
+    static let certificateName = "ca.pem"
+    static let keyName = "ca.key"
+    private static let sizeLimit = 64 << 10
+
+    let directory: String
+
+    package init(directory: String) { self.directory = directory }
+
+    struct Failure: Error, CustomStringConvertible {
+        let path: String
+        let reason: String
+
+        var description: String { "cannot use \(path): \(reason)" }
+    }
+
+    /// The host's name, for the name of the authority.
+    var machine: String {
+        var name = [CChar](repeating: 0, count: 256)
+        guard gethostname(&name, name.count - 1) == 0 else { return "this machine" }
+        return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    private var certificatePath: String { directory + "/" + AuthorityFiles.certificateName }
+    private var keyPath: String { directory + "/" + AuthorityFiles.keyName }
+
+    /// The current authority; nil if none was created. If others could have read or written the key, they may have a
+    /// copy: it is refused, and nothing is signed with it.
+    func load() throws -> LocalAuthority? {
+        guard let key = try read(keyPath, isSecret: true), let certificate = try read(certificatePath, isSecret: false)
+        else { return nil }
+        do {
+            return try LocalAuthority(
+                certificate: String(decoding: certificate, as: UTF8.self),
+                privateKey: String(decoding: key, as: UTF8.self))
+        } catch {
+            throw Failure(path: keyPath, reason: "\(error); remove both files to have a new CA made")
+        }
+    }
+
+    /// Replaces the saved authority. The certificate is written last: a key without one is not an authority, and a renewed certificate matches both
+    /// keys.
+    func save(_ authority: LocalAuthority) throws {
+        try write(authority.keyFile, to: keyPath, mode: 0o600)
+        try write(Array(authority.pem.utf8), to: certificatePath, mode: 0o644)
+    }
+
+    func remove() throws {
+        for path in [keyPath, certificatePath] where unlink(path) != 0 && errno != ENOENT {
+            throw Failure(path: path, reason: String(cString: strerror(errno)))
+        }
+    }
+
+    private func read(_ path: String, isSecret: Bool) throws -> [UInt8]? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            if errno == ENOENT { return nil }
+            throw Failure(path: path, reason: String(cString: strerror(errno)))
+        }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw Failure(path: path, reason: "it is no file")
+        }
+        if isSecret, status.st_mode & 0o077 != 0 || status.st_uid != geteuid() {
+            throw Failure(
+                path: path,
+                reason: "others may read it, or it is somebody else's; remove it to have a new CA made")
+        }
+        var octets = [UInt8](repeating: 0, count: AuthorityFiles.sizeLimit)
+        let count = Glibc.read(descriptor, &octets, octets.count)
+        guard count >= 0 else { throw Failure(path: path, reason: String(cString: strerror(errno))) }
+        return Array(octets.prefix(count))
+    }
+
+    /// Writes the whole file under another name first, so that a crash leaves the old one or the new one.
+    private func write(_ octets: [UInt8], to path: String, mode: mode_t) throws {
+        let draft = path + ".new"
+        unlink(draft)
+        let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
+        guard descriptor >= 0 else { throw Failure(path: draft, reason: String(cString: strerror(errno))) }
+        let isWritten = Glibc.write(descriptor, octets, octets.count) == octets.count && fsync(descriptor) == 0
+        let code = errno
+        close(descriptor)
+        guard isWritten, rename(draft, path) == 0 else {
+            throw Failure(path: path, reason: String(cString: strerror(isWritten ? errno : code)))
+        }
+    }
+}

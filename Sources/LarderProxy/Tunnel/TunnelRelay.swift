@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderIO
+
+/// Two streams connected to each other. Confined to their loop.
+final class TunnelRelay {
+    private let client: ByteStream
+    private let upstream: ByteStream
+    private let idle: Duration
+    private let counters: LoopCounters
+    private let buffers: BufferPool
+    private static let bufferSize = 64 << 10
+    var clientEarly: [UInt8] = []
+    var upstreamEarly: [UInt8] = []
+    /// Octets relayed, in both directions.
+    private(set) var passed = 0
+    private var running = 2
+    private var whenDone: UnsafeContinuation<Void, Never>?
+
+    init(client: ByteStream, upstream: ByteStream, idle: Duration, counters: LoopCounters, buffers: BufferPool) {
+        self.client = client
+        self.upstream = upstream
+        self.idle = idle
+        self.counters = counters
+        self.buffers = buffers
+    }
+
+    func run(on loop: EventLoop) async {
+        loop.startHere {
+            await self.pass(self.clientEarly, from: self.client, to: self.upstream)
+            self.ended()
+        }
+        loop.startHere {
+            await self.pass(self.upstreamEarly, from: self.upstream, to: self.client)
+            self.ended()
+        }
+        if running > 0 { await withUnsafeContinuation { whenDone = $0 } }
+    }
+
+    private func ended() {
+        running -= 1
+        if running == 0 { whenDone.take()?.resume() }
+    }
+
+    /// Relays one direction until its end, which is relayed too; a broken side breaks the other.
+    private func pass(_ early: [UInt8], from source: ByteStream, to target: ByteStream) async {
+        do {
+            let buffer = try buffers.take(atLeast: TunnelRelay.bufferSize)
+            defer { buffers.giveBack(buffer) }
+            passed += early.count
+            if !early.isEmpty { try await target.write(early) }
+            while true {
+                // Traffic in either direction keeps both alive.
+                source.setDeadline(after: idle)
+                target.setDeadline(after: idle)
+                let count = try await source.read(into: buffer)
+                guard count > 0 else { break }
+                counters.add(.tunnelled, count)
+                passed += count
+                try await target.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            }
+            target.shutdownWrite()
+        } catch {
+            source.close()
+            target.close()
+        }
+    }
+}

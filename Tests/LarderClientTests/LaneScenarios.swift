@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import LarderHTTP
+import LarderIO
+import LarderSettings
+import LarderTesting
+import Testing
+
+@testable import LarderProxy
+
+/// Commands whose requests are told apart, and whose https is opened for all hosts.
+@Suite("Lanes", .timeLimit(.minutes(10)))
+struct LaneScenarios {
+    private static func run(_ body: (Scenario) async throws -> Void) async throws {
+        try await InterceptionScenarios.run { settings, _ in
+            settings.intercept.hosts = []
+        } _: { scenario in
+            try scenario.proxy.interception.makeAuthority(now: scenario.proxy.now)
+            scenario.origin.answer(InterceptionScenarios.fresh)
+            try await body(scenario)
+        }
+    }
+
+    private static func open(
+        _ scenario: Scenario, _ configure: (inout Lane.Options) -> Void = { _ in }
+    ) -> Lane {
+        var options = Lane.Options()
+        configure(&options)
+        return scenario.proxy.lanes.open(options, at: scenario.proxy.now)
+    }
+
+    private static func credentials(_ lane: Lane) -> String {
+        "Proxy-Authorization: Basic " + Data("lane-\(lane.token):x".utf8).base64EncodedString()
+    }
+
+    @Test func `a lane opens hosts that are listed nowhere, for its clients alone`() async throws {
+        try await Self.run { scenario in
+            let lane = Self.open(scenario)
+            let trust = try InterceptionScenarios.trust(scenario)
+            for _ in 0..<2 {
+                let client = try await scenario.tunnel(trusting: trust, Self.credentials(lane))
+                #expect(try await InterceptionScenarios.get(client, scenario, "/a").text == "/a")
+                await client.close()
+            }
+            #expect(scenario.origin.count(of: "/a") == 1)
+            try await eventually("both are counted") { lane.counts.requests == 2 }
+            #expect(lane.counts.hits == 1)
+            #expect(lane.counts.missed == 1)
+            #expect(lane.counts.saved == 2)
+            // A client in no lane, or in one that is over, goes there unseen.
+            await #expect(throws: IOError.self) { try await scenario.tunnel(trusting: trust) }
+            #expect(scenario.proxy.lanes.close(lane.id) != nil)
+            await #expect(throws: IOError.self) {
+                try await scenario.tunnel(trusting: trust, Self.credentials(lane))
+            }
+            #expect(lane.counts.requests == 2)
+        }
+    }
+
+    @Test func `what is excepted stays unseen in every lane, and is counted there`() async throws {
+        try await Self.run { scenario in
+            try await scenario.reload { $0.intercept.except = [HostPattern(host: "127.0.0.1")] }
+            let lane = Self.open(scenario)
+            let trust = try InterceptionScenarios.trust(scenario)
+            await #expect(throws: IOError.self) {
+                try await scenario.tunnel(trusting: trust, Self.credentials(lane))
+            }
+            #expect(lane.counts.tunnels.lines.map(\.reason) == [.excluded])
+            #expect(lane.counts.missed == 1)
+        }
+    }
+
+    @Test func `a lane may open nothing`() async throws {
+        try await Self.run { scenario in
+            let lane = Self.open(scenario) { $0.opensAll = false }
+            let trust = try InterceptionScenarios.trust(scenario)
+            await #expect(throws: IOError.self) {
+                try await scenario.tunnel(trusting: trust, Self.credentials(lane))
+            }
+            #expect(lane.counts.tunnels.lines.map(\.reason) == [.notListed])
+        }
+    }
+
+    @Test func `a lane has a port for programs that cannot say whose they are, of one user alone`() async throws {
+        try await Self.run { scenario in
+            let lane = Self.open(scenario)
+            let trust = try InterceptionScenarios.trust(scenario)
+            let authority = scenario.origin.authority
+            let door = try await scenario.proxy.openDoor(of: lane, for: geteuid())
+            func come(to door: SocketAddress) async throws -> Wire {
+                try await scenario.connect(to: door, "the client at the door") { stream in
+                    let head = "CONNECT \(authority) HTTP/1.1\r\nHost: \(authority)\r\n\r\n"
+                    try await stream.write(Array(head.utf8))
+                    let octet = UnsafeMutableRawBufferPointer.allocate(byteCount: 1, alignment: 1)
+                    defer { octet.deallocate() }
+                    var answer: [UInt8] = []
+                    while !answer.suffix(4).elementsEqual("\r\n\r\n".utf8) {
+                        guard try await stream.read(into: octet) == 1 else { throw ScenarioFailure("turned away") }
+                        answer.append(octet[0])
+                    }
+                    try await stream.startTLS(client: trust, serverName: "127.0.0.1")
+                }
+            }
+            let client = try await come(to: door)
+            #expect(try await InterceptionScenarios.get(client, scenario, "/a").text == "/a")
+            try await eventually("it is counted") { lane.counts.requests == 1 }
+            let other = try await scenario.proxy.openDoor(of: lane, for: geteuid() + 1)
+            await #expect(throws: (any Error).self) { try await come(to: other) }
+            #expect(lane.counts.requests == 1)
+            // It ends with the lane.
+            _ = scenario.proxy.lanes.close(lane.id)
+            await #expect(throws: (any Error).self) { try await come(to: door) }
+        }
+    }
+
+    @Test func `a client elsewhere that knows the name of a lane is not in it`() async throws {
+        try await Self.run { scenario in
+            try await scenario.reload { settings in
+                settings.access.allow = [try! AddressRange.read("192.0.2.0/24").get()]  // A literal.
+                settings.tunnels.ports = [PortRange("1-65535")!]
+            }
+            let lane = Self.open(scenario)
+            let client = try await scenario.client(from: SocketAddress(host: "192.0.2.7", port: 4711)!)
+            try await client.send(
+                "CONNECT \(scenario.origin.authority) HTTP/1.1", "Host: \(scenario.origin.authority)",
+                Self.credentials(lane))
+            // Had it been opened, it would have been answered before anything was dialled.
+            #expect(try await client.response(to: "CONNECT").status == 403)
+            #expect(lane.counts.requests == 0)
+            #expect(scenario.proxy.interception.tunnels.map(\.reason) == [.notListed])
+        }
+    }
+
+    @Test func `an offline lane gets what is stored, whatever its age, and nothing else`() async throws {
+        try await Self.run { scenario in
+            let (online, offline) = (Self.open(scenario), Self.open(scenario) { $0.isOffline = true })
+            let trust = try InterceptionScenarios.trust(scenario)
+            let first = try await scenario.tunnel(trusting: trust, Self.credentials(online))
+            _ = try await InterceptionScenarios.get(first, scenario, "/a")
+            scenario.advance(.seconds(3_000))
+            let second = try await scenario.tunnel(trusting: trust, Self.credentials(offline))
+            let stale = try await InterceptionScenarios.get(second, scenario, "/a")
+            #expect(stale.status == 200)
+            #expect(stale.text == "/a")
+            #expect(try await InterceptionScenarios.get(second, scenario, "/b").status == 504)
+            #expect(scenario.origin.seen.count == 1)
+            try await eventually("both are counted") { offline.counts.requests == 2 }
+            #expect(offline.counts.hits == 1)
+            #expect(offline.counts.missed == 1)
+        }
+    }
+
+    @Test func `plain http is counted too, however often the same octets come`() async throws {
+        try await Scenario.run { scenario in
+            scenario.origin.answer(InterceptionScenarios.fresh)
+            let lane = Self.open(scenario)
+            let client = try await scenario.client()
+            for _ in 0..<5 {
+                try await client.get(scenario.url("/a"), Self.credentials(lane))
+                #expect(try await client.response().text == "/a")
+            }
+            // The last is counted after its answer has gone out.
+            try await eventually("all are counted") { lane.counts.requests == 5 }
+            #expect(lane.counts.hits == 4)
+            #expect(scenario.origin.seen.allSatisfy { $0["proxy-authorization"] == nil })
+        }
+    }
+
+    @Test func `what was not kept is told with its reason`() async throws {
+        try await Scenario.run { scenario in
+            scenario.origin.answer { _ in "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 1\r\n\r\nx" }
+            let lane = Self.open(scenario)
+            let client = try await scenario.client()
+            for _ in 0..<2 {
+                try await client.get(scenario.url("/a"), Self.credentials(lane))
+                _ = try await client.response()
+            }
+            try await eventually("both are counted") { lane.counts.requests == 2 }
+            let line = try #require(lane.counts.uncacheable.first)
+            #expect(line.value.requests == 2)
+            #expect(line.value.example == scenario.origin.authority)
+        }
+    }
+
+    @Test func `there are not more lanes than may be`() {
+        let table = LaneTable()
+        let lanes = (0..<LaneTable.limit + 10).map { number in
+            table.open(Lane.Options(), at: Timestamp(nanoseconds: Int64(number)))
+        }
+        #expect(table.all.count == LaneTable.limit)
+        #expect(table.lane(lanes[0].id) == nil)
+        #expect(table.lane(lanes.last!.id) === lanes.last)
+    }
+
+    @Test func `a user who opens many lanes closes none of another's`() {
+        let table = LaneTable()
+        func open(_ owner: UInt32, _ number: Int) -> Lane {
+            var options = Lane.Options()
+            options.owner = owner
+            return table.open(options, at: Timestamp(nanoseconds: Int64(number)))
+        }
+        let lane = open(1_000, 0)
+        for number in 1...LaneTable.limit + 10 { _ = open(1_001, number) }
+        #expect(table.all.count == LaneTable.limit)
+        #expect(table.lane(lane.id) === lane)
+    }
+
+    @Test(
+        arguments: [
+            ("", nil), ("QQ==", "A"), ("QUI=", "AB"), ("QUJD", "ABC"), ("QUJDRA==", "ABCD"), ("QQ=", nil),
+            ("Q===", nil),
+            ("Q=Q=", nil), ("QQ==QQ==", nil), ("Q Q=", nil), ("-_-_", nil),
+        ] as [(String, String?)])
+    func `credentials are read strictly`(text: String, expected: String?) {
+        #expect(Base64Text.decoded(text).map { String(decoding: $0, as: UTF8.self) } == expected)
+    }
+}
