@@ -96,6 +96,20 @@ struct HostedServiceScenarios {
         }
     }
 
+    /// A wipe of memory has the service's Resource read from the disk again, while the list goes from memory to disk.
+    @Test func `a resource that comes into memory while all are listed is listed once`() async throws {
+        try await run { scene, program in
+            _ = try await scene.getStored("/a")
+            try await listed(in: scene, "/a")
+            let resource = try program.service.resource("/a")
+            for _ in 0..<50 {
+                resource.wipe(.memory)
+                let lines = try await scene.ask("/-/resources")["resources"]?.array ?? []
+                #expect(lines.count { $0["url"]?.string == scene.url("/a") } == 1)
+            }
+        }
+    }
+
     @Test func `RS-28 what is loaded while it is wiped is not kept`() async throws {
         try await run(answering: false) { scene, program in
             let client = try await scene.client()

@@ -50,54 +50,64 @@ struct ResourceList {
 
     func page(after cursor: Cursor?, limit: Int) async throws -> Page {
         var page = Page()
-        var row: Int64 = 0
-        switch cursor {
-        case .store(let last): row = last
-        case .memory(let last):
-            if try await fillFromMemory(&page, behind: last, limit: limit) { return page }
-        case nil:
-            if try await fillFromMemory(&page, behind: nil, limit: limit) { return page }
+        if case .store(let row) = cursor {
+            await fillFromStore(&page, after: row, limit: limit, seen: nil)
+            return page
         }
-        await fillFromStore(&page, after: row, limit: limit)
+        var last: UInt64?
+        if case .memory(let hash) = cursor { last = hash }
+        let seen = try await fillFromMemory(&page, behind: last, limit: limit)
+        if page.next == nil { await fillFromStore(&page, after: 0, limit: limit, seen: seen) }
         return page
     }
 
     // MARK: Memory
 
-    /// True when the page is full and memory contains more.
-    private func fillFromMemory(_ page: inout Page, behind last: UInt64?, limit: Int) async throws -> Bool {
+    /// The lines of a pass over memory, for the pass over the store after it: in between, Resources come into memory
+    /// and leave it.
+    private struct Seen {
+        /// The pass began behind the key with this hash.
+        let last: UInt64?
+        let keys: Set<ResourceKey>
+
+        func hasPassed(_ key: ResourceKey) -> Bool { last.map { key.hash > $0 } ?? true }
+    }
+
+    /// Sets the start of the next page when the page is full and memory contains more.
+    private func fillFromMemory(_ page: inout Page, behind last: UInt64?, limit: Int) async throws -> Seen {
         let (proxy, filter) = (proxy, filter)
         let table = proxy.configuration.router.table
         let found = try await walkers.run {
             let numbered = table.byNumber
             // The smallest hashes after the last one, found in one pass that keeps at most two pages.
-            var kept: [(hash: UInt64, line: ResourceLine)] = []
+            var kept: [(key: ResourceKey, line: ResourceLine)] = []
             proxy.registry.forEach { resource in
                 guard last.map({ resource.key.hash > $0 }) ?? true, let service = numbered[resource.key.serviceNumber],
                     filter.accepts(resource.url, service: service.name)
                 else { return }
                 let line = ResourceLine(resource, service: service, diskTier: proxy.diskTier)
                 guard line.isWorthListing else { return }
-                kept.append((resource.key.hash, line))
+                kept.append((resource.key, line))
                 if kept.count > 2 * limit + 64 { kept = ResourceList.smallest(kept, limit + 1) }
             }
             return ResourceList.smallest(kept, limit + 1)
         }
-        let isFull = found.count > limit
         page.lines += found.prefix(limit).map(\.line).sorted { ($0.service, $0.url) < ($1.service, $1.url) }
-        if isFull { page.next = .memory(found[limit - 1].hash) }
-        return isFull
+        if found.count > limit { page.next = .memory(found[limit - 1].key.hash) }
+        return Seen(last: last, keys: Set(found.map(\.key)))
     }
 
     private static func smallest<Line>(
-        _ kept: [(hash: UInt64, line: Line)], _ count: Int
-    ) -> [(hash: UInt64, line: Line)] {
-        Array(kept.sorted { $0.hash < $1.hash }.prefix(count))
+        _ kept: [(key: ResourceKey, line: Line)], _ count: Int
+    ) -> [(key: ResourceKey, line: Line)] {
+        Array(kept.sorted { $0.key.hash < $1.key.hash }.prefix(count))
     }
 
     // MARK: Disk
 
-    private func fillFromStore(_ page: inout Page, after row: Int64, limit: Int) async {
+    /// - Parameter seen: what this page's pass over memory listed; nil for a page of the store alone, which lists what
+    ///   is not in memory by then.
+    private func fillFromStore(_ page: inout Page, after row: Int64, limit: Int, seen: Seen?) async {
         guard let diskTier = proxy.diskTier, page.lines.count < limit else {
             // Memory filled the page to the last line; the disk begins the next one.
             if proxy.diskTier != nil { page.next = .store(row) }
@@ -109,10 +119,12 @@ struct ResourceList {
         var match = filter.match
         match.predicate = { key in
             guard filter.accepts(key) else { return false }
-            // Resources in memory have been listed.
-            guard let number = numbers[key.service] else { return true }
-            return ResourceKey(service: number, entity: key).map { registry.resource(for: $0) }??.memory.snapshot
-                .variants.isEmpty ?? true
+            guard let number = numbers[key.service], let key = ResourceKey(service: number, entity: key) else {
+                return true
+            }
+            if let seen, seen.hasPassed(key) { return !seen.keys.contains(key) }
+            // Those in memory have been listed.
+            return registry.resource(for: key)?.memory.snapshot.variants.isEmpty ?? true
         }
         // The list contains committed rows only.
         if row == 0 { await diskTier.store.flush() }
