@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import Larder
 import LarderHTTP
 import LarderProxy
 import LarderRules
 import LarderSettings
 import Testing
 
+@testable import Larder
 @testable import LarderAdmin
 
 /// The explanations lie beside this file, one text for each situation. `LARDER_WRITE_GOLDEN=1` writes them anew:
@@ -283,6 +283,37 @@ struct AdminExplainTests {
             let why = try daemon.get("/-/explain?url=/api/a", "Accept: text/plain").content
             #expect(why.contains("was not stored (too-large)"), "\(why)")
             #expect(try daemon.get("/-/metrics").content.contains("unstored_responses_total{reason=\"too-large\"} 1\n"))
+        }
+    }
+
+    @Test func `a URL whose response was not kept is explained after others have pushed it out of memory`() async throws
+    {
+        try await AdminFixture.run { daemon throws in
+            #expect(try daemon.get("/api/no-store").status == 200)
+            let registry = daemon.daemon.proxy.registry
+            var found: Resource?
+            registry.forEach { found = $0 }
+            let service = try #require(found?.service)
+            let hash = try #require(found).key.hash
+            found = nil
+            for number in 1...40 {
+                let key = ResourceKey(bytes: Array("key \(number)".utf8), hash: hash ^ UInt64(number))
+                registry.pass(
+                    registry.resource(for: key) {
+                        Resource(service: service, url: ResourceURL("http://a.test/"), partition: .shared, key: $0)
+                    })
+            }
+            var isThere = false
+            registry.forEach { if $0.key.hash == hash { isThere = true } }
+            #expect(!isThere)
+            let why = try daemon.get("/-/explain?url=/api/no-store", "Accept: text/plain").content
+            #expect(why.contains("was not stored (no-store)") && why.contains("NO   no-store"), "\(why)")
+            #expect(why.contains("Cache-Control"))
+            // A wipe forgets it, as it forgets all else.
+            #expect(try daemon.command("POST", "/-/wipe?match=**").status == 200)
+            #expect(
+                try !daemon.get("/-/explain?url=/api/no-store", "Accept: text/plain").content.contains("was not stored")
+            )
         }
     }
 

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The hashes of recently evicted entries, in eight octets each.
+/// The hashes of recently evicted entries, each with a trace of its entry; with `NoTrace` in eight octets.
 ///
 /// A place holds half of a hash and the number of its insertion; those that are too old count as forgotten and are
-/// overwritten. Two hashes may collide, once in many millions: the answer must decide no more than a preference.
-package struct GhostTable {
+/// overwritten. Two hashes may collide, once in many millions: the answer must decide no more than a preference, or the
+/// trace must tell.
+package struct GhostTable<Trace: BitwiseCopyable> {
     private struct Place {
         var tag: UInt32 = 0
-        /// The number of the insertion; 0 in an empty place.
+        /// The number of the insertion; 0 in an empty place, whose trace is any.
         var number: UInt32 = 0
+        var trace: Trace
     }
 
-    private static let groupCount = 4
+    private static var groupCount: Int { 4 }
     private var places: [Place] = []
     private var latest: UInt32 = 0
 
@@ -20,26 +22,38 @@ package struct GhostTable {
     /// Octets of memory this takes.
     package var bytes: Int { places.capacity * MemoryLayout<Place>.stride }
 
+    /// Octets of memory that a place takes.
+    package static var octetsOfPlace: Int { MemoryLayout<Place>.stride }
+
     /// Remembers a hash.
     ///
     /// - Parameter span: how many hashes to remember; the table grows to that size.
-    package mutating func insert(_ hash: UInt64, among span: Int) {
-        if places.isEmpty || span > places.count { grow(for: span) }
+    package mutating func insert(_ hash: UInt64, _ trace: Trace, among span: Int) {
+        if places.isEmpty || span > places.count { grow(for: span, filler: trace) }
         latest &+= 1
         if latest == 0 { latest = 1 }
-        put(Place(tag: GhostTable.tag(hash), number: latest))
+        put(Place(tag: GhostTable.tag(hash), number: latest, trace: trace))
     }
 
-    /// Whether a hash was among the last `span` that were inserted; it is then forgotten.
-    package mutating func take(_ hash: UInt64, among span: Int) -> Bool {
-        guard !places.isEmpty else { return false }
+    /// The trace of a hash, if that was among the last `span` that were inserted.
+    package func trace(of hash: UInt64, among span: Int) -> Trace? {
+        place(of: hash, among: span).map { places[$0].trace }
+    }
+
+    /// The same; it is then forgotten.
+    package mutating func take(_ hash: UInt64, among span: Int) -> Trace? {
+        guard let place = place(of: hash, among: span) else { return nil }
+        places[place].number = 0
+        return places[place].trace
+    }
+
+    private func place(of hash: UInt64, among span: Int) -> Int? {
+        guard !places.isEmpty else { return nil }
         let tag = GhostTable.tag(hash)
-        for index in group(of: tag) where places[index].tag == tag && places[index].number != 0 {
-            let age = latest &- places[index].number
-            places[index] = Place()
-            return age < UInt32(clamping: span)
+        return group(of: tag).first { index in
+            let place = places[index]
+            return place.tag == tag && place.number != 0 && latest &- place.number < UInt32(clamping: span)
         }
-        return false
     }
 
     /// The bits that alone choose neither the shards of the registry nor the places in a table.
@@ -65,11 +79,26 @@ package struct GhostTable {
         places[oldest] = place
     }
 
-    private mutating func grow(for span: Int) {
+    private mutating func grow(for span: Int, filler: Trace) {
         let old = places
         var size = max(old.count, 16)
         while size < span + span / 4 { size *= 2 }
-        places = [Place](repeating: Place(), count: size)
+        places = [Place](repeating: Place(trace: filler), count: size)
         for place in old where place.number != 0 { put(place) }
     }
+}
+
+extension GhostTable where Trace == NoTrace {
+    /// Remembers a hash.
+    ///
+    /// - Parameter span: how many hashes to remember; the table grows to that size.
+    package mutating func insert(_ hash: UInt64, among span: Int) { insert(hash, NoTrace(), among: span) }
+
+    /// Whether a hash was among the last `span` that were inserted; it is then forgotten.
+    package mutating func take(_ hash: UInt64, among span: Int) -> Bool { take(hash, among: span) != nil }
+}
+
+/// What is known of an entry of which nothing is but that it was there.
+package struct NoTrace: BitwiseCopyable {
+    package init() {}
 }

@@ -12,15 +12,22 @@ package struct UnstoredResponse: Sendable {
     /// The response's fields about caching and its length, truncated where they are long.
     package let fields: Fields
     private let findings: Storability.Findings
+    private let isCut: Bool
 
     package init(_ response: ResponseHead, at now: Timestamp, _ findings: Storability.Findings, isCut: Bool = false) {
-        at = now
-        status = response.status
+        self.init(
+            at: now, response.status, findings, isCut: isCut, fields: UnstoredResponse.telling(response.fields))
+    }
+
+    private init(at moment: Timestamp, _ status: Status, _ findings: Storability.Findings, isCut: Bool, fields: Fields)
+    {
+        at = moment
+        self.status = status
         self.findings = findings
+        self.isCut = isCut
         reason =
-            findings.obstacle.map { .condition($0) }
-            ?? (isCut ? .cut : response.status == 206 ? .part : .tooLarge)
-        fields = UnstoredResponse.telling(response.fields)
+            findings.obstacle.map { .condition($0) } ?? (isCut ? .cut : status == 206 ? .part : .tooLarge)
+        self.fields = fields
     }
 
     private static func telling(_ fields: Fields) -> Fields {
@@ -40,4 +47,30 @@ package struct UnstoredResponse: Sendable {
         .cacheControl, .cdnCacheControl, .surrogateControl, .pragma, .age, .expires, .vary, .contentRange,
         .contentLength,
     ])
+}
+
+extension UnstoredResponse {
+    /// All of it but the fields, in 48 octets, and whose it is.
+    struct Trace: BitwiseCopyable {
+        /// The hash of the Resource's key.
+        let hash: UInt64
+        private let at: Int64
+        private let findings: Storability.Findings.Brief
+        private let status: UInt16
+        private let isCut: Bool
+
+        init(of response: UnstoredResponse, hash: UInt64) {
+            self.hash = hash
+            at = response.at.nanoseconds
+            findings = response.findings.brief
+            status = response.status.rawValue
+            isCut = response.isCut
+        }
+
+        var response: UnstoredResponse {
+            UnstoredResponse(
+                at: Timestamp(nanoseconds: at), Status(rawValue: status), Storability.Findings(findings), isCut: isCut,
+                fields: Fields())
+        }
+    }
 }

@@ -7,8 +7,10 @@ import Synchronization
 ///
 /// Sixty-four shards, each a lock over an index and an `EvictionQueue`, which selects the next eviction. A Resource
 /// that is referenced elsewhere is passed over: its identity is being relied on. So is one that an operator has
-/// overridden, which could not be restored. Empty ones are evicted first, and get an eighth of the room at most:
-/// requests for any number of URLs without storable responses evict no stored ones.
+/// overridden, which could not be restored. Empty ones are evicted first, and get an eighth of the room at most.
+///
+/// Of Resources whose last response was not kept there are a thousand. Those before them have left a trace: why, in 48
+/// octets. So requests for any number of URLs without storable responses evict no stored ones, and take little memory.
 package final class Registry: Sendable {
     private let shards: [Lock<Shard>]
     private let total = Atomic<Int>(0)
@@ -57,6 +59,7 @@ package final class Registry: Sendable {
         let (resource, isNew, dropped) = shards[Registry.shard(copy.hash)].withLock { shard in
             if let place = shard.find(copy) { return (shard.queue[place].resource, false, [] as [Removed]) }
             let resource = make(copy)
+            if let unstored = shard.takeTrace(copy.hash) { resource.memory.unstored = unstored }
             // Its own copy of the key: the caller's is written anew for each request.
             resource.memory.attach(ChangePublisher(feed: feed, key: resource.key, service: resource.service))
             shard.insert(resource, cost: Registry.overhead + copy.bytes.count)
@@ -81,6 +84,39 @@ package final class Registry: Sendable {
         }
         if keeping != 0 { filled.add(keeping, ordering: .relaxed) }
         charged(difference, startingAt: Registry.shard(resource.key.hash))
+    }
+
+    /// Says that nothing was kept of a Resource's last response: it leaves memory soon, unless it is used again.
+    package func pass(_ resource: Resource) {
+        let traceLimit = limit / (Registry.traceShare * shards.count)
+        let number = Registry.shard(resource.key.hash)
+        // The dropped Resources are released after the lock.
+        let (dropped, grown) = shards[number].withLock { shard -> ([Removed], Int) in
+            guard let place = shard.find(resource.key), shard.queue[place].resource === resource else { return ([], 0) }
+            shard.queue.pass(place)
+            let before = shard.traces.bytes
+            return (shard.evictPassing(above: Registry.passing, traceLimit: traceLimit), shard.traces.bytes - before)
+        }
+        settle(dropped, areEvicted: true)
+        if grown > 0 { charged(grown, startingAt: number) }
+    }
+
+    /// Why nothing was kept of the last response to the request of `key`, if its Resource has left memory since.
+    package func unstored(for key: borrowing ResourceKey) -> UnstoredResponse? {
+        shards[Registry.shard(key.hash)].withLock { $0.trace(key.hash) }
+    }
+
+    /// Forgets why nothing was kept of one that has left memory.
+    package func forgetUnstored(for key: borrowing ResourceKey) {
+        shards[Registry.shard(key.hash)].withLock { _ = $0.takeTrace(key.hash) }
+    }
+
+    /// Forgets why nothing was kept of Resources that have left memory.
+    package func forgetUnstored() {
+        for shard in shards {
+            let bytes = shard.withLock { $0.removeTraces() }
+            total.subtract(bytes, ordering: .relaxed)
+        }
     }
 
     /// Octets reserved for loads under way.
@@ -136,7 +172,7 @@ package final class Registry: Sendable {
         for (number, shard) in shards.enumerated() {
             shard.withLock { shard in
                 found += shard.checkInvariants().map { "shard \(number): \($0)" }
-                cost += shard.queue.cost
+                cost += shard.queue.cost + shard.traces.bytes
                 population += shard.queue.count
                 keeping += shard.queue.places.count {
                     shard.queue.cost(at: $0) > Registry.overhead + shard.queue[$0].resource.key.bytes.count
@@ -152,6 +188,11 @@ package final class Registry: Sendable {
     /// The memory of a Resource besides its content, as measured with many empty ones: its objects, its lock, why its
     /// response was not stored, its entry here.
     static let overhead = 1088
+
+    /// How many Resources whose last response was not kept stay in a shard.
+    private static let passing = 16
+    /// The traces of others get one part in this many of the room.
+    private static let traceShare = 64
 
     /// The memory that empty Resources may use in a shard even if it is full.
     private static let leastBlank = 16 * 1_200
@@ -212,6 +253,10 @@ private struct Shard {
 
     var queue = EvictionQueue<Entry>()
     private var index: [UInt64: Int] = [:]
+    /// Why nothing was kept of Resources that have left memory.
+    private(set) var traces = GhostTable<UnstoredResponse.Trace>()
+    /// How many of them there are at least, up to the limit; it grows with them.
+    private var traceCount = 0
 
     func find(_ key: borrowing ResourceKey) -> Int? {
         guard var place = index[key.hash] else { return nil }
@@ -255,6 +300,44 @@ private struct Shard {
             dropped.append(remove(victim, isEvicted: true))
         }
         return dropped
+    }
+
+    /// Drops Resources of whose last response nothing was kept, when there are more than `limit`, and keeps traces of
+    /// them in `traceLimit` octets.
+    mutating func evictPassing(above limit: Int, traceLimit: Int) -> [Removed] {
+        guard queue.passingCount > limit, let victim = queue.nextPassing(Shard.passingStanding) else { return [] }
+        let removed = remove(victim, isEvicted: true)
+        let hash = removed.resource.key.hash
+        if let unstored = removed.resource.memory.unstored {
+            let most = traceLimit / GhostTable<UnstoredResponse.Trace>.octetsOfPlace
+            // The largest power of two, of which a table remembers four fifths for sure.
+            let places = most > 16 ? 1 << (most.bitWidth - 1 - most.leadingZeroBitCount) : 16
+            traceCount = min(traceCount + 1, places / 5 * 4)
+            traces.insert(hash, UnstoredResponse.Trace(of: unstored, hash: hash), among: traceCount)
+        }
+        return [removed]
+    }
+
+    func trace(_ hash: UInt64) -> UnstoredResponse? {
+        guard let trace = traces.trace(of: hash, among: .max), trace.hash == hash else { return nil }
+        return trace.response
+    }
+
+    mutating func takeTrace(_ hash: UInt64) -> UnstoredResponse? {
+        guard let found = trace(hash) else { return nil }
+        _ = traces.take(hash, among: .max)
+        return found
+    }
+
+    /// Returns the octets they had.
+    mutating func removeTraces() -> Int {
+        defer { (traces, traceCount) = (GhostTable(), 0) }
+        return traces.bytes
+    }
+
+    /// One whose load has failed since then stays as long as other empty ones: it says when to ask again.
+    private static func passingStanding(_ entry: inout Entry) -> EvictionQueue<Entry>.Standing {
+        entry.resource.memory.snapshot.failure != nil ? .used : standing(&entry)
     }
 
     private static func standing(_ entry: inout Entry) -> EvictionQueue<Entry>.Standing {

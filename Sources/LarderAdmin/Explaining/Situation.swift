@@ -100,6 +100,8 @@ struct Situation: Sendable {
             failure = snapshot.failure
             unstored = memory.unstored
             isInMemory = !snapshot.variants.isEmpty
+        } else {
+            unstored = proxy.registry.unstored(for: key)
         }
         if variants.isEmpty, let diskTier = proxy.diskTier {
             variants = await diskTier.peek(key.url, partition: partition, service: service.name, configuration)

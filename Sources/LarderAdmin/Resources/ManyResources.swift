@@ -152,6 +152,8 @@ struct ManyResources {
     private func forget() async throws -> Int {
         let (proxy, selection) = (proxy, selection)
         guard case .group(let group, let origin) = selection else {
+            // Their URLs are not known any more: with some that the selection leaves out.
+            proxy.registry.forgetUnstored()
             return try await walk { resource, _ in
                 let snapshot = resource.memory.snapshot
                 proxy.wipe(resource)

@@ -20,6 +20,7 @@ extension Load {
     /// Records that the content is longer than the storage limit, for later explanations.
     func noteTooLarge(_ head: ResponseHead) {
         resource.memory.unstored = UnstoredResponse(head, at: context.now(), .allPassed)
+        context.registry.pass(resource)
         context.counters.count(.unstored(.tooLarge))
         sharedTurn?.giveNothing()
     }

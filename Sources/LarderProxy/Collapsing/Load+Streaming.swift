@@ -28,6 +28,7 @@ extension Load {
     func note(_ unstored: UnstoredResponse) {
         sharedTurn?.giveNothing()
         resource.memory.unstored = unstored
+        context.registry.pass(resource)
         sharedLoad.remarks.unstored = unstored.reason
         context.counters.count(.unstored(unstored.reason))
     }

@@ -63,7 +63,10 @@ struct CacheLookup: ExchangeStep {
         }
         if mapsLinks { links.prepare() }
         if request.traits.has(.cacheControl) { removeIgnored(policy.ignoredRequest) }
-        guard configuration.caches else { return try await bypass(reason: .bypass) }
+        guard configuration.caches else {
+            context.registry.pass(resource)
+            return try await bypass(reason: .bypass)
+        }
         // A request is decided again when the load it waited for did not match it, which can happen once for each load.
         for _ in 0..<8 {
             if try await step() { return }

@@ -77,6 +77,7 @@ extension Proxy {
         if !keepsStored { tell(invalid: subject.uri, of: service) }
         var count = registry.resource(for: key)?.memory.snapshot.variants.count ?? 0
         if let resource = registry.resource(for: key) { wipe(resource) }
+        registry.forgetUnstored(for: key)
         if !keepsStored, let diskTier {
             count = max(
                 count,

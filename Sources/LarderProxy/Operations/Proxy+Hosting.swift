@@ -14,6 +14,7 @@ extension Proxy {
         registry.forEach { resource in
             if resource.key.serviceNumber == service.number, isMatch(resource) { wipe(resource) }
         }
+        registry.forgetUnstored()
     }
 
     /// Removes them from disk, and then from memory those read from there meanwhile.

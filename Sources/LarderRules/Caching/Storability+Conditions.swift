@@ -31,6 +31,12 @@ extension Storability {
 
         private init() {}
 
+        /// - Parameter brief: as `brief` returned it.
+        package init(_ brief: Brief) {
+            failed = brief.failed
+            codes = UInt128(brief.codesHigh) << 64 | UInt128(brief.codesLow)
+        }
+
         fileprivate init(_ trial: Trial) {
             for (number, condition) in StorageCondition.allCases.enumerated() {
                 if !trial.holds(condition) { failed |= 1 << UInt16(number) }
@@ -54,6 +60,26 @@ extension Storability {
             StorageCondition.allCases.enumerated().map { number, condition in
                 Condition(condition, passed: failed & 1 << UInt16(number) == 0, field: field(number))
             }
+        }
+
+        /// The same in 24 octets, without the names of fields that have no code.
+        package var brief: Brief {
+            var known = codes
+            if !others.isEmpty {
+                for number in StorageCondition.allCases.indices where known >> UInt128(8 * number) & 128 != 0 {
+                    known &= ~(255 << UInt128(8 * number))
+                }
+            }
+            return Brief(
+                failed: failed, codesLow: UInt64(truncatingIfNeeded: known),
+                codesHigh: UInt64(truncatingIfNeeded: known >> 64))
+        }
+
+        /// What `brief` returns.
+        package struct Brief: Sendable, BitwiseCopyable {
+            fileprivate let failed: UInt16
+            fileprivate let codesLow: UInt64
+            fileprivate let codesHigh: UInt64
         }
 
         /// The first condition that failed.
