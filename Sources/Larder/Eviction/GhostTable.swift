@@ -98,7 +98,7 @@ extension GhostTable where Trace == NoTrace {
     package mutating func take(_ hash: UInt64, among span: Int) -> Bool { take(hash, among: span) != nil }
 }
 
-/// What is known of an entry of which nothing is but that it was there.
+/// Nothing is known of the entry but that it was there.
 package struct NoTrace: BitwiseCopyable {
     package init() {}
 }

@@ -305,17 +305,24 @@ private struct Shard {
     /// Drops Resources of whose last response nothing was kept, when there are more than `limit`, and keeps traces of
     /// them in `traceLimit` octets.
     mutating func evictPassing(above limit: Int, traceLimit: Int) -> [Removed] {
-        guard queue.passingCount > limit, let victim = queue.nextPassing(Shard.passingStanding) else { return [] }
-        let removed = remove(victim, isEvicted: true)
-        let hash = removed.resource.key.hash
-        if let unstored = removed.resource.memory.unstored {
-            let most = traceLimit / GhostTable<UnstoredResponse.Trace>.octetsOfPlace
-            // The largest power of two, of which a table remembers four fifths for sure.
-            let places = most > 16 ? 1 << (most.bitWidth - 1 - most.leadingZeroBitCount) : 16
-            traceCount = min(traceCount + 1, places / 5 * 4)
-            traces.insert(hash, UnstoredResponse.Trace(of: unstored, hash: hash), among: traceCount)
+        var dropped: [Removed] = []
+        // Two at most for each that comes: those that stayed because they were in use go later.
+        while queue.passingCount > limit, dropped.count < 2, let victim = queue.nextPassing(Shard.passingStanding) {
+            let removed = remove(victim, isEvicted: true)
+            dropped.append(removed)
+            if let unstored = removed.resource.memory.unstored {
+                keepTrace(of: unstored, removed.resource.key.hash, in: traceLimit)
+            }
         }
-        return [removed]
+        return dropped
+    }
+
+    private mutating func keepTrace(of unstored: UnstoredResponse, _ hash: UInt64, in octets: Int) {
+        let most = octets / GhostTable<UnstoredResponse.Trace>.octetsOfPlace
+        // The largest power of two, of which a table remembers four fifths for sure.
+        let places = most > 16 ? 1 << (most.bitWidth - 1 - most.leadingZeroBitCount) : 16
+        traceCount = min(traceCount + 1, places / 5 * 4)
+        traces.insert(hash, UnstoredResponse.Trace(of: unstored, hash: hash), among: traceCount)
     }
 
     func trace(_ hash: UInt64) -> UnstoredResponse? {

@@ -88,17 +88,21 @@ enum BoundedFile {
     ) throws(Failure) -> [UInt8] {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 64 << 10)
+        // The end of a pipe looks like one to which nobody has written yet, until somebody has.
+        var isWrittenTo = patience == nil
         while true {
-            if let patience {
-                var wanted = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-                guard poll(&wanted, 1, patience) != 0 else { throw .silent }
-            }
             let count = Glibc.read(descriptor, &chunk, chunk.count)
-            if count < 0 {
-                if errno == EINTR || patience != nil && errno == EAGAIN { continue }
-                throw Failure(code: errno)
+            if count == 0, isWrittenTo { return bytes }
+            if count < 0, errno == EINTR { continue }
+            if count < 0, patience == nil || errno != EAGAIN { throw Failure(code: errno) }
+            guard count > 0 else {
+                var wanted = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                let ready = poll(&wanted, 1, patience ?? -1)
+                guard ready != 0 else { throw .silent }
+                isWrittenTo = isWrittenTo || ready > 0
+                continue
             }
-            if count == 0 { return bytes }
+            isWrittenTo = true
             guard bytes.count + count <= limit else { throw .tooLarge(limit: limit) }
             bytes += chunk[..<count]
         }

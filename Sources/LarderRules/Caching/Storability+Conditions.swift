@@ -75,7 +75,7 @@ extension Storability {
                 codesHigh: UInt64(truncatingIfNeeded: known >> 64))
         }
 
-        /// What `brief` returns.
+        /// Findings in 24 octets, by `brief`.
         package struct Brief: Sendable, BitwiseCopyable {
             fileprivate let failed: UInt16
             fileprivate let codesLow: UInt64
