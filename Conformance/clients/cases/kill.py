@@ -94,6 +94,35 @@ def kill(context):
     return f"{share:.2%} of {len(settled)} are hits; ready {daemon.seconds_to_ready:.2f} s after the restart"
 
 
+@case("kill", "kill -9 right after an answer: what was invalidated or wiped stays so")
+def kill_after_answers(context):
+    asked = []
+    origin = context.raw_origin(objects(asked))
+    daemon = context.daemon()
+
+    def get(number):
+        with Wire.connect(daemon.port) as client:
+            client.send(f"GET {origin.url}/{number} HTTP/1.1\r\nHost: {origin.authority}\r\n\r\n")
+            expect_equal(client.response()[2], content_of(number), f"the content of /{number}")
+
+    changes = (
+        ("invalidate", f"{origin.url}/1"), ("wipe", f"{origin.url}/1"),
+        ("invalidate", "--match", f"{origin.url}/1*"), ("wipe", "--match", f"{origin.url}/1*"),
+    )
+    for words in changes * (10 if context.full else 2):
+        for number in (1, 2):
+            get(number)
+        # By now they are on disk.
+        time.sleep(1.2)
+        context.run([context.program, *words, "--socket", daemon.socket])
+        daemon.kill()
+        daemon.start()
+        asked.clear()
+        for number in (1, 2):
+            get(number)
+        expect_equal(asked, [1], f"requests at the origin after larder {' '.join(words)} and a kill")
+
+
 @case("restart", "a daemon that is stopped and started has everything it had")
 def restart(context):
     count = 500

@@ -204,7 +204,7 @@ package final class ResourceMemory: Sendable {
             }
             if let generation, generation != state.generation { return .superseded }
             if let sharedLoad { endProgress(of: [sharedLoad], &state) }
-            state.sharedLoads.removeAll { $0 === sharedLoad }
+            state.sharedLoads = state.sharedLoads.filter { $0 !== sharedLoad }
             var kept: [Variant] = []
             var replaced: [Variant] = []
             for other in state.snapshot.variants {
@@ -351,9 +351,10 @@ package final class ResourceMemory: Sendable {
     /// changes nothing.
     package func retire(_ sharedLoad: SharedLoad, as end: LoadEnd = .passed) {
         state.withLock { state in
-            guard let index = state.sharedLoads.firstIndex(where: { $0 === sharedLoad }) else { return }
+            guard state.sharedLoads.contains(where: { $0 === sharedLoad }) else { return }
             endProgress(of: [sharedLoad], &state)
-            state.sharedLoads.remove(at: index)
+            // A new array: the one of most Resources is empty then, and takes no memory.
+            state.sharedLoads = state.sharedLoads.filter { $0 !== sharedLoad }
             let snapshot = state.snapshot
             switch end {
             case .passed:
