@@ -5,7 +5,7 @@
 /// This is S3-FIFO with one bit for each entry. New entries start in the probation queue, which is given a tenth of all
 /// octets. At the end of that queue, an entry is evicted unless it was used meanwhile: then it moves to the main queue,
 /// round which a hand moves from old to new and evicts the first entry that was not used since its last pass. Entries
-/// evicted from probation are remembered for a while by their hash (`GhostTable`), and if one is inserted again in that
+/// evicted from probation are remembered for a while by their hash (`GhostSet`), and if one is inserted again in that
 /// time, it starts in the main queue. So a scan only ever passes through a tenth of the room, and entries that are used
 /// at least twice within the span of the queue stay.
 ///
@@ -56,7 +56,7 @@ package struct EvictionQueue<Entry> {
     private var main = Row()
     /// The place in the main queue that the hand examines next; -1 is its old end.
     private var hand = -1
-    private var ghosts = GhostTable<NoTrace>()
+    private var ghosts = GhostSet()
 
     package init() {}
 

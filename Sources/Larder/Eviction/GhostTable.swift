@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The hashes of recently evicted entries, each with a trace of its entry; with `NoTrace` in eight octets.
+/// The hashes of recently evicted entries, each with a trace of its entry.
 ///
 /// A place holds half of a hash and the number of its insertion; those that are too old count as forgotten and are
 /// overwritten. Two hashes may collide, once in many millions: the answer must decide no more than a preference, or the
 /// trace must tell.
-package struct GhostTable<Trace: BitwiseCopyable> {
+struct GhostTable<Trace: BitwiseCopyable> {
     private struct Place {
         var tag: UInt32 = 0
         /// The number of the insertion; 0 in an empty place, whose trace is any.
@@ -17,18 +17,18 @@ package struct GhostTable<Trace: BitwiseCopyable> {
     private var places: [Place] = []
     private var latest: UInt32 = 0
 
-    package init() {}
+    init() {}
 
     /// Octets of memory this takes.
-    package var bytes: Int { places.capacity * MemoryLayout<Place>.stride }
+    var bytes: Int { places.capacity * MemoryLayout<Place>.stride }
 
     /// Octets of memory that a place takes.
-    package static var octetsOfPlace: Int { MemoryLayout<Place>.stride }
+    static var octetsOfPlace: Int { MemoryLayout<Place>.stride }
 
     /// Remembers a hash.
     ///
     /// - Parameter span: how many hashes to remember; the table grows to that size.
-    package mutating func insert(_ hash: UInt64, _ trace: Trace, among span: Int) {
+    mutating func insert(_ hash: UInt64, _ trace: Trace, among span: Int) {
         if places.isEmpty || span > places.count { grow(for: span, filler: trace) }
         latest &+= 1
         if latest == 0 { latest = 1 }
@@ -36,12 +36,12 @@ package struct GhostTable<Trace: BitwiseCopyable> {
     }
 
     /// The trace of a hash, if that was among the last `span` that were inserted.
-    package func trace(of hash: UInt64, among span: Int) -> Trace? {
+    func trace(of hash: UInt64, among span: Int) -> Trace? {
         place(of: hash, among: span).map { places[$0].trace }
     }
 
     /// The same; it is then forgotten.
-    package mutating func take(_ hash: UInt64, among span: Int) -> Trace? {
+    mutating func take(_ hash: UInt64, among span: Int) -> Trace? {
         guard let place = place(of: hash, among: span) else { return nil }
         places[place].number = 0
         return places[place].trace
@@ -88,17 +88,22 @@ package struct GhostTable<Trace: BitwiseCopyable> {
     }
 }
 
-extension GhostTable where Trace == NoTrace {
+/// The hashes of recently evicted entries, in eight octets each.
+package struct GhostSet {
+    private struct NoTrace: BitwiseCopyable {}
+
+    private var table = GhostTable<NoTrace>()
+
+    package init() {}
+
+    /// Octets of memory this takes.
+    package var bytes: Int { table.bytes }
+
     /// Remembers a hash.
     ///
-    /// - Parameter span: how many hashes to remember; the table grows to that size.
-    package mutating func insert(_ hash: UInt64, among span: Int) { insert(hash, NoTrace(), among: span) }
+    /// - Parameter span: how many hashes to remember; the set grows to that size.
+    package mutating func insert(_ hash: UInt64, among span: Int) { table.insert(hash, NoTrace(), among: span) }
 
     /// Whether a hash was among the last `span` that were inserted; it is then forgotten.
-    package mutating func take(_ hash: UInt64, among span: Int) -> Bool { take(hash, among: span) != nil }
-}
-
-/// Nothing is known of the entry but that it was there.
-package struct NoTrace: BitwiseCopyable {
-    package init() {}
+    package mutating func take(_ hash: UInt64, among span: Int) -> Bool { table.take(hash, among: span) != nil }
 }

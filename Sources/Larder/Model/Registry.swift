@@ -254,7 +254,7 @@ private struct Shard {
     var queue = EvictionQueue<Entry>()
     private var index: [UInt64: Int] = [:]
     /// Why nothing was kept of Resources that have left memory.
-    private(set) var traces = GhostTable<UnstoredResponse.Trace>()
+    fileprivate(set) var traces = GhostTable<UnstoredResponse.Trace>()
     /// How many of them there are at least, up to the limit; it grows with them.
     private var traceCount = 0
 

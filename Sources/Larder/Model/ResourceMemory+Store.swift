@@ -15,7 +15,7 @@ extension ResourceMemory {
     }
 
     /// Makes the store be read again: a variant that is too large for memory is there now, replacing the one with the
-    /// same variance. Nothing happens when the Resource was wiped or overridden since `generation`.
+    /// same variance. Nothing happens when the Resource was wiped, invalidated or overridden since `generation`.
     package func forgetStoreRead(variance: Variance, generation: UInt64) {
         state.withLock { state in
             guard generation == state.generation else { return }

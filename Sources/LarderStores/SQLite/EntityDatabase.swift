@@ -29,7 +29,7 @@ final class EntityDatabase {
     /// The position of eviction.
     var cursor: EvictionCursor
     /// The keys of rows that were recently evicted from probation.
-    var ghosts = GhostTable<NoTrace>()
+    var ghosts = GhostSet()
     let hashing = ContentDigest.Hashing()
     let contents: ContentStatements
     let versions: VersionStatements

@@ -159,7 +159,7 @@ struct EvictionQueueTests {
     }
 
     @Test func `a ghost is remembered for as many insertions as asked, once`() {
-        var ghosts = GhostTable<NoTrace>()
+        var ghosts = GhostSet()
         for number in 0..<1000 { ghosts.insert(Cache.hash(number), among: 500) }
         let answers = [999, 999, 100, 5000].map { ghosts.take(Cache.hash($0), among: 500) }
         #expect(answers == [true, false, false, false])
@@ -169,7 +169,7 @@ struct EvictionQueueTests {
     }
 
     @Test func `a table without anything worth remembering remembers the last`() {
-        var ghosts = GhostTable<NoTrace>()
+        var ghosts = GhostSet()
         let before = ghosts.take(1, among: 0)
         ghosts.insert(1, among: 0)
         let after = ghosts.take(1, among: 1)
@@ -177,7 +177,7 @@ struct EvictionQueueTests {
     }
 
     @Test func `ghosts survive when their table grows`() {
-        var ghosts = GhostTable<NoTrace>()
+        var ghosts = GhostSet()
         for number in 0..<10 { ghosts.insert(Cache.hash(number), among: 10) }
         for number in 10..<100 { ghosts.insert(Cache.hash(number), among: 10_000) }
         let remembered = (0..<100).filter { ghosts.take(Cache.hash($0), among: 10_000) }
