@@ -282,10 +282,43 @@ struct ResumeScenarios {
             try await eventually("nobody waits") { scene.interest(in: "/a") == 0 }
             _ = try await scene.lettingTimePass(reaching: .seconds(2)) { try await request.wire.end() }
             request.finish()
+            try await eventually("the load is over") { scene.resource("/a")?.memory.sharedLoads.isEmpty != false }
             async let answer = scene.get("/a")
             try await reply(
                 scene, { #expect($0["Range"] == "bytes=5-") }, with: Self.rest("0123456789", from: 5, Self.tag))
             #expect(try await answer.text == "0123456789")
+        }
+    }
+
+    /// The origin knows that the load is cancelled before the load does.
+    @Test func `who comes while a load that nobody waits for is being cancelled gets a response of its own`()
+        async throws
+    {
+        try await Scenario.run { settings, _ in
+            settings.timeouts.abandon = .seconds(2)
+        } _: { (scene) async throws in
+            for number in 0..<50 {
+                let client = try await scene.client("client \(number)")
+                try await client.get(scene.url("/\(number)"))
+                let request = try await scene.origin.request()
+                try await request.write(
+                    "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\(Self.fresh)\r\n\(Self.tag)\r\n\r\n01234")
+                try await client.hasReceived(50)
+                await client.close()
+                try await eventually("nobody waits") { scene.interest(in: "/\(number)") == 0 }
+                _ = try await scene.lettingTimePass(reaching: .seconds(2)) { try await request.wire.end() }
+                request.finish()
+                let next = try await scene.client("client \(number) again")
+                try await next.get(scene.url("/\(number)"))
+                let second = try await scene.origin.request()
+                try await second.write(
+                    second["Range"] == nil
+                        ? OriginRequest.response(200, [Self.fresh, Self.tag], content: "0123456789")
+                        : Self.rest("0123456789", from: 5, Self.tag))
+                second.finish()
+                #expect(try await next.response().text == "0123456789")
+                await next.close()
+            }
         }
     }
 

@@ -4,10 +4,12 @@ import Synchronization
 
 /// A load's own notes, for those who join it and for observers.
 extension SharedLoad {
-    /// Whether clients may join: not when the request is for its own client alone, or the Resource was invalidated since.
+    /// Whether clients may join: not when the request is for its own client alone, the Resource was invalidated since, or
+    /// the load is being cancelled because nobody waits for it.
     package var isJoinable: Bool { mayBeJoined && !isOutdated }
 
-    /// Whether the Resource was invalidated since the load began.
+    /// Whether those who come now need another load: the Resource was invalidated since this one began, or it is being
+    /// cancelled.
     package var isOutdated: Bool { outdated.load(ordering: .acquiring) }
     func noteInvalidation() { outdated.store(true, ordering: .releasing) }
 

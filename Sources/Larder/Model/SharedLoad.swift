@@ -11,7 +11,7 @@ import Synchronization
 /// whole; other content passes through a window, and a reader that falls behind the window reads from the spool
 /// that the store is writing or, where there is none, holds the producer back.
 package final class SharedLoad: Sendable {
-    private struct State {
+    struct State {
         var interims: [ResponseHead] = []
         var answer: Answer?
         var content = ContentWindow()
@@ -33,11 +33,14 @@ package final class SharedLoad: Sendable {
         var onCancel: (@Sendable (SharedLoad, CancelReason) -> Void)?
         var remarks = Remarks()
 
+        /// Set when it is about to be cancelled because nobody reads: nobody may begin to.
+        var isClosing = false
+
         var isOver: Bool { trailers != nil || error != nil }
         var isAbandoned: Bool { readers.isEmpty && expected == 0 && !isOver }
     }
 
-    private let state: Lock<State>
+    let state: Lock<State>
     let told = Atomic<Bool>(false)
     let outdated = Atomic<Bool>(false)
     let programs = AtomicLazyReference<ProgramLoad>()
@@ -80,7 +83,7 @@ package final class SharedLoad: Sendable {
     /// Announces one more client; false when the shared load is over and cannot be joined.
     func retain() -> Bool {
         state.withLock { state in
-            if state.error != nil { return false }
+            if state.error != nil || state.isClosing { return false }
             if state.content.start > 0, state.spool == nil { return false }
             state.expected += 1
             return true
@@ -115,12 +118,6 @@ package final class SharedLoad: Sendable {
             return (trim(&state), state.isAbandoned ? state.onCancel : nil)
         }
         producer?.resume()
-        onCancel?(self, .abandon)
-    }
-
-    /// Looks again whether anybody reads: something else that was interested is no more.
-    func reconsider() {
-        let onCancel = state.withLock { $0.isAbandoned ? $0.onCancel : nil }
         onCancel?(self, .abandon)
     }
 
@@ -183,15 +180,6 @@ package final class SharedLoad: Sendable {
             return state.content.end > mine.offset || state.isOver
         }
     }
-
-    /// How many clients read or are about to.
-    package var interest: Int { state.withLock { $0.readers.count + $0.expected } }
-
-    /// Whether the response is known and shared, for those who decide whether to join.
-    package var isAnswered: Bool { state.withLock { $0.answer != nil } }
-
-    /// Whether the producer waits for slow readers.
-    package var isHoldingBack: Bool { state.withLock { $0.producer != nil } }
 
     /// Further information about the load once there is an answer. The producer sets it first.
     package var remarks: Remarks {

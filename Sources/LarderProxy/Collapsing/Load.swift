@@ -181,7 +181,7 @@ final class Load: LoopLoad {
                 case .abandon:
                     guard let grace else { return }
                     loop.timer(after: grace) {
-                        if sharedLoad.interest == 0, !resource.memory.hasInterest { abort.value.abort() }
+                        if !resource.memory.hasInterest, sharedLoad.closeIfAbandoned() { abort.value.abort() }
                     }
                 }
             }

@@ -324,6 +324,21 @@ struct SharedLoadTests {
         #expect(abandoned.count == 1)
     }
 
+    @Test func `a load that nobody reads is closed once, and nobody joins it then`() {
+        let sharedLoad = sharedLoad()
+        let reader = sharedLoad.read()
+        #expect(!sharedLoad.closeIfAbandoned())
+        #expect(sharedLoad.retain())
+        sharedLoad.leave(reader)
+        // Somebody is about to read.
+        #expect(!sharedLoad.closeIfAbandoned())
+        sharedLoad.leave(sharedLoad.read())
+        #expect(sharedLoad.isJoinable)
+        #expect(sharedLoad.closeIfAbandoned())
+        #expect(!sharedLoad.isJoinable)
+        #expect(!sharedLoad.retain())
+    }
+
     @Test func `a load that is over cannot be abandoned`() {
         let sharedLoad = sharedLoad()
         let abandoned = Recorder<Int>()
