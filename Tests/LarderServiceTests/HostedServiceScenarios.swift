@@ -103,9 +103,14 @@ struct HostedServiceScenarios {
             try await listed(in: scene, "/a")
             let resource = try program.service.resource("/a")
             for _ in 0..<50 {
-                resource.wipe(.memory)
-                let lines = try await scene.ask("/-/resources")["resources"]?.array ?? []
-                #expect(lines.count { $0["url"]?.string == scene.url("/a") } == 1)
+                for query in ["", "?sort=url"] {
+                    resource.wipe(.memory)
+                    // It may be stored anew meanwhile.
+                    async let answer = scene.getStored("/a")
+                    let lines = try await scene.ask("/-/resources\(query)")["resources"]?.array ?? []
+                    #expect(lines.count { $0["url"]?.string == scene.url("/a") } == 1)
+                    #expect(try await answer.status == 200)
+                }
             }
         }
     }

@@ -29,7 +29,7 @@ struct GhostTable<Trace: BitwiseCopyable> {
     ///
     /// - Parameter span: how many hashes to remember; the table grows to that size.
     mutating func insert(_ hash: UInt64, _ trace: Trace, among span: Int) {
-        if places.isEmpty || span > places.count { grow(for: span, filler: trace) }
+        if places.isEmpty || span + span / 4 > places.count { grow(for: span, filler: trace) }
         latest &+= 1
         if latest == 0 { latest = 1 }
         put(Place(tag: GhostTable.tag(hash), number: latest, trace: trace))

@@ -41,7 +41,11 @@ package final class Registry: Sendable {
 
     package var limit: Int {
         get { limitBytes.load(ordering: .relaxed) }
-        set { limitBytes.store(newValue, ordering: .relaxed) }
+        set {
+            let old = limitBytes.exchange(newValue, ordering: .relaxed)
+            // Traces are never evicted one by one, and may take more than their part of less.
+            if newValue < old { forgetUnstored() }
+        }
     }
 
     /// The Resource of `key`, if it is in memory.
@@ -319,10 +323,11 @@ private struct Shard {
 
     private mutating func keepTrace(of unstored: UnstoredResponse, _ hash: UInt64, in octets: Int) {
         let most = octets / GhostTable<UnstoredResponse.Trace>.octetsOfPlace
-        // The largest power of two, of which a table remembers four fifths for sure.
         let places = most > 16 ? 1 << (most.bitWidth - 1 - most.leadingZeroBitCount) : 16
-        traceCount = min(traceCount + 1, places / 5 * 4)
-        traces.insert(hash, UnstoredResponse.Trace(of: unstored, hash: hash), among: traceCount)
+        traceCount = min(traceCount + 1, places)
+        // Twice as many until it is full: few are lost then because others take their places.
+        traces.insert(
+            hash, UnstoredResponse.Trace(of: unstored, hash: hash), among: min(2 * traceCount, places / 5 * 4))
     }
 
     func trace(_ hash: UInt64) -> UnstoredResponse? {

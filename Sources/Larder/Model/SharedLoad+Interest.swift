@@ -2,7 +2,7 @@
 import LarderIO
 import Synchronization
 
-/// Who waits for a load.
+/// The clients that wait for a load.
 extension SharedLoad {
     /// How many clients read or are about to.
     package var interest: Int { state.withLock { $0.readers.count + $0.expected } }

@@ -23,6 +23,9 @@ struct ResourceLine {
     /// How many responses `larder history` lists, where a service has some kept.
     var versions: Int?
 
+    /// Unique among all lines.
+    var name: String { "\(service) \(partition.name) \(url)" }
+
     /// Whether there is a state to list; a resource that was only relayed has none.
     var isWorthListing: Bool { !variants.isEmpty || isLoading || hasFailed }
 

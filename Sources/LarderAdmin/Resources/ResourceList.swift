@@ -44,20 +44,27 @@ struct ResourceList {
 
     struct Page {
         var lines: [ResourceLine] = []
+        /// The Resources in memory among them.
+        var keys: Set<ResourceKey> = []
         /// The start of the next page; nil at the end.
         var next: Cursor?
     }
 
-    func page(after cursor: Cursor?, limit: Int) async throws -> Page {
+    /// - Parameter listed: the Resources in memory of all pages before, for a caller that wants each exactly once.
+    ///   Without it, one that goes between memory and disk from one page to another may be in both, or in neither.
+    func page(after cursor: Cursor?, limit: Int, listed: Set<ResourceKey>? = nil) async throws -> Page {
         var page = Page()
         if case .store(let row) = cursor {
-            await fillFromStore(&page, after: row, limit: limit, seen: nil)
+            let seen = listed.map { Seen(last: nil, keys: $0) }
+            await fillFromStore(&page, after: row, limit: limit, seen: seen)
             return page
         }
         var last: UInt64?
         if case .memory(let hash) = cursor { last = hash }
-        let seen = try await fillFromMemory(&page, behind: last, limit: limit)
-        if page.next == nil { await fillFromStore(&page, after: 0, limit: limit, seen: seen) }
+        try await fillFromMemory(&page, behind: last, limit: limit)
+        guard page.next == nil else { return page }
+        let seen = listed.map { Seen(last: nil, keys: $0.union(page.keys)) } ?? Seen(last: last, keys: page.keys)
+        await fillFromStore(&page, after: 0, limit: limit, seen: seen)
         return page
     }
 
@@ -74,7 +81,7 @@ struct ResourceList {
     }
 
     /// Sets the start of the next page when the page is full and memory contains more.
-    private func fillFromMemory(_ page: inout Page, behind last: UInt64?, limit: Int) async throws -> Seen {
+    private func fillFromMemory(_ page: inout Page, behind last: UInt64?, limit: Int) async throws {
         let (proxy, filter) = (proxy, filter)
         let table = proxy.configuration.router.table
         let found = try await walkers.run {
@@ -93,8 +100,8 @@ struct ResourceList {
             return ResourceList.smallest(kept, limit + 1)
         }
         page.lines += found.prefix(limit).map(\.line).sorted { ($0.service, $0.url) < ($1.service, $1.url) }
+        page.keys = Set(found.prefix(limit).map(\.key))
         if found.count > limit { page.next = .memory(found[limit - 1].key.hash) }
-        return Seen(last: last, keys: Set(found.map(\.key)))
     }
 
     private static func smallest<Line>(
@@ -129,11 +136,16 @@ struct ResourceList {
         // The list contains committed rows only.
         if row == 0 { await diskTier.store.flush() }
         var last = row
+        var stored: Set<EntityKey> = []
         while page.lines.count < limit {
             let wanted = limit - page.lines.count
             let listed = await diskTier.store.list(after: last, limit: wanted, where: match)
             for entry in listed {
-                if let line = await line(of: entry, table: table, diskTier: diskTier) { page.lines.append(line) }
+                guard !stored.contains(entry.key),
+                    let line = await line(of: entry, table: table, diskTier: diskTier)
+                else { continue }
+                stored.insert(entry.key)
+                page.lines.append(line)
             }
             guard listed.count == wanted, let end = listed.last?.row else { return }
             last = end
@@ -141,7 +153,7 @@ struct ResourceList {
         page.next = .store(last)
     }
 
-    /// Variants of one resource are listed once, by the newest.
+    /// Variants of one resource are listed once, by the newest, or by one that was replaced while the list was made.
     private func line(of entry: EntityListing, table: ServiceTable, diskTier: DiskTier) async -> ResourceLine? {
         let key = entry.key
         let service = table.serving(key.service)
@@ -149,7 +161,9 @@ struct ResourceList {
         let configuration = service.configuration(for: url, method: ContentMark.split(key.url).mark?.method ?? .get)
         let variants = await diskTier.peek(
             key.url, partition: Larder.Partition(key.partition), service: key.service, configuration)
-        guard let newest = variants.first, newest.storedAt == entry.storedAt else { return nil }
+        guard let newest = variants.first,
+            newest.storedAt == entry.storedAt || !variants.contains(where: { $0.storedAt == entry.storedAt })
+        else { return nil }
         return ResourceLine(
             url: key.url, service: key.service, partition: Larder.Partition(key.partition), variants: variants,
             isInMemory: false, isOnDisk: true, isPinned: diskTier.isPinned(key))

@@ -54,10 +54,14 @@ struct SortedResources {
         var kept: [(worth: Int64, line: ResourceLine)] = []
         var cursor: ResourceList.Cursor?
         var looked = 0
+        // Resources go between memory and disk meanwhile, and may then be in two parts, or in one twice.
+        var keys: Set<ResourceKey> = []
+        var names: Set<String> = []
         repeat {
-            let part = try await list.page(after: cursor, limit: 1_000)
+            let part = try await list.page(after: cursor, limit: 1_000, listed: keys)
+            keys.formUnion(part.keys)
             looked += part.lines.count
-            for line in part.lines where accepts(line) {
+            for line in part.lines where names.insert(line.name).inserted && accepts(line) {
                 page.total += 1
                 kept.append((order.worth(line, at: now), line))
             }

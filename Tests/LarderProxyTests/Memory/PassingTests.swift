@@ -85,6 +85,27 @@ struct PassingTests {
         #expect(registry.checkInvariants() == [])
     }
 
+    @Test func `nearly all are remembered while there is room for more`() throws {
+        for number in 0..<3_000 {
+            try pass(number)
+            guard number.isMultiple(of: 500) else { continue }
+            let known = (0...number).count {
+                registry.unstored(for: key($0)) != nil || registry.resource(for: key($0)) != nil
+            }
+            #expect(known >= number * 95 / 100, "\(known) of \(number)")
+        }
+    }
+
+    @Test func `less room forgets them, and is room for others`() throws {
+        for number in 0..<5_000 { try pass(number) }
+        registry.limit = 64 * 16 * 1_200 + 10_000
+        try pass(5_000)
+        registry.charge(resource(5_001), content: 5_000)
+        #expect(registry.bytes <= registry.limit)
+        #expect(registry.resource(for: key(5_001)) != nil)
+        #expect(registry.checkInvariants() == [])
+    }
+
     @Test func `one that keeps something, is held or has failed stays`() throws {
         try pass(0)
         registry.charge(resource(0), content: 1)
