@@ -16,4 +16,11 @@ package enum Peers {
         try? loop?.start()
         return loop
     }()
+
+    /// Suspends the calling task for some real time. Thousands of `Task.sleep` a second have made libdispatch lose its
+    /// timer, and with it every wait of the process.
+    package static func sleep(for duration: Duration) async {
+        guard let loop else { return await Task.yield() }
+        await loop.sleep(for: duration)
+    }
 }

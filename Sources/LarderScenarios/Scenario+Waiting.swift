@@ -8,7 +8,7 @@ package func eventually(_ what: String, _ holds: () async throws -> Bool) async 
     let deadline = ContinuousClock.now + Wire.patience
     while ContinuousClock.now < deadline {
         if try await holds() { return }
-        try await Task.sleep(for: .milliseconds(1))
+        await Peers.sleep(for: .milliseconds(1))
     }
     throw ScenarioFailure("in vain: \(what)")
 }
@@ -54,5 +54,32 @@ extension Scenario {
         try await second.get(url("/a"))
         try await eventually("both wait") { interest(in: "/a") == 2 }
         return (first, second, request)
+    }
+
+    /// A client of `path` whose response lacks its last octet, of `length`.
+    package func unfinished(_ path: String, length: Int, _ lines: String...) async throws -> UnfinishedResponse {
+        let reader = try await client("the reader")
+        try await reader.get(url(path))
+        let response = UnfinishedResponse(
+            reader: reader, request: try await origin.request(), content: String(repeating: "o", count: length))
+        try await response.request.write(
+            (["HTTP/1.1 200 OK", "Content-Length: \(length)"] + lines).map { $0 + "\r\n" }.joined() + "\r\n"
+                + response.content.dropLast())
+        try await reader.hasReceived(length - 1)
+        return response
+    }
+}
+
+/// A response under way: its client, its request at the origin, and its whole content.
+package struct UnfinishedResponse {
+    package let reader: Wire
+    package let request: OriginRequest
+    package let content: String
+
+    /// Sends the last octet. Returns whether the client has got all of the content.
+    package func finish() async throws -> Bool {
+        try await request.write(String(content.suffix(1)))
+        request.finish()
+        return try await reader.response().text == content
     }
 }

@@ -191,7 +191,7 @@ package final class Scenario: Sendable {
             while !Task.isCancelled {
                 isOver.withLock { isOver in if !isOver { time.advance(by: step) } }
                 await pause()
-                try? await Task.sleep(for: .milliseconds(5))
+                await Peers.sleep(for: .milliseconds(5))
             }
         }
         defer {

@@ -110,18 +110,9 @@ struct GroupScenarios {
         length: Int
     ) async throws {
         try await Scenario.run(onDisk: true) { (scene) async throws in
-            let reader = try await scene.client("the reader")
-            try await reader.get(scene.url("/red/1"))
-            let old = try await scene.origin.request()
-            let content = String(repeating: "o", count: length)
-            try await old.send(
-                "HTTP/1.1 200 OK", "Content-Length: \(length)", Self.fresh, "Cache-Groups: \"red\"",
-                content: String(content.dropLast()))
-            try await reader.hasReceived(length - 1)
+            let old = try await scene.unfinished("/red/1", length: length, Self.fresh, "Cache-Groups: \"red\"")
             try await post(scene, "/write", "Cache-Group-Invalidation: \"red\"")
-            try await old.write("o")
-            old.finish()
-            #expect(try await reader.response().text == content)
+            #expect(try await old.finish())
             Self.answer(scene.origin, "new")
             #expect(try await scene.get("/red/1").text == "new")
             try await scene.restart()

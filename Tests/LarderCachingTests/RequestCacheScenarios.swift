@@ -236,7 +236,7 @@ struct RequestCacheScenarios {
     private func settled(within turns: Int, _ condition: () -> Bool) async throws -> Bool {
         for _ in 0..<turns {
             if condition() { return true }
-            try await Task.sleep(for: .milliseconds(1))
+            await Peers.sleep(for: .milliseconds(1))
         }
         return false
     }

@@ -25,19 +25,10 @@ struct WipeScenarios {
         try await Scenario.run(onDisk: true) { settings, _ in
             settings.admin.token = Secret("token")
         } _: { (scene) async throws in
-            let reader = try await scene.client("the reader")
-            try await reader.get(scene.url("/a"))
-            let old = try await scene.origin.request()
-            let content = String(repeating: "o", count: length)
-            try await old.send(
-                "HTTP/1.1 200 OK", "Content-Length: \(length)", Self.fresh, "Cache-Groups: \"red\"",
-                content: String(content.dropLast()))
-            try await reader.hasReceived(length - 1)
+            let old = try await scene.unfinished("/a", length: length, Self.fresh, "Cache-Groups: \"red\"")
             let answer = try await change(scene, path.hasSuffix("=") ? path + scene.url("/a") : path)
             #expect(answer.status == 200)
-            try await old.write("o")
-            old.finish()
-            #expect(try await reader.response().text == content)
+            #expect(try await old.finish())
             scene.origin.answer { _ in .ok("Cache-Control: no-store", content: "new") }
             #expect(try await scene.get("/a").text == "new")
             try await scene.restart()

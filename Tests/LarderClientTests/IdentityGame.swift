@@ -58,7 +58,7 @@ struct IdentityGame {
             let origin = scene.origin
             let slow = Task {
                 while !Task.isCancelled, let request = try? await origin.request() {
-                    try? await Task.sleep(for: .milliseconds(2))
+                    await Peers.sleep(for: .milliseconds(2))
                     try? await request.write(Self.answer(to: request.head))
                     request.finish()
                 }

@@ -57,6 +57,8 @@ extension LoopContext {
             !isHitNoted(at: began), tracer?.begins() != true,
             let answer = requestCache.answer(to: request, from: kind, at: now()), mayHave(answer, proof, at: began)
         else { return .octets(request) }
+        // Before the client can know of it.
+        counters.add(.answeredAtOnce)
         let rest: [UInt8]
         do throws(IOError) {
             rest = try stream.writeAtOnce(answer)
@@ -65,7 +67,6 @@ extension LoopContext {
         }
         tracer?.decided()
         if answer.closes, rest.isEmpty { stream.shutdownWrite() }
-        counters.add(.answeredAtOnce)
         counters.add(.saved, answer.contentLength)
         counters.add(.sent, answer.contentLength)
         let took = loop.time.monotonic() - began

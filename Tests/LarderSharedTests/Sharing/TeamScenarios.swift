@@ -63,7 +63,7 @@ struct TeamScenarios {
         let start = ContinuousClock.now
         while !holds() {
             guard start.duration(to: .now) < .seconds(120) else { throw ScenarioFailure("waited in vain") }
-            try await Task.sleep(for: .milliseconds(2))
+            await Peers.sleep(for: .milliseconds(2))
         }
     }
 
