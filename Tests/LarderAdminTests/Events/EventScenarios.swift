@@ -173,6 +173,8 @@ struct EventScenarios {
             #expect(try await events.next().name == "requested")
             // The heartbeat; the load's progress may come before it.
             while try await events.block() != ": " {}
+            // The load's loop, too, knows of the 20 seconds, while the stream is still there.
+            await scene.proxy.settle()
             #expect(!request.wire.isEnded)
             await events.wire.close()
             try await scene.lettingTimePass(reaching: .seconds(5)) { _ = try await request.wire.end() }
