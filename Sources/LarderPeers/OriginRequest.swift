@@ -53,6 +53,10 @@ package final class OriginRequest: Sendable {
 
     /// Writes a head of these lines and whatever follows.
     package func send(_ lines: String..., content: String = "") async throws {
+        try await send(lines, content: content)
+    }
+
+    package func send(_ lines: [String], content: String = "") async throws {
         try await wire.write(lines.map { $0 + "\r\n" }.joined() + "\r\n" + content)
     }
 

@@ -62,9 +62,8 @@ extension Scenario {
         try await reader.get(url(path))
         let response = UnfinishedResponse(
             reader: reader, request: try await origin.request(), content: String(repeating: "o", count: length))
-        try await response.request.write(
-            (["HTTP/1.1 200 OK", "Content-Length: \(length)"] + lines).map { $0 + "\r\n" }.joined() + "\r\n"
-                + response.content.dropLast())
+        try await response.request.send(
+            ["HTTP/1.1 200 OK", "Content-Length: \(length)"] + lines, content: String(response.content.dropLast()))
         try await reader.hasReceived(length - 1)
         return response
     }
@@ -76,10 +75,10 @@ package struct UnfinishedResponse {
     package let request: OriginRequest
     package let content: String
 
-    /// Sends the last octet. Returns whether the client has got all of the content.
-    package func finish() async throws -> Bool {
+    /// Sends the last octet. Returns the content that the client has got.
+    package func finish() async throws -> String {
         try await request.write(String(content.suffix(1)))
         request.finish()
-        return try await reader.response().text == content
+        return try await reader.response().text
     }
 }

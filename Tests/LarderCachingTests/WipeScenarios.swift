@@ -28,7 +28,7 @@ struct WipeScenarios {
             let old = try await scene.unfinished("/a", length: length, Self.fresh, "Cache-Groups: \"red\"")
             let answer = try await change(scene, path.hasSuffix("=") ? path + scene.url("/a") : path)
             #expect(answer.status == 200)
-            #expect(try await old.finish())
+            #expect(try await old.finish() == old.content)
             scene.origin.answer { _ in .ok("Cache-Control: no-store", content: "new") }
             #expect(try await scene.get("/a").text == "new")
             try await scene.restart()
