@@ -76,6 +76,31 @@ struct LeavingScenarios {
         }
     }
 
+    @Test func `T-15 the grace period begins anew with each client that leaves last`() async throws {
+        try await Scenario.run({ settings, _ in settings.timeouts.abandon = .seconds(5) }) { (scene) async throws in
+            let first = try await scene.client()
+            try await first.get(scene.url("/a"))
+            let request = try await scene.origin.request()
+            await first.close()
+            try await eventually("nobody waits") { scene.interest(in: "/a") == 0 }
+            scene.advance(.seconds(4))
+            let second = try await scene.client()
+            try await second.get(scene.url("/a"))
+            try await eventually("another client waits") { scene.interest(in: "/a") == 1 }
+            await second.close()
+            try await eventually("nobody waits again") { scene.interest(in: "/a") == 0 }
+            // Eight seconds after the first has left, four after the second.
+            scene.advance(.seconds(4))
+            await scene.proxy.settle()
+            let third = try await scene.client()
+            try await third.get(scene.url("/a"))
+            try await eventually("a third client waits") { scene.interest(in: "/a") == 1 }
+            try await request.reply("Cache-Control: max-age=60", content: "apples")
+            #expect(try await third.response().text == "apples")
+            #expect(scene.origin.seen.count == 1)
+        }
+    }
+
     @Test(arguments: ["GET", "DELETE", "POST"])
     func `a client that is gone keeps no place while its request lasts`(method: String) async throws {
         try await Scenario.run {

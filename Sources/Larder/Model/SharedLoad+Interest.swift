@@ -13,11 +13,11 @@ extension SharedLoad {
     /// Whether the producer waits for slow readers.
     package var isHoldingBack: Bool { state.withLock { $0.producer != nil } }
 
-    /// Whether nobody reads or is about to. Then nobody will: those who come now need a load of their own, and this one
-    /// can be cancelled without their noticing.
-    package func closeIfAbandoned() -> Bool {
+    /// Whether nobody reads or is about to, and nobody has been interested since that departure. Then nobody will read:
+    /// those who come now need a load of their own, and this one can be cancelled without their noticing.
+    package func closeIfAbandoned(since departure: Int) -> Bool {
         let isClosing = state.withLock { state in
-            if state.isAbandoned { state.isClosing = true }
+            if state.isAbandoned, state.departures == departure { state.isClosing = true }
             return state.isClosing
         }
         if isClosing { outdated.store(true, ordering: .releasing) }
@@ -26,7 +26,6 @@ extension SharedLoad {
 
     /// Looks again whether anybody reads: something else that was interested is no more.
     func reconsider() {
-        let onCancel = state.withLock { $0.isAbandoned ? $0.onCancel : nil }
-        onCancel?(self, .abandon)
+        if let departed = state.withLock({ $0.depart() }) { departed.onCancel(self, .abandon(departed.departure)) }
     }
 }

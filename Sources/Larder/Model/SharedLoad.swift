@@ -30,15 +30,26 @@ package final class SharedLoad: Sendable {
         /// Clients on their way to becoming readers, which count as interest.
         var expected = 0
         var producer: UnsafeContinuation<Void, Never>?
-        var onCancel: (@Sendable (SharedLoad, CancelReason) -> Void)?
+        var onCancel: CancelAction?
         var remarks = Remarks()
 
+        /// How often its last reader, or whoever else was interested, has left.
+        var departures = 0
         /// Set when it is about to be cancelled because nobody reads: nobody may begin to.
         var isClosing = false
 
         var isOver: Bool { trailers != nil || error != nil }
         var isAbandoned: Bool { readers.isEmpty && expected == 0 && !isOver }
+
+        /// Counts a departure after which nobody is left, if it is one; what is to be told then.
+        mutating func depart() -> (onCancel: CancelAction, departure: Int)? {
+            guard isAbandoned else { return nil }
+            departures += 1
+            return onCancel.map { ($0, departures) }
+        }
     }
+
+    package typealias CancelAction = @Sendable (SharedLoad, CancelReason) -> Void
 
     let state: Lock<State>
     let told = Atomic<Bool>(false)
@@ -107,18 +118,18 @@ package final class SharedLoad: Sendable {
 
     /// Ends a reader, once. When it was the last and the shared load still runs, it is abandoned.
     package func leave(_ reader: Int) {
-        let (producer, onCancel) = change {
-            state -> (UnsafeContinuation<Void, Never>?, (@Sendable (SharedLoad, CancelReason) -> Void)?) in
+        let (producer, departed) = change {
+            state -> (UnsafeContinuation<Void, Never>?, (onCancel: CancelAction, departure: Int)?) in
             guard state.readers[reader] != nil else { return (nil, nil) }
             state.readers[reader] = nil
             if state.first == reader {
                 state.first = nil
                 state.interims = []
             }
-            return (trim(&state), state.isAbandoned ? state.onCancel : nil)
+            return (trim(&state), state.depart())
         }
         producer?.resume()
-        onCancel?(self, .abandon)
+        if let departed { departed.onCancel(self, .abandon(departed.departure)) }
     }
 
     /// Wakes a reader that waits: its client went away or its time is up.
@@ -200,14 +211,14 @@ package final class SharedLoad: Sendable {
 
     /// Requests to a running load.
     package enum CancelReason: Sendable {
-        /// The last reader has left.
-        case abandon
+        /// The last reader has left, or the last one who was interested otherwise: the how manieth time.
+        case abandon(Int)
         /// It is to end even if others wait for it.
         case cancel
     }
 
     /// Calls `action` with this shared load for every request to the load, from then on until it ends.
-    package func onCancel(_ action: @escaping @Sendable (SharedLoad, CancelReason) -> Void) {
+    package func onCancel(_ action: @escaping CancelAction) {
         state.withLock { $0.onCancel = action }
     }
 

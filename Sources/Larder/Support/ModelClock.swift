@@ -30,10 +30,8 @@ public struct SystemModelClock: ModelClock {
     public var now: Timestamp { Timestamp(nanoseconds: SystemTime().now()) }
 
     public func schedule(after delay: Duration, _ action: @escaping @Sendable () -> Void) -> ScheduledAction {
-        let task = Task {
-            do { try await Task.sleep(for: delay) } catch { return }
-            action()
-        }
-        return ScheduledAction { task.cancel() }
+        // The action may be a program's, and take its time.
+        let alarm = Alarms.shared.schedule(after: delay) { Task { action() } }
+        return ScheduledAction { alarm.cancel() }
     }
 }

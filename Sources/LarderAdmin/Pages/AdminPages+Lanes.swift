@@ -48,7 +48,7 @@ extension AdminPages {
 
     /// Waits for requests under way, for which a command that has ended no longer waits.
     private static func settle(_ lane: Lane) async {
-        for _ in 0..<200 where lane.isBusy { try? await Task.sleep(for: .milliseconds(5)) }
+        for _ in 0..<200 where lane.isBusy { await Alarms.shared.sleep(for: .milliseconds(5)) }
     }
 
     /// The only response that contains the token. Every user of this machine may open lanes, but not keep or read

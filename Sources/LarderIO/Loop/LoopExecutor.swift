@@ -41,7 +41,7 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
 
     private var ready: [Work] = []
     private var batch: [Work] = []
-    private var timers = TimerQueue()
+    private var timers = TimerQueue<Timer>()
     /// The instant that `timerEvent` is set to, or `.max`.
     private var timerEventDue = Int64.max
     /// A buffer to combine several small writes into one TLS record; used within one call only.

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Something to be done on a loop at an instant of its clock. Confined to that loop.
-package final class Timer {
-    /// Monotonic nanoseconds; meaningful while the timer is armed.
+package final class Timer: QueuedTimer {
     var due: Int64 = .max
-    /// Where the timer is in its queue, or -1.
     var index = -1
-    /// Orders timers due at the same instant by when they were armed.
     var order: UInt64 = 0
     let action: () -> Void
     private let executor: LoopExecutor

@@ -2,6 +2,7 @@
 
 import Larder
 package import LarderHTTP
+import LarderIO
 import LarderRules
 import LarderStores
 
@@ -34,7 +35,7 @@ package final class ImportedEntity: Sendable {
     /// Adds content, and waits while the disk is behind. False when the store does not take it.
     package func append(_ chunk: ContentChunk) async -> Bool {
         while proxy.diskTier?.isBehind == true, case .open = writer.state {
-            try? await Task.sleep(for: .milliseconds(2))
+            await Alarms.shared.sleep(for: .milliseconds(2))
         }
         writer.append(chunk)
         return obstacle == nil

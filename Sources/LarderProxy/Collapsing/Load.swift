@@ -169,8 +169,8 @@ final class Load: LoopLoad {
         end()
     }
 
-    /// When all clients have left, the load is cancelled after a grace period (T-15); an operator can cancel one with
-    /// waiting clients.
+    /// When all clients have left, the load is cancelled after a grace period (T-15), which begins anew with the last who
+    /// leaves; an operator can cancel one with waiting clients.
     private func watchForCancellation() {
         let grace = isBackground ? nil : configuration.abandonDelay
         let (loop, resource, abort) = (context.loop, resource, Confined(abort))
@@ -178,10 +178,13 @@ final class Load: LoopLoad {
             loop.execute { loop in
                 switch reason {
                 case .cancel: abort.value.abort()
-                case .abandon:
+                case .abandon(let departure):
                     guard let grace else { return }
                     loop.timer(after: grace) {
-                        if !resource.memory.hasInterest, sharedLoad.closeIfAbandoned() { abort.value.abort() }
+                        guard !resource.memory.hasInterest, sharedLoad.closeIfAbandoned(since: departure) else {
+                            return
+                        }
+                        abort.value.abort()
                     }
                 }
             }

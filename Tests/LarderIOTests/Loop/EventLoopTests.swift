@@ -234,7 +234,7 @@ struct EventLoopTests {
 
     @Test func `the timer queue keeps its order through any insertions and removals`() async throws {
         let isSound = try await onLoop { loop in
-            var queue = TimerQueue()
+            var queue = TimerQueue<Timer>()
             var generator = SplitMix(seed: 42)
             var timers: [Timer] = []
             var isSound = true

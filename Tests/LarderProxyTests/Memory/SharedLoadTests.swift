@@ -327,16 +327,29 @@ struct SharedLoadTests {
     @Test func `a load that nobody reads is closed once, and nobody joins it then`() {
         let sharedLoad = sharedLoad()
         let reader = sharedLoad.read()
-        #expect(!sharedLoad.closeIfAbandoned())
+        #expect(!sharedLoad.closeIfAbandoned(since: 0))
         #expect(sharedLoad.retain())
         sharedLoad.leave(reader)
         // Somebody is about to read.
-        #expect(!sharedLoad.closeIfAbandoned())
+        #expect(!sharedLoad.closeIfAbandoned(since: 0))
         sharedLoad.leave(sharedLoad.read())
         #expect(sharedLoad.isJoinable)
-        #expect(sharedLoad.closeIfAbandoned())
+        #expect(sharedLoad.closeIfAbandoned(since: 1))
         #expect(!sharedLoad.isJoinable)
         #expect(!sharedLoad.retain())
+    }
+
+    @Test func `a load is not closed by a departure before the last`() {
+        let sharedLoad = sharedLoad()
+        let departures = Recorder<Int>()
+        sharedLoad.onCancel { _, reason in if case .abandon(let departure) = reason { departures(departure) } }
+        sharedLoad.leave(sharedLoad.read())
+        #expect(sharedLoad.retain())
+        sharedLoad.leave(sharedLoad.read())
+        #expect(departures.values == [1, 2])
+        #expect(!sharedLoad.closeIfAbandoned(since: 1))
+        #expect(sharedLoad.isJoinable)
+        #expect(sharedLoad.closeIfAbandoned(since: 2))
     }
 
     @Test func `a load that is over cannot be abandoned`() {

@@ -1,9 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The armed timers of a loop, the next due first: a binary heap whose members know their place, so that
-/// cancelling costs no search.
-struct TimerQueue {
-    private var heap: [Timer] = []
+/// A member of a `TimerQueue`.
+protocol QueuedTimer: AnyObject {
+    /// Monotonic nanoseconds; meaningful while the timer is armed.
+    var due: Int64 { get set }
+    /// Where the timer is in its queue, or -1.
+    var index: Int { get set }
+    /// Orders timers due at the same instant by when they were armed.
+    var order: UInt64 { get set }
+}
+
+/// The armed timers of a loop or of the process, the next due first: a binary heap whose members know their place, so
+/// that cancelling costs no search.
+struct TimerQueue<Member: QueuedTimer> {
+    private var heap: [Member] = []
     private var armed: UInt64 = 0
 
     var count: Int { heap.count }
@@ -11,7 +21,7 @@ struct TimerQueue {
     /// When the next timer is due, in monotonic nanoseconds.
     var nextDue: Int64? { heap.first?.due }
 
-    mutating func insert(_ timer: Timer, due: Int64) {
+    mutating func insert(_ timer: Member, due: Int64) {
         remove(timer)
         armed += 1
         timer.due = due
@@ -21,7 +31,7 @@ struct TimerQueue {
         siftUp(timer.index)
     }
 
-    mutating func remove(_ timer: Timer) {
+    mutating func remove(_ timer: Member) {
         let hole = timer.index
         guard hole >= 0 else { return }
         let last = heap.removeLast()
@@ -33,18 +43,18 @@ struct TimerQueue {
     }
 
     /// Takes out the next timer if it is due at `now`.
-    mutating func popDue(at now: Int64) -> Timer? {
+    mutating func popDue(at now: Int64) -> Member? {
         guard let first = heap.first, first.due <= now else { return nil }
         remove(first)
         return first
     }
 
-    private mutating func place(_ timer: Timer, at index: Int) {
+    private mutating func place(_ timer: Member, at index: Int) {
         heap[index] = timer
         timer.index = index
     }
 
-    private func precedes(_ a: Timer, _ b: Timer) -> Bool {
+    private func precedes(_ a: Member, _ b: Member) -> Bool {
         a.due == b.due ? a.order < b.order : a.due < b.due
     }
 
