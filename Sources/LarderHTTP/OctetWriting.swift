@@ -11,8 +11,8 @@ extension [UInt8] {
     /// Appends text as UTF-8.
     @inlinable
     package mutating func append(_ text: String) {
-        var text = text
-        text.withUTF8 { append(contentsOf: $0) }
+        let isAppended: Void? = text.utf8.withContiguousStorageIfAvailable { append(contentsOf: $0) }
+        if isAppended == nil { append(contentsOf: text.utf8) }
     }
 
     /// Appends octets, in one piece.

@@ -24,7 +24,10 @@ extension LoopContext {
         counters.add(.upstreamRequests)
         let span = tracer?.begin(request)
         do {
-            let response = try await upstream.send(span?.request ?? request)
+            let response =
+                if let traced = span?.request { try await upstream.send(traced) } else {
+                    try await upstream.send(request)
+                }
             span?.answered(response)
             let pause = RetryAfter.pause(response.head, now: now()).map {
                 min($0, configuration.upstreamSettings.retryAfterLimit)

@@ -194,8 +194,8 @@ final class OriginPool {
                 let connection = UpstreamConnection(
                     number: nextNumber(), stream: stream, origin: origin, parent: rules.parent, tls: settings.tls,
                     scratch: dialer.scratch, limits: settings.parseLimits)
-                connection.onIdleInput = { [weak self, weak connection] hasInput in
-                    if hasInput, let self, let connection { watch(connection) }
+                connection.onIdleInput = { [weak self, number = connection.number] hasInput in
+                    if hasInput, let self, let connection = connections[number] { watch(connection) }
                 }
                 connections[connection.number] = connection
                 perform(

@@ -84,8 +84,9 @@ final class Load: LoopLoad {
         self.service = service
         self.uri = uri
         self.version = version
-        self.clientHead = clientHead
         policy = configuration.policy.narrowed(for: clientHead.fields)
+        rangeFill = if let parts { RangeFill(of: parts, for: clientHead, sentAs: request) } else { nil }
+        self.clientHead = clientHead
         self.request = request
         self.content = content
         self.validating = validating
@@ -93,7 +94,6 @@ final class Load: LoopLoad {
         self.isJoinable = isJoinable
         self.network = network
         allowsAddress = service.allowedAddresses(for: uri, from: network)
-        rangeFill = if let parts { RangeFill(of: parts, for: clientHead, sentAs: request) } else { nil }
         super.init(resource, configuration)
     }
 

@@ -81,8 +81,9 @@ final class ClientRequest {
 
     /// The head sent inbound last, to be overwritten.
     func takeForwarded() -> RequestHead {
-        defer { forwarded = .none }
-        return forwarded
+        var taken = RequestHead.none
+        swap(&taken, &forwarded)
+        return taken
     }
 
     // MARK: Content
