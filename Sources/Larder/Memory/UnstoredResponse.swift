@@ -4,7 +4,7 @@ package import LarderHTTP
 package import LarderRules
 
 /// The last response to a Resource's request that was not kept: what explains, later, why nothing is.
-package struct UnstoredResponse: Sendable {
+package final class UnstoredResponse: Sendable {
     package let at: Timestamp
     package let status: Status
     /// The first condition that failed, or what else kept it out.
@@ -14,7 +14,7 @@ package struct UnstoredResponse: Sendable {
     private let findings: Storability.Findings
     private let isCut: Bool
 
-    package init(_ response: ResponseHead, at now: Timestamp, _ findings: Storability.Findings, isCut: Bool = false) {
+    package convenience init(_ response: ResponseHead, at now: Timestamp, _ findings: Storability.Findings, isCut: Bool = false) {
         self.init(
             at: now, response.status, findings, isCut: isCut, fields: UnstoredResponse.telling(response.fields))
     }

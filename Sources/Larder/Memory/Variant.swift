@@ -2,6 +2,7 @@
 
 package import LarderHTTP
 package import LarderRules
+import Synchronization
 
 /// One stored representation of a Resource, ready to be sent: the metadata that the rules use, its content, and its
 /// head as octets.
@@ -17,9 +18,6 @@ package final class Variant: Sendable {
     package let content: VariantContent
     /// When this variant was written to the store, which distinguishes it from a later one under the same key.
     package let storedAt: Timestamp
-    /// The head as octets, from the status line to the last stored field. Age, Cache-Status and the connection's
-    /// own fields follow for each request.
-    package let head: [UInt8]
     /// Whether the head has fields that are rewritten or removed for clients of a gateway.
     package let namesLocations: Bool
     /// The forms of the content, by their codings; nil when it is only sent as it is.
@@ -31,6 +29,7 @@ package final class Variant: Sendable {
     /// Whether it is the content of a write that the origin accepted, and not a response to GET. In memory only.
     package let isWritten: Bool
     private let via: String
+    private let lazyHead = AtomicLazyReference<ContentChunk>()
 
     /// - Parameters:
     ///   - content: of the response for clients.
@@ -53,9 +52,16 @@ package final class Variant: Sendable {
         let words = [isWritten ? Variant.written : nil, rendition?.form?.word, stored.facts.ignored].compactMap(\.self)
         detail = words.isEmpty ? nil : words.joined(separator: ", ")
         namesLocations = !FieldSet(of: served.fields).isDisjoint(with: Variant.mappedOnGateway)
+    }
+
+    /// The head as octets, from the status line to the last stored field. Age, Cache-Status and the connection's
+    /// own fields follow for each request. Prepared for the first hit, as many stored responses never have one.
+    package var head: ContentChunk { lazyHead.load() ?? lazyHead.storeIfNil(ContentChunk(prepareHead())) }
+
+    private func prepareHead() -> [UInt8] {
         var shown = served.fields
         if let hidden = stored.facts.hiddenField { shown.remove(hidden) }
-        head = PreparedHead.make(status: served.status, fields: shown, length: content.length, via: via)
+        return PreparedHead.make(status: served.status, fields: shown, length: content.length, via: via)
     }
 
     /// The same content under a newer head.
@@ -117,11 +123,14 @@ package final class Variant: Sendable {
             isWritten: isWritten)
     }
 
-    /// Octets of memory this variant occupies: content, head and fields, its forms, and the objects that hold them, as
-    /// measured with many small ones in memory and in the store.
+    /// Octets of memory this variant occupies once it was used: content, head and fields, its forms, and the objects that
+    /// hold them, as measured with many small ones in memory and in the store.
     package var cost: Int {
-        content.bytesInMemory + 2 * head.count + 1152 + (forms?.cost ?? 0) + (pace?.octets.count ?? 0)
+        content.bytesInMemory + 2 * served.fields.octetCount + Variant.overhead + (forms?.cost ?? 0)
+            + (pace?.octets.count ?? 0)
     }
+
+    private static let overhead = 1232
 }
 
 /// The place of a stored response's content.

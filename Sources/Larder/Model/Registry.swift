@@ -191,7 +191,7 @@ package final class Registry: Sendable {
 
     /// The memory of a Resource besides its content, as measured with many empty ones: its objects, its lock, why its
     /// response was not stored, its entry here.
-    static let overhead = 1088
+    static let overhead = 1008
 
     /// How many Resources whose last response was not kept stay in a shard.
     private static let passing = 16

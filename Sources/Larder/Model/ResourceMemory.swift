@@ -14,8 +14,6 @@ package final class ResourceMemory: Sendable {
     package final class Snapshot: Sendable {
         /// The variants, newest first.
         package let variants: [Variant]
-        /// `variants[n].stored` at index n: what the rules choose among.
-        package let candidates: [StoredResponse]
         /// The last failure of a load, until a load succeeds.
         package let failure: LoadFailure?
         /// Whether the store was asked for variants since the Resource came to memory.
@@ -30,11 +28,13 @@ package final class ResourceMemory: Sendable {
             self.variants = variants
             self.failure = failure
             self.isStoreRead = isStoreRead
-            candidates = variants.map(\.stored)
             hasGroups = variants.contains { !$0.stored.facts.groups.isEmpty }
             let first = variants.first?.fingerprint
             fingerprint = variants.allSatisfy { $0.fingerprint == first } ? first : nil
         }
+
+        /// `variants[n].stored` at index n: what the rules choose among.
+        package var candidates: [StoredResponse] { variants.map(\.stored) }
 
         /// Whether this is still what its Resource shows, and the Resource still the one of its key.
         package var isCurrent: Bool { !isOver.load(ordering: .acquiring) }

@@ -50,6 +50,10 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
     private var cachedNow: Int64 = 0
     private var cachedWallClock: Int64 = 0
 
+    /// Nanoseconds of the processor at a time, where others want it too: the least there is. A loop that has something to
+    /// answer does not wait long for a thread that writes or transforms (docs/performance.md).
+    private static let slice: UInt = 100_000
+
     init(name: String, time: any TimeSource) throws(IOError) {
         _ = Self.processIsPrepared
         let operation = "make event loop \(name)"
@@ -165,7 +169,10 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
         let outcome: Result<Void, IOError> = inbox.withLock { inbox in
             guard inbox.thread == nil, !inbox.isClosed else { return .success(()) }
             do throws(IOError) {
-                inbox.thread = try Thread.start(name: name) { self.run() }
+                inbox.thread = try Thread.start(name: name) {
+                    larder_shorten_slice(LoopExecutor.slice)
+                    self.run()
+                }
                 return .success(())
             } catch {
                 return .failure(error)

@@ -142,7 +142,7 @@ final class ResponseWriter {
         record.status = variant.served.status
         if context.configuration.settings.log.access { sentType = variant.served.fields[first: .contentType] }
         out.removeAll(keepingCapacity: true)
-        out.append(contentsOf: variant.head)
+        variant.head.withBytes { out.append($0) }
         appendSandbox()
         delivery = record.status.hasNoContent ? .none : .length
         momentStart = out.count
