@@ -14,7 +14,9 @@ package final class UnstoredResponse: Sendable {
     private let findings: Storability.Findings
     private let isCut: Bool
 
-    package convenience init(_ response: ResponseHead, at now: Timestamp, _ findings: Storability.Findings, isCut: Bool = false) {
+    package convenience init(
+        _ response: ResponseHead, at now: Timestamp, _ findings: Storability.Findings, isCut: Bool = false
+    ) {
         self.init(
             at: now, response.status, findings, isCut: isCut, fields: UnstoredResponse.telling(response.fields))
     }

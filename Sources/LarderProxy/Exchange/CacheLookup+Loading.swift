@@ -20,7 +20,7 @@ extension CacheLookup {
     mutating func fetch(
         reason: ForwardReason, validating variant: Variant?, fallback: Variant? = nil, completing parts: Variant? = nil
     ) async throws -> Bool {
-        if try await retrieveFromSuccessor() { return true }
+        if let successor { return try await retrieve(from: successor) }
         let status = CacheStatus(.forward(reason))
         // Responses useful to this client alone are relayed without a load: HEAD has no content to share. Not where a
         // pipeline may change the content.

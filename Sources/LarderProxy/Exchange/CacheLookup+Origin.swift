@@ -26,7 +26,7 @@ extension CacheLookup {
     func serveMeanwhile(
         _ wait: Plan.Wait, _ plan: Plan, _ snapshot: ResourceMemory.Snapshot
     ) async throws -> Bool {
-        if try await retrieveFromSuccessor() { return true }
+        if let successor { return try await retrieve(from: successor) }
         let error: (any Error)? =
             switch wait.cause {
             case .retryTime: snapshot.failure?.error
@@ -42,10 +42,11 @@ extension CacheLookup {
         throw Problem(upstream: error, place: request.uri.authority)
     }
 
-    /// Answers with the service's successor, if there is one: credentials changed while the store was read. Failures
-    /// are of the old ones, and responses to them are for another partition, or wiped.
-    func retrieveFromSuccessor() async throws -> Bool {
-        guard let successor = service.successor(in: context.configuration.router.table) else { return false }
+    /// The service's successor, if there is one: credentials changed while the store was read. Failures are of the old
+    /// ones, and responses to them are for another partition, or wiped.
+    var successor: RoutedService? { service.successor(in: context.configuration.router.table) }
+
+    func retrieve(from successor: RoutedService) async throws -> Bool {
         try await exchange.retrieve(successor, keyed: keyed)
         return true
     }

@@ -164,7 +164,7 @@ struct CacheLookup: ExchangeStep {
 
     /// Starts a validation in the background, unless one is under way or has just ended.
     private func refresh(_ variant: Variant, in snapshot: ResourceMemory.Snapshot) {
-        guard service.successor(in: context.configuration.router.table) == nil else { return }
+        guard successor == nil else { return }
         let load = Load(for: self, validating: variant, isBackground: true)
         let joining = resource.memory.join(since: snapshot, where: { $0.isValidation }, orStart: { load.sharedLoad })
         switch joining {
