@@ -16,7 +16,6 @@ extension LoopContext {
 
     /// Whether content of `length` octets can be stored at all.
     func mayKeep(_ length: Int64?) -> Bool {
-        guard let diskTier else { return keepsInMemory(length) }
-        return (length ?? 0) <= min(diskTier.maxObject, Int64(configuration.settings.cache.maxObject.bytes))
+        keepsInMemory(length) || diskTier != nil && (length ?? 0) <= storedObjectLimit
     }
 }

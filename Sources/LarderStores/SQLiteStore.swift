@@ -117,6 +117,9 @@ package final class SQLiteStore: Sendable {
         }
     }
 
+    /// Longer content is not stored: `maxObject`, or an eighth of the room.
+    package var longestContent: Int64 { core.settings.longestContent }
+
     // MARK: Reading
 
     /// Whether something may be stored under `key`. False is certain; true may be a false positive.

@@ -123,7 +123,11 @@ extension UpstreamError {
             advice: "Raise `limits.upstreamConnections`, or ask less.")
     }
 
-    static var aborted: UpstreamError { UpstreamError(.aborted, "The request was given up.", advice: "Nothing.") }
+    static var aborted: UpstreamError { 
+        UpstreamError(
+            .aborted, "The request to the origin was cancelled before it was answered.",
+            advice: "Send it again if it is still wanted.")
+    }
 
     /// Request content that differs from its announced length.
     static func content(_ detail: String) -> UpstreamError { UpstreamError(.internalError, detail) }

@@ -79,6 +79,78 @@ struct SizeScenarios {
         }
     }
 
+    enum Ending: CaseIterable { case invalidation, wipe, otherClientsWrite }
+
+    /// What is no longer stored is still what the clients of the load asked for.
+    @Test(arguments: Ending.allCases)
+    func `who lags behind gets all of a response that is not stored in the end`(because ending: Ending) async throws {
+        try await Scenario.run(onDisk: true) { (scene) async throws in
+            let content = Self.content(24 << 20)
+            let slow = try await scene.client("the lagging client", isHeld: true)
+            try await slow.get(scene.url("/a"))
+            let request = try await scene.origin.request()
+            try await request.send("HTTP/1.1 200 OK", "Content-Length: \(content.count)", Self.fresh)
+            try await scene.lettingTimePass(.milliseconds(1)) {
+                try await request.wire.write(Array(content[..<(16 << 20)]))
+                let resource = try #require(scene.resource("/a"))
+                let load = try #require(resource.memory.sharedLoads.first)
+                let subject = try scene.proxy.subject(of: scene.url("/a"))
+                try await eventually("most has come") { load.received >= 16 << 20 }
+                switch ending {
+                case .invalidation: _ = await scene.proxy.invalidate(subject)
+                case .wipe: _ = await scene.proxy.wipe(subject, keepsStored: false)
+                case .otherClientsWrite:
+                    let writer = try await scene.client("another client")
+                    try await writer.send("POST \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 0")
+                    try await scene.origin.request().reply("HTTP/1.1 204 No Content")
+                    #expect(try await writer.response().status == 204)
+                }
+                try await request.wire.write(Array(content[(16 << 20)...]))
+                request.finish()
+                try await eventually("the load has ended") {
+                    load.received == content.count && resource.memory.sharedLoads.isEmpty
+                }
+                slow.release()
+                let response = try await slow.response()
+                #expect(response.isWhole)
+                #expect(response.content == content)
+            }
+        }
+    }
+
+    @Test func `content of unknown length that turns out to be too long for the disk reaches a lagging client whole`()
+        async throws
+    {
+        let sizes: (inout Settings, ScriptedOrigin) -> Void = { settings, _ in
+            settings.cache.disk = .mebibytes(16)
+            settings.cache.memory = .mebibytes(1)
+        }
+        try await Scenario.run(onDisk: true, sizes) { (scene) async throws in
+            let content = Self.content(8 << 20)
+            let slow = try await scene.client("the lagging client", isHeld: true)
+            try await slow.get(scene.url("/a"))
+            let request = try await scene.origin.request()
+            try await scene.lettingTimePass(.milliseconds(1)) {
+                async let replied: Void = reply(request, content, .chunked)
+                let load = try #require(scene.resource("/a")?.memory.sharedLoads.first)
+                try await eventually("much has come") { load.received >= 1 << 20 }
+                slow.release()
+                let response = try await slow.response()
+                try await replied
+                #expect(response.isWhole)
+                #expect(response.content == content)
+            }
+            // An eighth of the disk: known beforehand, such content is not said to be stored.
+            let other = try await scene.client("a client")
+            try await other.get(scene.url("/b"))
+            async let replied: Void = reply(try await scene.origin.request(), content, .length)
+            let response = try await other.response()
+            try await replied
+            #expect(response["Cache-Status"]?.hasSuffix("detail=too-large") == true)
+            #expect(response.content == content)
+        }
+    }
+
     @Test func `HT-11 B-37 without a store the slowest client sets the pace, and nothing is lost`() async throws {
         try await Scenario.run({ settings, _ in settings.cache.memory = .mebibytes(1) }) { (scene) async throws in
             let content = Self.content(16 << 20)

@@ -30,10 +30,7 @@ package final class Daemon: Sendable {
         lasting.interception = interception
         proxy = try Proxy(
             configuration: Daemon.configuration(settings, &lasting),
-            diskTier: store.map {
-                DiskTier(
-                    store: $0, via: ProxyConfiguration.via, maxObject: Int64(settings.cache.maxObject.bytes))
-            },
+            diskTier: store.map { DiskTier(store: $0, via: ProxyConfiguration.via) },
             pages: AdminPages(history: history), logger: logger, time: time, interception: interception,
             recordings: RecordingTable(keeper: store.map { RecordingFiles(directory: $0.directory) }),
             registry: lasting.registry,

@@ -137,7 +137,8 @@ enum ExplainedStorage {
                 + "Larder: `curl -i URL`."
         case .condition(let condition): remedy(condition, service: service)
         case .tooLarge:
-            "Raise `cache.maxObject`; without a disk, content has to fit into a sixteenth of `cache.memory` besides."
+            "Raise `cache.maxObject` or `cache.disk`, of which one response may have an eighth; without a disk, content has "
+                + "to fit into a sixteenth of `cache.memory`."
         case .cut:
             "The stream broke off, or ends in none of the texts of `streamEnd`. The next one is kept when it is whole."
         case .part: "Only a part was asked for; `larder load URL` brings all of it."

@@ -50,7 +50,9 @@ struct AdminGuard {
                 status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
                 detail: request.isForLanes
                     ? "This socket is for opening lanes, and for reading."
-                    : "Changing something over TCP needs the admin token.",
+                    : request.fields.contains(.authorization)
+                        ? "The token in `Authorization` is not the admin token."
+                        : "Changing something over TCP needs the admin token.",
                 advice: "Use the `larder` command, which speaks over the Unix socket, or send "
                     + "`Authorization: Bearer <admin.token>`.")
             problem.fields["WWW-Authenticate"] = "Bearer realm=\"larder\""

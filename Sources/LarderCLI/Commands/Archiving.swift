@@ -12,8 +12,8 @@ struct Export: ParsableCommand {
             The file is a tar archive: for each response `entities/N.json` with its head, `entities/N.octets` with its \
             content and `entities/N.sha256` with the digests of both. Responses that may be one user's alone are left \
             out, and counted: those in partitions, those the origin calls private or gave to credentials, and URLs \
-            with secrets. FILE is written under another name and takes its own when it is whole. Exit status 2 when \
-            there was nothing to write.
+            with secrets. FILE is written under another name and takes its own when it is whole. With nothing to \
+            write it is left as it is, and the exit status is 2.
             """)
 
     @Argument(help: "Which resources: /users/*, https://api.github.com/**; ** for all.")
@@ -37,8 +37,12 @@ struct Export: ParsableCommand {
             progress.add($0)
         }
         progress.end()
-        try output.finish()
-        if output.isStandardOutput {
+        // An archive of nothing does not take the place of an earlier one.
+        let isEmpty = summary["entities"]?.int == 0
+        if !isEmpty || output.isStandardOutput { try output.finish() }
+        if isEmpty, !output.isStandardOutput {
+            Terminal.writeError("larder: \(file) was not written")
+        } else if output.isStandardOutput {
             Terminal.writeError(String(Outline.text(summary, .plain).dropLast()))
         } else {
             var answer: JSONObject = ["file": .string(file)]
@@ -52,7 +56,7 @@ struct Export: ParsableCommand {
         }
         let hasPrivate = left("private", "that may be one user's alone were left out; --private includes them")
         let hasDamaged = left("damaged", "were damaged on disk and left out")
-        guard summary["entities"]?.int == 0 else { return }
+        guard isEmpty else { return }
         if !hasPrivate, !hasDamaged { Terminal.writeError("larder: nothing matched") }
         throw ExitCode(ClientOptions.nothingMatched)
     }

@@ -266,8 +266,8 @@ async function listen(isAgain = false) {
   if (document.hidden) return;
   const match = $("match").value.trim(), query = match ? "&match=" + encodeURIComponent(match) : "";
   const own = source = new EventSource("/-/events" + "?requests=1" + query);
-  own.onopen = () => { $("live-note").textContent = (match ? "as it happens, of " + match : "as it happens")
-    + "; of hits, those since somebody looks, and of many in a second only some"; };
+  own.onopen = () => { $("live-note").textContent = (match ? "as they happen, of " + match : "as they happen")
+    + "; hits only while somebody looks, and only some of many in a second"; };
   own.onmessage = message => { if (own === source) tell(JSON.parse(message.data)); };
   own.onerror = () => {
     if (own !== source) return;

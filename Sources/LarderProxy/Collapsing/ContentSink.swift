@@ -40,17 +40,19 @@ final class ContentSink {
         var taking = Taking.asBefore
         total += Int64(chunk.count)
         // Before the content is dropped from memory in favour of the writer.
-        leaveIfAbandoned()
+        await leaveIfAbandoned()
         if retains, total > Int64(context.memoryObjectLimit) {
             retains = false
             sharedLoad.stopRetaining()
             if writer == nil { taking = .tooLong }
         }
         if let growing = writer, total > context.storedObjectLimit {
-            if !retains { await sharedLoad.retireSpool() }
+            if !retains {
+                await sharedLoad.retireSpool()
+                taking = .tooLong
+            }
             growing.abort()
             writer = nil
-            taking = .tooLong
         }
         if let slow = writer, !retains, await !keepsPace(slow) {
             await sharedLoad.retireSpool()
@@ -58,7 +60,7 @@ final class ContentSink {
             writer = nil
         }
         writer?.append(chunk)
-        leaveIfAbandoned()
+        await leaveIfAbandoned()
         sharedLoad.append(chunk)
         // Other loads may leave no room for it.
         retains = retains && sharedLoad.isRetaining
@@ -66,10 +68,13 @@ final class ContentSink {
         return taking
     }
 
-    /// Drops a writer that failed: readers must not rely on reading back from it.
-    private func leaveIfAbandoned() {
-        guard let writer, case .abandoned = writer.state else { return }
+    /// Drops a writer that takes no more. Slow readers get what it has first, unless the disk has failed.
+    private func leaveIfAbandoned() async {
+        guard let writer, case .abandoned(let reason) = writer.state else { return }
+        if case .diskFailed = reason { sharedLoad.dropSpool() }
+        if !retains { await sharedLoad.retireSpool() }
         sharedLoad.dropSpool()
+        writer.abort()
         self.writer = nil
     }
 

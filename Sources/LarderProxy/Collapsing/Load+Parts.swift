@@ -157,7 +157,7 @@ extension Load {
             (error as? UpstreamError)?.code == .protocolError
             ? nil : PartialContent.cut(stored, after: sink.total, policy: policy)
         guard let cut, policyAtLanding(of: stored) != nil, !isSuperseded(stored) else {
-            sink.writer?.abort()
+            sink.writer?.finishUnstored()
             return
         }
         keep(cut, in: sink, whereHeld: variant(like: cut))
@@ -167,7 +167,7 @@ extension Load {
     private func land(_ part: Part, _ stored: StoredResponse, _ sink: ContentSink, after error: any Error) {
         // An interrupted part is not worth combining with others.
         guard variant(like: stored) == nil else {
-            sink.writer?.abort()
+            sink.writer?.finishUnstored()
             return
         }
         keepCut(stored, sink, after: error)
@@ -182,7 +182,7 @@ extension Load {
                     && (held.stored.facts.eTag != cut.facts.eTag || held.content.length < sink.total)
             } ?? true
         guard isBetter else {
-            sink.writer?.abort()
+            sink.writer?.finishUnstored()
             return
         }
         let isStored = sink.writer?.finishCut(
@@ -207,7 +207,7 @@ extension Load {
     private func landWhole(_ part: Part, _ stored: StoredResponse, _ sink: ContentSink) async {
         let memory = resource.memory
         let isWanted = policyAtLanding(of: stored) != nil && !isSuperseded(stored)
-        if !isWanted { sink.writer?.abort() }
+        if !isWanted { sink.writer?.finishUnstored() }
         var isStored = sink.writer?.finish() ?? false
         defer { if isStored, isSuperseded(stored) { removeFromStore(stored) } }
         guard isWanted else { return }

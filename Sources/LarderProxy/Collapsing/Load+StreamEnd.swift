@@ -31,7 +31,7 @@ extension Load {
 
     /// Ends the readers' content and stores nothing.
     func dropCut(_ head: ResponseHead, _ sink: ContentSink, trailers: Fields) {
-        sink.writer?.abort()
+        sink.writer?.finishUnstored()
         note(UnstoredResponse(head, at: context.now(), .allPassed, isCut: true))
         finish(trailers)
     }

@@ -56,7 +56,7 @@ extension Load {
         do {
             streamed = try await stream(response, into: sink)
         } catch {
-            if !hasStreamEnd(received.head) { keepCut(stored, sink, after: error) } else { sink.writer?.abort() }
+            if !hasStreamEnd(received.head) { keepCut(stored, sink, after: error) } else { sink.writer?.finishUnstored() }
             throw error
         }
         guard isWhole(received.head, endingIn: streamed.tail) else {
@@ -153,7 +153,8 @@ extension Load {
         let memory = resource.memory
         let policy = policyAtLanding(of: stored)
         let predecessor = predecessor(of: stored)
-        if policy == nil || isSuperseded(stored) { writer?.abort() }
+        // Readers may still need what it has.
+        if policy == nil || isSuperseded(stored) { writer?.finishUnstored() }
         let chunks = whole.map { ContentChunk.coalesced($0) }
         if let own = ownCaches, policy != nil, !isSuperseded(stored) { own.write(chunks, of: stored) }
         let head = pace.map {

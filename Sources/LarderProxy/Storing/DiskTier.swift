@@ -13,10 +13,10 @@ package final class DiskTier: Sendable {
     /// The longest content that the store accepts.
     let maxObject: Int64
 
-    package init(store: SQLiteStore, via: String, maxObject: Int64) {
+    package init(store: SQLiteStore, via: String) {
         self.store = store
         self.via = via
-        self.maxObject = maxObject
+        maxObject = store.longestContent
     }
 
     /// Whether so much content is queued for writing that its producers should wait.

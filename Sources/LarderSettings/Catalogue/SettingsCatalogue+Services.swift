@@ -200,7 +200,7 @@ extension SettingsCatalogue {
             Setting(
                 "retryTime", \.retryTime, .duration(upTo10Years), initially: "`1 s`",
                 """
-                How long an origin that could not be reached is not asked again; clients get what is stored if \
+                How long an origin that could not be reached is not asked for the URL again; clients get what is stored if \
                 they may, else the error at once.
                 """),
             Setting(

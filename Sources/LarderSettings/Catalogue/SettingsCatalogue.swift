@@ -143,7 +143,7 @@ package enum SettingsCatalogue {
             "Content up to this size is stored inside the database, larger content as a file of its own."),
         Setting(
             "cache.maxObject", \.cache.maxObject, .size(.kibibytes(1), .tebibytes(1)), needsRestart: true,
-            "Content larger than this passes through without being stored."),
+            "Content larger than this, or than an eighth of `cache.disk`, passes through without being stored."),
         Setting(
             "cache.targets", \.cache.targets, .list(of: .fieldName, count: 0...8),
             """

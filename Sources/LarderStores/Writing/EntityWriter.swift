@@ -9,63 +9,9 @@ import LarderIO
 /// arrives, on other threads, and its row is committed when the file is complete, synced and named.
 ///
 /// Any thread may call, one at a time for `append` and `finish`. A writer that is released without `finish` stores
-/// nothing. As long as it is retained, what was appended can be read.
+/// nothing. As long as it is retained, what was appended can be read, stored or not, until `abort` or a failure of the
+/// disk.
 package final class EntityWriter: ContentReader {
-    private enum Phase {
-        /// In memory, while it may stay there.
-        case gathering
-        /// To a file.
-        case spooling
-        case finished
-        case abandoned(EntityWriterState.AbandonReason)
-    }
-
-    private struct State {
-        var phase = Phase.gathering
-        /// The length of the appended content.
-        var length: Int64 = 0
-        /// The content in memory, in order: all of it, or the part after the octets in the file.
-        var chunks: [ContentChunk] = []
-        /// How many of `chunks` are being written now.
-        var writing = 0
-        /// The octets in the file.
-        var written: Int64 = 0
-        var file: SpoolFile?
-        /// Created and used by the one job that is scheduled.
-        var hashing: ContentHashing?
-        var isScheduled = false
-        /// The operation that can run when the file is complete.
-        var operation: Operation?
-        /// Octets in memory that are counted against the limit of the queue.
-        var held = 0
-
-        /// Whether more content may be appended.
-        var isOpen: Bool {
-            switch phase {
-            case .gathering, .spooling: operation == nil
-            case .finished, .abandoned: false
-            }
-        }
-    }
-
-    private enum Step {
-        case write([ContentChunk], at: Int64)
-        case complete(Operation, SpoolFile, ContentHashing)
-        case rest
-    }
-
-    private enum Appending {
-        case done(mustSchedule: Bool)
-        case refused(EntityWriterState.AbandonReason)
-    }
-
-    private enum Ending {
-        case done
-        case inline(ContentChunk?, held: Int)
-        case file
-        case abandoned(EntityWriterState.AbandonReason)
-    }
-
     private let core: StoreCore
     private let key: EntityKey
     private let record: EntityRecord
@@ -95,7 +41,7 @@ package final class EntityWriter: ContentReader {
             switch state.phase {
             case .gathering, .spooling: state.operation == nil ? .open : .finished
             case .finished: .finished
-            case .abandoned(let reason): .abandoned(reason)
+            case .withheld(let reason), .abandoned(let reason): .abandoned(reason)
             }
         }
     }
@@ -119,9 +65,12 @@ package final class EntityWriter: ContentReader {
         }
         switch appending {
         case .done(let mustSchedule): if mustSchedule { schedule() }
-        case .refused(let reason): abandon(reason)
+        case .refused(let reason): withhold(reason)
         }
     }
+
+    /// Declares the content complete, and not to be stored: what was there before stays. Readers can read to its end.
+    package func finishUnstored() { withhold(.aborted) }
 
     /// Declares the content complete. The entity can be read from now on. Returns false if it is not stored.
     ///
@@ -157,7 +106,7 @@ package final class EntityWriter: ContentReader {
             return finishInline(record, chunk, held: held) || drop(record, because: .unavailable)
         case .file: return finishFile(record)
         case .abandoned(let reason):
-            abandon(reason)
+            withhold(reason)
             return drop(record, because: reason)
         }
     }
@@ -165,7 +114,10 @@ package final class EntityWriter: ContentReader {
     /// The final steps. From here on the operation accounts for the content in memory.
     private func end(length: Int64?, sharing content: [ContentChunk]) -> Ending {
         lock.withLock { state in
-            if case .abandoned(let reason) = state.phase { return .abandoned(reason) }
+            switch state.phase {
+            case .withheld(let reason), .abandoned(let reason): return .abandoned(reason)
+            case .gathering, .spooling, .finished: break
+            }
             guard state.isOpen else { return .done }
             if let length, length != state.length { return .abandoned(.wrongLength) }
             guard case .gathering = state.phase else { return .file }
@@ -214,7 +166,10 @@ package final class EntityWriter: ContentReader {
             return drop(record, because: .unavailable)
         }
         let (mustSchedule, isAbandoned) = lock.withLock { state in
-            if case .abandoned = state.phase { return (false, true) }
+            switch state.phase {
+            case .withheld, .abandoned: return (false, true)
+            case .gathering, .spooling, .finished: break
+            }
             state.operation = operation
             return (needsJob(&state), false)
         }
@@ -226,6 +181,12 @@ package final class EntityWriter: ContentReader {
         return true
     }
 
+    /// Stops, and keeps what was appended for readers.
+    private func withhold(_ reason: EntityWriterState.AbandonReason) {
+        let operation = lock.withLock { $0.withhold(reason) }
+        if let operation { core.queue.contentFailed(operation) }
+    }
+
     /// Stops, releases all memory, and drops the file.
     private func abandon(_ reason: EntityWriterState.AbandonReason) {
         let (operation, held, written): (Operation?, Int, Int64) = lock.withLock { state in
@@ -234,9 +195,14 @@ package final class EntityWriter: ContentReader {
             // A file that is being completed is stored unless it fails, whatever its owner does.
             case .finished where reason == .aborted: return (nil, 0, 0)
             case .spooling where state.operation != nil && reason == .aborted: return (nil, 0, 0)
-            case .gathering, .spooling, .finished: break
+            case .gathering, .spooling, .finished, .withheld: break
             }
-            state.phase = .abandoned(reason)
+            // The first reason stays.
+            if case .withheld(let first) = state.phase {
+                state.phase = .abandoned(first)
+            } else {
+                state.phase = .abandoned(reason)
+            }
             defer {
                 state.operation = nil
                 state.held = 0
@@ -264,7 +230,7 @@ package final class EntityWriter: ContentReader {
         // The job retains the writer until the content is in its file, even if its owner releases it after `finish`.
         guard !core.spoolers.submit({ [self] _ in spool() }) else { return }
         lock.withLock { $0.isScheduled = false }
-        abandon(.queueFull)
+        withhold(.queueFull)
     }
 
     private func spool() {
@@ -297,7 +263,7 @@ package final class EntityWriter: ContentReader {
                 return (.rest, state.written)
             }
             state.chunks.removeFirst(state.writing)
-            state.writing = state.chunks.count
+            state.writing = state.isWriting ? state.chunks.count : 0
             if state.writing > 0 { return (.write(state.chunks, at: state.written), 0) }
             if let operation = state.operation, let file = state.file, let hashing = state.hashing {
                 return (.complete(operation, file, hashing), 0)
@@ -329,7 +295,7 @@ package final class EntityWriter: ContentReader {
         }
         core.queue.release(held)
         let limit = core.limit
-        if core.files.spooledBytes > limit / 2 { abandon(.queueFull) }
+        if core.files.spooledBytes > limit / 2 { withhold(.queueFull) }
         if core.bytesOnDisk > limit - StoreSettings.reserve(below: limit) { core.queue.hurry() }
     }
 

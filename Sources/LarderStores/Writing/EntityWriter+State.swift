@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+import Larder
+import LarderHTTP
+import LarderIO
+
+/// How far an entity is written, and what was appended.
+extension EntityWriter {
+    enum Phase {
+        /// In memory, while it may stay there.
+        case gathering
+        /// To a file.
+        case spooling
+        case finished
+        /// Not to be stored, but readers may still need what was appended.
+        case withheld(EntityWriterState.AbandonReason)
+        case abandoned(EntityWriterState.AbandonReason)
+    }
+
+    struct State {
+        var phase = Phase.gathering
+        /// The length of the appended content.
+        var length: Int64 = 0
+        /// The content in memory, in order: all of it, or the part after the octets in the file.
+        var chunks: [ContentChunk] = []
+        /// How many of `chunks` are being written now.
+        var writing = 0
+        /// The octets in the file.
+        var written: Int64 = 0
+        var file: SpoolFile?
+        /// Created and used by the one job that is scheduled.
+        var hashing: ContentHashing?
+        var isScheduled = false
+        /// The operation that can run when the file is complete.
+        var operation: Operation?
+        /// Octets in memory that are counted against the limit of the queue.
+        var held = 0
+
+        /// From now on nothing is stored, and what was appended can be read. Returns the operation that waited for it.
+        mutating func withhold(_ reason: EntityWriterState.AbandonReason) -> Operation? {
+            switch phase {
+            // A file that is being completed is stored unless it fails, whatever its owner does.
+            case .spooling where operation != nil && reason == .aborted: return nil
+            case .gathering, .spooling:
+                phase = .withheld(reason)
+                return operation.take()
+            case .finished, .withheld, .abandoned: return nil
+            }
+        }
+
+        /// Whether content in memory goes to the file. What is complete does, stored or not, as slow readers may need it
+        /// for long; what there is no room for does not.
+        var isWriting: Bool {
+            switch phase {
+            case .spooling, .withheld(.aborted): true
+            case .gathering, .finished, .withheld, .abandoned: false
+            }
+        }
+
+        /// Whether more content may be appended.
+        var isOpen: Bool {
+            switch phase {
+            case .gathering, .spooling: operation == nil
+            case .finished, .withheld, .abandoned: false
+            }
+        }
+    }
+
+    enum Step {
+        case write([ContentChunk], at: Int64)
+        case complete(Operation, SpoolFile, ContentHashing)
+        case rest
+    }
+
+    enum Appending {
+        case done(mustSchedule: Bool)
+        case refused(EntityWriterState.AbandonReason)
+    }
+
+    enum Ending {
+        case done
+        case inline(ContentChunk?, held: Int)
+        case file
+        case abandoned(EntityWriterState.AbandonReason)
+    }
+}
