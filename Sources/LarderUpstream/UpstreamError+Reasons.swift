@@ -123,7 +123,7 @@ extension UpstreamError {
             advice: "Raise `limits.upstreamConnections`, or ask less.")
     }
 
-    static var aborted: UpstreamError { 
+    static var aborted: UpstreamError {
         UpstreamError(
             .aborted, "The request to the origin was cancelled before it was answered.",
             advice: "Send it again if it is still wanted.")

@@ -66,7 +66,9 @@ extension Explanation {
         }
         if !effects.isEmpty { text += Explanation.section("Effects", effects) }
         if !key.isEmpty { text += Explanation.section("Key", key) + "\nStored\n" }
-        if candidates.isEmpty, !key.isEmpty { text += "  nothing\n" }
+        if candidates.isEmpty, !key.isEmpty {
+            text += isLookedUp ? "  nothing\n" : "  not looked up for such a request\n"
+        }
         for candidate in candidates {
             text += "  \(candidate.isChosen ? "*" : "-") \(Explanation.printable(candidate.text))\n"
             text += "    \(candidate.isChosen ? "chosen" : "not chosen"): \(Explanation.printable(candidate.why))\n"

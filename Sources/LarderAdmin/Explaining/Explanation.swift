@@ -61,6 +61,8 @@ struct Explanation: Sendable {
     /// The subject of the conditions below.
     var storageSubject: String
     var storage: [Condition]
+    /// Whether stored responses matter for such a request.
+    let isLookedUp: Bool
     /// How to get another outcome.
     var advice: [String]
 }
@@ -69,7 +71,7 @@ extension Explanation {
     init(_ situation: Situation) {
         let policy = situation.policy
         let candidates = situation.variants.map(\.stored)
-        let isLookedUp = situation.passing == nil
+        isLookedUp = situation.passing == nil
         let selected = isLookedUp ? Reuse.select(situation.request, candidates, policy: policy) : nil
         let verdict = ExplainedDecision(situation, situation.plan)
         method = situation.method

@@ -43,7 +43,7 @@ struct ResourceLine {
         }
         object["hits"] = .integer(hits)
         object["variants"] = .integer(variants.count)
-        object["where"] = .string(place)
+        object["where"] = place.map { .string($0) } ?? .null
         if isPinned { object["pinned"] = true }
         if let versions { object["versions"] = .integer(versions) }
         return .object(object)
@@ -69,7 +69,8 @@ struct ResourceLine {
         return variants.first.map { VariantReport(variant: $0, now: now).state } ?? "empty"
     }
 
-    private var place: String {
+    /// Nil where nothing is stored.
+    private var place: String? {
         // The fields of a response may be in memory and its content on disk alone.
         let isInMemory =
             isInMemory
@@ -79,7 +80,7 @@ struct ResourceLine {
         return switch (isInMemory, isOnDisk) {
         case (true, true): "memory and disk"
         case (true, false): "memory"
-        case (false, _): "disk"
+        case (false, _): isOnDisk || !variants.isEmpty ? "disk" : nil
         }
     }
 }

@@ -56,7 +56,11 @@ extension Load {
         do {
             streamed = try await stream(response, into: sink)
         } catch {
-            if !hasStreamEnd(received.head) { keepCut(stored, sink, after: error) } else { sink.writer?.finishUnstored() }
+            if hasStreamEnd(received.head) {
+                sink.writer?.finishUnstored()
+            } else {
+                keepCut(stored, sink, after: error)
+            }
             throw error
         }
         guard isWhole(received.head, endingIn: streamed.tail) else {

@@ -217,11 +217,11 @@ final class Exchange {
         }
         writer.record.kind = .error
         writer.record.problem = problem
+        writer.record.cacheStatus = writer.record.cacheStatus?.stored(false)
         context.problemLog.note(problem, about: uri, at: context.loop.time.monotonic(), to: context.proxy.logger)
         guard !writer.hasResponded else {
             // The client must notice that the content is incomplete.
             writer.isPersistent = false
-            writer.record.cacheStatus = writer.record.cacheStatus?.stored(false)
             stream.reset()
             return
         }
