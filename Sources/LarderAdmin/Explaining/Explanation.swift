@@ -62,7 +62,7 @@ struct Explanation: Sendable {
     var storageSubject: String
     var storage: [Condition]
     /// Whether stored responses matter for such a request.
-    let isLookedUp: Bool
+    var isLookedUp = true
     /// How to get another outcome.
     var advice: [String]
 }
