@@ -71,8 +71,7 @@ final class ContentSink {
     /// Drops a writer that takes no more. Slow readers get what it has first, unless the disk has failed.
     private func leaveIfAbandoned() async {
         guard let writer, case .abandoned(let reason) = writer.state else { return }
-        if case .diskFailed = reason { sharedLoad.dropSpool() }
-        if !retains { await sharedLoad.retireSpool() }
+        if case .diskFailed = reason { sharedLoad.dropSpool() } else if !retains { await sharedLoad.retireSpool() }
         sharedLoad.dropSpool()
         writer.abort()
         self.writer = nil

@@ -47,10 +47,8 @@ extension EntityDatabase {
 
     /// Stores content once, however many entities have it. Nil if it cannot be stored beside other content whose digest
     /// begins alike, which only happens by intent.
-    ///
-    /// - Parameter isShared: whether entities with equal content share it.
     func storeContent(
-        _ content: ContentReference, blocks: BlockDigests?, isShared: Bool
+        _ content: ContentReference, blocks: BlockDigests?
     ) throws(SQLiteFailure) -> (id: Int64?, digest: ContentDigest)? {
         let digest: ContentDigest
         switch content.location {
@@ -59,7 +57,7 @@ extension EntityDatabase {
         case .file: digest = content.digest
         }
         contents.insert.bind(1, lastContentID + 1)
-        contents.insert.bind(2, hash: isShared ? digest.prefix : Self.firstUnshared + UInt64(lastContentID + 1))
+        contents.insert.bind(2, hash: digest.prefix)
         contents.insert.bind(3, content.length)
         digest.withBytes { contents.insert.bind(4, $0) }
         contents.insert.bindNull(5)
@@ -77,30 +75,17 @@ extension EntityDatabase {
             if blocks != nil { effects.fileBytes = effects.fileBytes.adding(saturating: content.length) }
             return (lastContentID, digest)
         }
-        // A digest has the number.
-        guard isShared else { return try storeContent(content, blocks: blocks, isShared: true) }
         guard let found = try findContent(digest) else { throw .corrupt("an index has a row that its table has not") }
         guard found.isSame else { return nil }
         guard found.length == content.length, StoredNumber.users.contains(found.users) else {
             // Damage. Entities with it are removed when they are read; the new content is stored as usual.
             try deleteContentRow(id: found.id, length: found.length, file: found.isFile ? digest : nil)
-            return try storeContent(content, blocks: blocks, isShared: isShared)
+            return try storeContent(content, blocks: blocks)
         }
         try set(users: found.users + 1, of: found.id)
         if blocks != nil, !found.isFile { effects.freedFiles.insert(digest) }
         return (found.id, digest)
     }
-
-    /// Whether entities with equal content share it. Short content is not looked for by its digest: its place in that index
-    /// would be a random one, and so one more page to write for each entity. It has a number at the index's end instead.
-    static func isShared(_ record: EntityRecord, inFile: Bool) -> Bool {
-        // Files are named by digests, and versions told apart by their content's row.
-        inFile || record.history.limit > 0 || record.content.length > longestUnshared
-    }
-
-    private static let longestUnshared: Int64 = 4 << 10
-    /// Few digests begin with more.
-    private static let firstUnshared: UInt64 = 0x7FFF_FF00_0000_0000
 
     func releaseContent(id: Int64) throws(SQLiteFailure) {
         guard let found = try contentOf(id: id) else { return }

@@ -141,10 +141,7 @@ final class EntityDatabase {
     ///
     /// - Parameter blocks: set if its content is a file.
     func insert(_ record: EntityRecord, for key: EntityKey, blocks: BlockDigests?) throws(SQLiteFailure) {
-        let isShared = Self.isShared(record, inFile: blocks != nil)
-        guard let (content, digest) = try storeContent(record.content, blocks: blocks, isShared: isShared) else {
-            return
-        }
+        guard let (content, digest) = try storeContent(record.content, blocks: blocks) else { return }
         let variantHash = hash(ofVariant: record.variant)
         lastEntityID += 1
         let checksum = RowChecksum(

@@ -93,9 +93,8 @@ struct Migration {
 ///   `history`, how many versions are kept beside it (-1 where it becomes none itself), and `since`, when equal content
 ///   was first stored, if that was earlier.
 /// - `version`: an entity that was superseded, with the number, the labels and the seal that it had.
-/// - `content`: the shared content of entities with equal content; `users` counts them. `digestHash` finds it; short content
-///   that is not shared has a number of its own there. Either `octets`, or, for a file named by its digest, `blocks`:
-///   the digests of its parts of 256 KiB. `digest` is `BlockDigests.address`; earlier
+/// - `content`: the shared content of entities with equal content; `users` counts them. Either `octets`, or, for a file
+///   named by its digest, `blocks`: the digests of its parts of 256 KiB. `digest` is `BlockDigests.address`; earlier
 ///   versions used the SHA-256 of all octets for files, too, which makes no difference to readers.
 /// - `label`: by which entities are found together, by hash: the URL of entities in partitions, and groups. A row
 ///   without its entity means nothing.
