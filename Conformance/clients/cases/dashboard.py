@@ -75,7 +75,7 @@ def opened(context, daemon, width=1280, height=900, scheme="light"):
     page.prefer(scheme)
     page.open(f"http://localhost:{daemon.port}/")
     expect(page.wait_until("document.getElementById('version').textContent !== ''"), "the page shows no figures")
-    expect_in("as it happens", page.document("as it happens"), "the page hears of what happens")
+    expect_in("as they happen", page.document("as they happen"), "the page hears of what happens")
     return page
 
 

@@ -208,7 +208,7 @@ def page_at_name(context):
     said = page.value(attempts(urls))
     expect_nothing(said, "a page at a name of its own")
     page.open(f"http://localhost:{daemon.port}/")
-    expect_in("Larder", page.document("as it happens"), "the first page")
+    expect_in("Larder", page.document("as they happen"), "the first page")
 
 
 @case("pages", "an app on an origin that the service lists uses it with every method, field and cookie")
