@@ -16,8 +16,8 @@ int larder_accept(int listener, struct sockaddr *address, socklen_t *length);
 /* pthread_setname_np is a GNU extension too. Names the calling thread; longer than 15 octets is cut. */
 void larder_name_thread(const char *name);
 
-/* sched_setattr has no wrapper in glibc 2.36. Where others want the processor too, the calling thread gets it sooner and
-   for that long at a time, and no more of it in all (Linux 6.12; earlier kernels change nothing). */
+/* sched_setattr has no wrapper in glibc 2.36. Where others want the processor too, the calling thread gets it sooner
+   and for that long at a time, and no more of it in all (Linux 6.12; earlier kernels change nothing). */
 void larder_shorten_slice(unsigned long nanoseconds);
 
 /* struct ucred and SO_PEERCRED are GNU extensions. Answers 0 and the peer's user id of a Unix socket, or -1. */

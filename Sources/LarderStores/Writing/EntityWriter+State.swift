@@ -47,8 +47,8 @@ extension EntityWriter {
             }
         }
 
-        /// Whether content in memory goes to the file. What is complete does, stored or not, as slow readers may need it
-        /// for long; what there is no room for does not.
+        /// Whether content in memory goes to the file. Complete content does, stored or not, as slow readers may need it
+        /// for long; content without room on disk does not.
         var isWriting: Bool {
             switch phase {
             case .spooling, .withheld(.aborted): true
