@@ -191,7 +191,7 @@ def actions(context):
     enter = "document.getElementById('token').value = %s; document.querySelector('#token-form button').click(); 1"
     page.value(enter % "'wrong'")
     click("load")
-    done("needs the admin token")
+    done("not the admin token")
     # The browser says of a refusal what it says of every one.
     refusals = [told for told in page.told("Log.entryAdded") if "403" in told["entry"]["text"]]
     page.events = [event for event in page.events if event.get("params") not in refusals]
