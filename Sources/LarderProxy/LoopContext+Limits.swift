@@ -16,6 +16,6 @@ extension LoopContext {
 
     /// Whether content of `length` octets can be stored at all.
     func mayKeep(_ length: Int64?) -> Bool {
-        keepsInMemory(length) || diskTier != nil && (length ?? 0) <= storedObjectLimit
+        keepsInMemory(length) || (length ?? 0) <= storedObjectLimit
     }
 }

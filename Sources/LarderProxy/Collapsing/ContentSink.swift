@@ -71,8 +71,14 @@ final class ContentSink {
     /// Drops a writer that takes no more. Slow readers get what it has first, unless the disk has failed.
     private func leaveIfAbandoned() async {
         guard let writer, case .abandoned(let reason) = writer.state else { return }
-        if case .diskFailed = reason { sharedLoad.dropSpool() } else if !retains { await sharedLoad.retireSpool() }
-        sharedLoad.dropSpool()
+        if case .diskFailed = reason {
+            sharedLoad.dropSpool()
+        } else if retains {
+            // Nobody is behind what memory has.
+            sharedLoad.dropSpool()
+        } else {
+            await sharedLoad.retireSpool()
+        }
         writer.abort()
         self.writer = nil
     }

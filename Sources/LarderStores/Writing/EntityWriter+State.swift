@@ -47,6 +47,14 @@ extension EntityWriter {
             }
         }
 
+        /// Why it is not stored; nil where it may be, or is.
+        var refusal: EntityWriterState.AbandonReason? {
+            switch phase {
+            case .withheld(let reason), .abandoned(let reason): reason
+            case .gathering, .spooling, .finished: nil
+            }
+        }
+
         /// Whether content in memory goes to the file. Complete content does, stored or not, as slow readers may need it
         /// for long; content without room on disk does not.
         var isWriting: Bool {

@@ -114,10 +114,7 @@ package final class EntityWriter: ContentReader {
     /// The final steps. From here on the operation accounts for the content in memory.
     private func end(length: Int64?, sharing content: [ContentChunk]) -> Ending {
         lock.withLock { state in
-            switch state.phase {
-            case .withheld(let reason), .abandoned(let reason): return .abandoned(reason)
-            case .gathering, .spooling, .finished: break
-            }
+            if let reason = state.refusal { return .abandoned(reason) }
             guard state.isOpen else { return .done }
             if let length, length != state.length { return .abandoned(.wrongLength) }
             guard case .gathering = state.phase else { return .file }
@@ -166,10 +163,7 @@ package final class EntityWriter: ContentReader {
             return drop(record, because: .unavailable)
         }
         let (mustSchedule, isAbandoned) = lock.withLock { state in
-            switch state.phase {
-            case .withheld, .abandoned: return (false, true)
-            case .gathering, .spooling, .finished: break
-            }
+            if state.refusal != nil { return (false, true) }
             state.operation = operation
             return (needsJob(&state), false)
         }
@@ -198,11 +192,7 @@ package final class EntityWriter: ContentReader {
             case .gathering, .spooling, .finished, .withheld: break
             }
             // The first reason stays.
-            if case .withheld(let first) = state.phase {
-                state.phase = .abandoned(first)
-            } else {
-                state.phase = .abandoned(reason)
-            }
+            state.phase = .abandoned(state.refusal ?? reason)
             defer {
                 state.operation = nil
                 state.held = 0
