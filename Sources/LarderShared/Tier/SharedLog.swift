@@ -32,13 +32,9 @@ package final class SharedLog {
     private var position: String?
     private var senders: KnownSenders
     private var isAttached = false
-    /// Reads since the place was last seen in the log.
-    private var unseen = 0
     private var isSending = false
     private var isClosed = false
 
-    /// After so many reads the place is looked for: the log may have been emptied.
-    private static let unseenLimit = 3
     /// How long a read waits in the engine. Several fit into `SharedState.patience`.
     private static let block = 300
     /// The same for the first after a break: where nothing has come, the tier is used again at once.
@@ -121,23 +117,22 @@ package final class SharedLog {
         return true
     }
 
-    /// Waits for the next messages and obeys them. False when the log cannot be read.
+    /// Waits for the next messages and obeys them. False when the log cannot be read, or has lost the place: it was
+    /// emptied, and what it says now is not all that was said since.
+    ///
+    /// So the place is looked for behind each read. Before it, messages that came in between would be taken for the next
+    /// ones, and their place for a known one.
     private func readOn() async -> Bool {
         guard let from = position else { return false }
         let isFirst = !state.followsLog(at: loop.monotonicHere())
-        unseen += 1
-        let looks = unseen >= SharedLog.unseenLimit
-        let commands = looks ? [state.keys.find(from)] : []
         let replies = await reader.perform(
-            commands + [state.keys.follow(from, forMilliseconds: isFirst ? SharedLog.firstBlock : SharedLog.block)],
-            until: reader.instant(after: SharedLog.answerTime))
-        if looks {
-            guard case .success(let place) = replies[0], place.elements?.count == 1 else { return false }
-            unseen = 0
-        }
-        guard case .success(let reply)? = replies.last, let entries = LogEntry.list(ofStreams: reply) else {
-            return false
-        }
+            [
+                state.keys.follow(from, forMilliseconds: isFirst ? SharedLog.firstBlock : SharedLog.block),
+                state.keys.find(from),
+            ], until: reader.instant(after: SharedLog.answerTime))
+        guard case .success(let reply) = replies[0], let entries = LogEntry.list(ofStreams: reply),
+            case .success(let place) = replies[1], place.elements?.count == 1
+        else { return false }
         for entry in entries {
             if let message = entry.octets.flatMap({ state.messages.decode($0) }) {
                 await take(message)

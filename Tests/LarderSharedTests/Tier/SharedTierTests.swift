@@ -219,6 +219,22 @@ struct SharedTierTests {
         }
     }
 
+    @Test func `a log that was emptied is noticed, whoever writes to it first`() async throws {
+        try await Self.run { (loop, server) async throws in
+            let (a, b) = (Member(server, on: loop), Member(server, on: loop))
+            await a.join()
+            await b.join()
+            let known = b.forgotten
+            _ = try await a.command("FLUSHALL")
+            // In the order of the log, the first of them is the next that b reads.
+            for number in 1...5 {
+                a.post(.url(Array("/\(number)".utf8), service: "s", base: "b"))
+                await b.until { b.forgotten > known || b.obeyed.count == number }
+            }
+            #expect(b.forgotten == known + 1)
+        }
+    }
+
     @Test func `a message that somebody puts into the log again is not obeyed, after a restart either`() async throws {
         try await Self.run { (loop, server) async throws in
             func url(_ path: String) -> LogMessage.Subject { .url(Array(path.utf8), service: "s", base: "b") }
