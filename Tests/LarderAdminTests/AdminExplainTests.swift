@@ -65,6 +65,9 @@ struct AdminExplainTests {
         Case(
             name: "failed-lately", variants: [variant("max-age=60", age: 90)],
             failure: LoadFailure(at: now - .seconds(1), retryAt: now + .seconds(29), error: Refused())),
+        Case(
+            name: "failed-before",
+            failure: LoadFailure(at: now - .seconds(90), retryAt: now - .seconds(60), error: Refused())),
         Case(name: "invalidated", variants: [variant("max-age=600", age: 42, standing: .stale)]),
         Case(
             name: "only-if-cached", request: ["Cache-Control": "only-if-cached, max-age=5"],

@@ -5,7 +5,7 @@ import json
 import subprocess
 
 from harness.case import case, expect, expect_equal, expect_in
-from harness.origin import fresh
+from harness.origin import Answer, fresh
 
 
 class Shell:
@@ -50,7 +50,8 @@ def commands(context):
 
 @case("commands", "override, watch, load, cancel, warm, env, run and doctor do what they say")
 def operations(context):
-    origin = context.origin({"/a": fresh("theirs\n"), "/b": fresh("b\n"), "/none": fresh("c\n", seconds=0)})
+    origin = context.origin({"/a": fresh("theirs\n"), "/b": fresh("b\n"), "/none": fresh("c\n", seconds=0),
+                             "/broken": Answer(b"", 500)})
     daemon = context.daemon(f"services:\n  api:\n    baseURL: {origin.url}\n")
     shell = Shell(context, daemon)
     url = f"{origin.url}/a"
@@ -76,7 +77,11 @@ def operations(context):
     expect_equal(len(origin.asked), asked, "requests after larder load --if-needed")
     shell.text("load", url)
     expect_equal(daemon.get("/api/a")[2], b"theirs\n", "the content after larder load")
-    expect_equal(shell.json("cancel", url)["cancelled"], 0, "cancelled loads")
+    done = context.run([context.program, "cancel", url, "--json", "--socket", daemon.socket], check=False)
+    expect_equal((done.returncode, json.loads(done.stdout)["cancelled"]), (2, 0), "larder cancel where nothing loads")
+    done = context.run([context.program, "load", f"{origin.url}/broken", "--socket", daemon.socket], check=False)
+    expect_equal(done.returncode, 1, "exit status of larder load where the origin fails")
+    expect_in("500", done.stderr.decode(), "what larder load says of it")
 
     urls = context.directory / "urls"
     urls.write_text(f"# two\n{url}\n\n{origin.url}/b\n")

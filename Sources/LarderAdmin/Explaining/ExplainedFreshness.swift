@@ -119,9 +119,9 @@ enum ExplainedFreshness {
         return "\(seconds).\(digits) s"
     }
 
-    /// To the second, or to the millisecond below one.
+    /// In the two largest units, as in a sentence.
     static func roughly(_ duration: Duration) -> String {
-        text(duration < .seconds(1) ? duration : .seconds(duration.wholeSeconds))
+        duration >= .foreverInRFC9111 ? text(duration) : UnitText.roughly(duration)
     }
 
     private static func fact(_ name: String, _ duration: Duration, _ note: String) -> Fact {

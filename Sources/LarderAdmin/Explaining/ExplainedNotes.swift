@@ -4,10 +4,15 @@ import Larder
 import LarderHTTP
 import LarderRules
 
-/// Oddities of the request and the stored response, each with the section of the RFC that resolves it.
+/// Oddities of the request and the stored response, each with the section of the RFC that resolves it, and why nothing
+/// newer is stored.
 enum ExplainedNotes {
     static func list(_ situation: Situation, selected: Int?) -> [String] {
         var notes = ReadingNote.notes(onRequest: situation.request.fields).map { line($0, "the request's ") }
+        // While it keeps requests from the origin, the decision itself says so.
+        if let failure = situation.failure, failure.retryAt <= situation.now {
+            notes.append("the last load failed at \(TimeText.iso(failure.at)): \(failure.error)")
+        }
         if !situation.ignoredWishes.isEmpty {
             notes.append(
                 "the request's \(situation.ignoredWishes.joined(separator: ", ")) is not heeded, and not forwarded "

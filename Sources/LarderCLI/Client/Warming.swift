@@ -53,10 +53,11 @@ final class Warming: Sendable {
         let result = Result { try load(url) }
         summary.withLock { summary in
             switch result {
-            case .success(let answer) where (answer["status"]?.int ?? 200) >= 400:
-                summary.failures.append(
-                    .init(url: url, why: "the origin answered \(answer["status"]?.int ?? 0)"))
             case .success(let answer):
+                if let failure = Warming.failure(in: answer) {
+                    summary.failures.append(.init(url: url, why: failure))
+                    break
+                }
                 switch answer["result"]?.string?.prefix(12) {
                 case "up to date; ": summary.upToDate += 1
                 case "loaded, but ": summary.notStored += 1
@@ -66,6 +67,12 @@ final class Warming: Sendable {
             }
             tell(summary)
         }
+    }
+
+    /// The failure in the daemon's report of a load, in words; nil where there is none.
+    static func failure(in answer: JSONValue) -> String? {
+        guard let status = answer["status"]?.int, status >= 400 else { return nil }
+        return "the origin answered \(status)"
     }
 
     /// The URLs in a file: one on a line; empty lines and those that begin with `#` are ignored.

@@ -7,7 +7,8 @@ import LarderHTTP
 /// `larder load`
 struct Load: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "load", abstract: "Ask the origin for a resource, fresh or not.")
+        commandName: "load", abstract: "Ask the origin for a resource, fresh or not.",
+        discussion: "Exit status 1 when the origin could not be asked, or answered with an error.")
 
     @Argument(help: ArgumentHelp("The URL.", valueName: "url"))
     var url: String
@@ -23,9 +24,11 @@ struct Load: ParsableCommand {
     @OptionGroup var client: ClientOptions
 
     func run() throws {
-        try client.perform(
+        let answer = try client.answer(
             .post, ifNeeded ? "/-/resource/load-if-needed" : "/-/resource/load",
-            [("url", Diagnosis.meantURL(url))] + headers.map { ("header", $0) }, text: Outline.text)
+            [("url", Diagnosis.meantURL(url))] + headers.map { ("header", $0) })
+        client.show(answer, text: Outline.text)
+        if let failure = Warming.failure(in: answer) { throw CommandFailure(failure) }
     }
 }
 
@@ -34,7 +37,10 @@ struct Cancel: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cancel",
         abstract: "Cancel the loads of a resource that are under way.",
-        discussion: "Clients that wait for them get an error, or what is stored if it may stand in for one.")
+        discussion: """
+            Clients that wait for them get an error, or what is stored if it may stand in for one. Exit status 2 when \
+            none was under way.
+            """)
 
     @Argument(help: ArgumentHelp("The URL.", valueName: "url"))
     var url: String
@@ -42,7 +48,9 @@ struct Cancel: ParsableCommand {
     @OptionGroup var client: ClientOptions
 
     func run() throws {
-        try client.perform(.post, "/-/resource/cancel", [("url", Diagnosis.meantURL(url))], text: Outline.text)
+        try client.change(
+            "/-/resource/cancel", [("url", Diagnosis.meantURL(url))], counted: "cancelled",
+            none: "no load was under way")
     }
 }
 
@@ -138,8 +146,10 @@ extension ClientOptions {
     static let nothingMatched: Int32 = 2
 
     /// Has the daemon change resources and prints their number, from the member `name` of its response.
-    fileprivate func change(_ path: String, _ parameters: [(name: String, value: String)], counted name: String) throws
-    {
+    fileprivate func change(
+        _ path: String, _ parameters: [(name: String, value: String)], counted name: String,
+        none: String = "nothing matched"
+    ) throws {
         let answer = try answer(.post, path, parameters)
         let counts = answer[name]
         let count = counts?.int ?? max(counts?["memory"]?.int ?? 0, counts?["disk"]?.int ?? 0)
@@ -149,7 +159,7 @@ extension ClientOptions {
             return
         }
         guard count == 0 else { return }
-        Terminal.writeError("larder: nothing matched")
+        Terminal.writeError("larder: \(none)")
         throw ExitCode(ClientOptions.nothingMatched)
     }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderSettings
+
 /// Text in aligned columns.
 struct Columns {
     enum Side { case left, right }
@@ -66,18 +68,7 @@ enum Quantity {
     }
 
     /// `3 h 12 min`: the two largest units.
-    static func seconds(_ value: Double) -> String {
-        let whole = Int(max(0, min(value, 1e12)))
-        if whole == 0 { return value > 0 ? "\(Int((value * 1_000).rounded())) ms" : "0 s" }
-        var rest = whole
-        var parts: [String] = []
-        for (worth, unit) in [(86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")] {
-            if rest >= worth { parts.append("\(rest / worth) \(unit)") } else if !parts.isEmpty { break }
-            rest %= worth
-            if parts.count == 2 { break }
-        }
-        return parts.joined(separator: " ")
-    }
+    static func seconds(_ value: Double) -> String { UnitText.roughly(.seconds(max(0, min(value, 1e9)))) }
 
     static func percent(_ ratio: Double) -> String { "\(decimal(ratio * 100)) %" }
 

@@ -195,6 +195,14 @@ extension SettingKind where Value == [ListenAddress] {
                             suggestion: "127.0.0.1:\(port)",
                             advice: "`0.0.0.0:\(port)` would be every address there is"))
                 }
+                if scalar.text.lowercased() == "localhost" {
+                    return .failure(TextRefusal(suggestion: "localhost:3128"))
+                }
+                if let colon = scalar.text.lastIndex(of: ":"), let port = Int(scalar.text[colon...].dropFirst()),
+                    port > Int(UInt16.max)
+                {
+                    return .failure(TextRefusal(advice: "the largest port is \(UInt16.max)"))
+                }
                 return .failure(TextRefusal())
             })
         let many = SettingKind<[[ListenAddress]]>.list(of: one, count: count)

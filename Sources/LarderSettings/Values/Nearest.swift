@@ -5,7 +5,8 @@ package enum Nearest {
     /// The name that differs least from `text`, if the difference is small enough.
     ///
     /// Case, `-` and `_` are ignored, so `base_url` is `baseURL`; otherwise one edit in three characters is allowed. Of
-    /// equally near names the first wins.
+    /// equally near names the first wins. Where none is near, it is the only one of which `text` is the beginning:
+    /// `warn` is `warning`.
     package static func name(to text: String, in names: some Sequence<String>) -> String? {
         let wanted = folded(text)
         guard !wanted.isEmpty, wanted.count <= 64 else { return nil }
@@ -19,7 +20,9 @@ package enum Nearest {
             guard distance == 0 || min(wanted.count, name.count) > 2 else { continue }
             best = (name, distance)
         }
-        return best?.name
+        if let best { return best.name }
+        let longer = names.filter { wanted.count >= 3 && folded($0).starts(with: wanted) }
+        return longer.count == 1 ? longer[0] : nil
     }
 
     /// The number of insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b`.

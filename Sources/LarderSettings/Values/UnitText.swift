@@ -89,6 +89,21 @@ package struct UnitText: Sendable {
         return value > Int128(Int64.max) ? .failure(.tooLarge) : .success(Int64(value))
     }
 
+    /// A duration as people say it: `3 h 12 min`, the two largest units; whole milliseconds below a second.
+    package static func roughly(_ duration: Duration) -> String {
+        let nanoseconds = max(0, duration.wholeNanoseconds)
+        guard nanoseconds > 0 else { return "0 s" }
+        guard nanoseconds >= second else { return "\((nanoseconds + 500_000) / 1_000_000) ms" }
+        var rest = nanoseconds / second
+        var parts: [String] = []
+        for (worth, unit) in [(86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")] as [(Int64, String)] {
+            if rest >= worth { parts.append("\(rest / worth) \(unit)") } else if !parts.isEmpty { break }
+            rest %= worth
+            if parts.count == 2 { break }
+        }
+        return parts.joined(separator: " ")
+    }
+
     /// A duration as it is written in the configuration, in the largest unit that divides it.
     package static func write(_ duration: Duration) -> String {
         let nanoseconds = duration.wholeNanoseconds

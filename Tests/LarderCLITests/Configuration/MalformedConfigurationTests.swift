@@ -99,9 +99,9 @@ struct MalformedConfigurationTests {
             label: "nothing where a text belongs", yaml: "threads:\n", line: 1, column: 9, setting: "threads",
             found: "nothing", expected: "a whole number from 1 to 1024"),
         Mistake(
-            label: "a word that is none of those", yaml: "log: { level: warn }\n", line: 1, column: 15,
+            label: "the beginning of a word", yaml: "log: { level: warn }\n", line: 1, column: 15,
             setting: "log.level", found: "`warn`",
-            expected: "`trace`, `debug`, `info`, `notice`, `warning`, `error` or `critical`"),
+            expected: "`trace`, `debug`, `info`, `notice`, `warning`, `error` or `critical`", suggestion: "warning"),
         Mistake(
             label: "a misspelt word", yaml: "log: { level: debg }\n", line: 1, column: 15, setting: "log.level",
             found: "`debg`", expected: "`trace`, `debug`, `info`, `notice`, `warning`, `error` or `critical`",
@@ -138,6 +138,12 @@ struct MalformedConfigurationTests {
             label: "a port behind a colon", yaml: "listen: [\":3128\"]\n", line: 1, column: 10, setting: "listen[0]",
             found: "`:3128`", expected: anAddress, suggestion: "127.0.0.1:3128",
             advice: "`0.0.0.0:3128` would be every address there is"),
+        Mistake(
+            label: "a host without a port", yaml: "listen: localhost\n", line: 1, column: 9, setting: "listen[0]",
+            found: "`localhost`", expected: anAddress, suggestion: "localhost:3128"),
+        Mistake(
+            label: "a port that is too large", yaml: "listen: [\"127.0.0.1:99999\"]\n", line: 1, column: 10,
+            setting: "listen[0]", found: "`127.0.0.1:99999`", expected: anAddress, advice: "the largest port is 65535"),
         Mistake(
             label: "an IPv6 address without brackets", yaml: "listen: [\"::1\"]\n", line: 1, column: 10,
             setting: "listen[0]", found: "`::1`", expected: anAddress, suggestion: "[::1]:3128"),
@@ -327,7 +333,7 @@ struct MalformedConfigurationTests {
         Mistake(
             label: "a reaction that there is not", yaml: "variables: { t: { onChange: [wipe] } }\n", line: 1,
             column: 30, setting: "variables.t.onChange[0]", found: "`wipe`",
-            expected: "`invalidateConfiguration` or `wipeAll`"),
+            expected: "`invalidateConfiguration` or `wipeAll`", suggestion: "wipeAll"),
         Mistake(
             label: "a write with an unknown sequel", yaml: block("afterWrite: relaod"), line: 5, column: 21,
             setting: "services.a.configure[0].afterWrite", found: "`relaod`",

@@ -68,8 +68,19 @@ struct UnitTextTests {
     @Test(arguments: [
         ("lisen", "listen"), ("base_url", "baseURL"), ("BASEURL", "baseURL"), ("thread", "threads"),
         ("lsiten", "listen"), ("zzz", nil), ("", nil), ("a", nil),
+        ("base", "baseURL"), ("log", nil), ("thr", "threads"),
     ])
     func `a misspelt name is near the one that was meant`(text: String, name: String?) {
-        #expect(Nearest.name(to: text, in: ["listen", "threads", "baseURL", "b"]) == name)
+        #expect(Nearest.name(to: text, in: ["listen", "threads", "baseURL", "b", "logFile", "logLevel"]) == name)
+    }
+
+    @Test(
+        arguments: [
+            (.zero, "0 s"), (.milliseconds(250), "250 ms"), (.seconds(59.9), "59 s"), (.seconds(557), "9 min 17 s"),
+            (.seconds(3_600), "1 h"), (.seconds(3_661), "1 h 1 min"), (.seconds(3_601), "1 h"),
+            (.seconds(31_535_999), "364 d 23 h"),
+        ] as [(Duration, String)])
+    func `a duration is said in its two largest units`(duration: Duration, text: String) {
+        #expect(UnitText.roughly(duration) == text)
     }
 }
