@@ -9,8 +9,8 @@ package final class UnstoredResponse: Sendable {
     package let status: Status
     /// The first condition that failed, or what else kept it out.
     package let reason: UnstoredReason
-    /// The response's fields about caching and its length, truncated where they are long.
-    package let fields: Fields
+    /// Of each of the response's fields that are told: its code, the length of its value, and that.
+    private let told: [UInt8]
     private let findings: Storability.Findings
     private let isCut: Bool
 
@@ -18,31 +18,55 @@ package final class UnstoredResponse: Sendable {
         _ response: ResponseHead, at now: Timestamp, _ findings: Storability.Findings, isCut: Bool = false
     ) {
         self.init(
-            at: now, response.status, findings, isCut: isCut, fields: UnstoredResponse.telling(response.fields))
+            at: now, response.status, findings, isCut: isCut, told: UnstoredResponse.telling(response.fields))
     }
 
-    private init(at moment: Timestamp, _ status: Status, _ findings: Storability.Findings, isCut: Bool, fields: Fields)
-    {
+    private init(at moment: Timestamp, _ status: Status, _ findings: Storability.Findings, isCut: Bool, told: [UInt8]) {
         at = moment
         self.status = status
         self.findings = findings
         self.isCut = isCut
         reason =
             findings.obstacle.map { .condition($0) } ?? (isCut ? .cut : status == 206 ? .part : .tooLarge)
-        self.fields = fields
+        self.told = told
     }
 
-    private static func telling(_ fields: Fields) -> Fields {
-        fields.cut { name, _, value in
-            guard let name, names.contains(name) else { return nil }
-            return min(value.count, valueLimit)
+    /// The response's fields about caching and its length, truncated where they are long.
+    package var fields: Fields {
+        var fields = Fields()
+        var rest = told[...]
+        while let code = rest.popFirst(), let length = rest.popFirst() {
+            let value = rest.prefix(Int(length))
+            rest = rest.dropFirst(Int(length))
+            guard let name = FieldName(registeredCode: code) else { continue }
+            value.withUnsafeBytes { fields.append(name, bytes: $0) }
         }
+        return fields
+    }
+
+    /// In one piece of memory of its own size: there may be thousands of them.
+    private static func telling(_ fields: Fields) -> [UInt8] {
+        func forEachTold(_ body: (_ code: UInt8, _ value: Slice<UnsafeRawBufferPointer>) -> Void) {
+            fields.forEachLine { name, _, value in
+                if let name, names.contains(name) { body(name.registeredCode, value.prefix(valueLimit)) }
+            }
+        }
+        var told: [UInt8] = []
+        var length = 0
+        forEachTold { length += 2 + $1.count }
+        told.reserveCapacity(length)
+        forEachTold { code, value in
+            told.append(code)
+            told.append(UInt8(value.count))
+            told.append(contentsOf: value)
+        }
+        return told
     }
 
     /// How each condition for storing it came out; all passed when it was too large.
     package var conditions: [Storability.Condition] { findings.conditions }
 
-    /// Octets of a value that are remembered.
+    /// Octets of a value that are remembered: one octet says how many.
     private static var valueLimit: Int { 200 }
 
     private static let names = FieldSet([
@@ -72,7 +96,7 @@ extension UnstoredResponse {
         var response: UnstoredResponse {
             UnstoredResponse(
                 at: Timestamp(nanoseconds: at), Status(rawValue: status), Storability.Findings(findings), isCut: isCut,
-                fields: Fields())
+                told: [])
         }
     }
 }

@@ -95,13 +95,19 @@ package final class Registry: Sendable {
         let traceLimit = limit / (Registry.traceShare * shards.count)
         let number = Registry.shard(resource.key.hash)
         // The dropped Resources are released after the lock.
-        let (dropped, grown) = shards[number].withLock { shard -> ([Removed], Int) in
-            guard let place = shard.find(resource.key), shard.queue[place].resource === resource else { return ([], 0) }
+        let (first, second, grown) = shards[number].withLock { shard -> (Removed?, Removed?, Int) in
+            guard let place = shard.find(resource.key), shard.queue[place].resource === resource else {
+                return (nil, nil, 0)
+            }
             shard.queue.pass(place)
             let before = shard.traces.bytes
-            return (shard.evictPassing(above: Registry.passing, traceLimit: traceLimit), shard.traces.bytes - before)
+            // Two at most for each that comes: those that stayed because they were in use go later.
+            let first = shard.evictPassing(above: Registry.passing, traceLimit: traceLimit)
+            let second = shard.evictPassing(above: Registry.passing, traceLimit: traceLimit)
+            return (first, second, shard.traces.bytes - before)
         }
-        settle(dropped, areEvicted: true)
+        if let first { settle(first) }
+        if let second { settle(second) }
         if grown > 0 { charged(grown, startingAt: number) }
     }
 
@@ -232,6 +238,14 @@ package final class Registry: Sendable {
         population.subtract(dropped.count, ordering: .relaxed)
         filled.subtract(dropped.count(where: \.keepsSomething), ordering: .relaxed)
     }
+
+    /// The same for one that was evicted.
+    private func settle(_ evicted: Removed) {
+        evictions.add(1, ordering: .relaxed)
+        total.subtract(evicted.cost, ordering: .relaxed)
+        population.subtract(1, ordering: .relaxed)
+        if evicted.keepsSomething { filled.subtract(1, ordering: .relaxed) }
+    }
 }
 
 /// A Resource taken out of its shard, to be released once the lock is.
@@ -306,19 +320,15 @@ private struct Shard {
         return dropped
     }
 
-    /// Drops Resources of whose last response nothing was kept, when there are more than `limit`, and keeps traces of
-    /// them in `traceLimit` octets.
-    mutating func evictPassing(above limit: Int, traceLimit: Int) -> [Removed] {
-        var dropped: [Removed] = []
-        // Two at most for each that comes: those that stayed because they were in use go later.
-        while queue.passingCount > limit, dropped.count < 2, let victim = queue.nextPassing(Shard.passingStanding) {
-            let removed = remove(victim, isEvicted: true)
-            dropped.append(removed)
-            if let unstored = removed.resource.memory.unstored {
-                keepTrace(of: unstored, removed.resource.key.hash, in: traceLimit)
-            }
+    /// Drops a Resource of whose last response nothing was kept, when there are more than `limit`, and keeps a trace of
+    /// it in `traceLimit` octets.
+    mutating func evictPassing(above limit: Int, traceLimit: Int) -> Removed? {
+        guard queue.passingCount > limit, let victim = queue.nextPassing(Shard.passingStanding) else { return nil }
+        let removed = remove(victim, isEvicted: true)
+        if let unstored = removed.resource.memory.unstored {
+            keepTrace(of: unstored, removed.resource.key.hash, in: traceLimit)
         }
-        return dropped
+        return removed
     }
 
     private mutating func keepTrace(of unstored: UnstoredResponse, _ hash: UInt64, in octets: Int) {

@@ -196,25 +196,17 @@ public struct Fields: Sendable {
     package func filter(
         _ isKept: (_ name: FieldName?, _ spelling: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
     ) -> Fields {
-        cut { name, spelling, value in isKept(name, spelling, value) ? value.count : nil }
-    }
-
-    /// The lines for which `kept` is not nil, with that many octets of their values, in storage of their own size.
-    package func cut(
-        _ kept: (_ name: FieldName?, _ spelling: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Int?
-    ) -> Fields {
         var (count, octets) = (0, 0)
         forEachLine { name, spelling, value in
-            guard let length = kept(name, spelling, value) else { return }
+            guard isKept(name, spelling, value) else { return }
             count += 1
-            octets += spelling.count + length
+            octets += spelling.count + value.count
         }
         var result = Fields()
         result.reserve(lines: count, octets: octets)
         forEachLine { name, spelling, value in
-            guard let length = kept(name, spelling, value) else { return }
-            result.appendLine(
-                code: name?.code ?? 0, spelling: spelling, value: UnsafeRawBufferPointer(rebasing: value[..<length]))
+            guard isKept(name, spelling, value) else { return }
+            result.appendLine(code: name?.code ?? 0, spelling: spelling, value: value)
         }
         return result
     }
