@@ -26,6 +26,7 @@ enum EventLines {
         case "stoppedObserving": return style.dim("the daemon is stopping") + "\n"
         case "progress": return line(name, data, style)
         case "request": return RequestLines.line(data, style) + "\n"
+        case "newData" where data["source"]?.string == "wipe": return line("wiped", data, style)
         case "newData": return line("new data, \(source(data["source"]?.string ?? "?"))", data, style)
         case "notModified": return line("not modified", data, style)
         default: return line(name, data, style)

@@ -13,7 +13,7 @@ enum Outline {
         }
     }
 
-    /// The members of an object; in one called `bytes` they are all sizes.
+    /// The members of an object; in one called `bytes` they are all sizes, as are the limits of the tiers.
     private static func lines(_ object: JSONObject, of parent: String?, indent: Int, _ style: TextStyle) -> String {
         let margin = String(repeating: " ", count: indent)
         let width = object.names.filter { object[$0].map(isPlain) ?? false }.map { words($0).count }.max() ?? 0
@@ -23,7 +23,8 @@ enum Outline {
             let label = words(name)
             if isPlain(value) {
                 let gap = String(repeating: " ", count: max(0, width - label.count))
-                text += "\(margin)\(style.dim(label))\(gap)  \(plain(value, name: parent == "bytes" ? parent : name))\n"
+                let isSize = parent == "bytes" || name == "limit" && (parent == "memory" || parent == "disk")
+                text += "\(margin)\(style.dim(label))\(gap)  \(plain(value, name: isSize ? "bytes" : name))\n"
                 continue
             }
             text += "\(margin)\(style.bold(label))\n"

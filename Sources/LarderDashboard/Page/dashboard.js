@@ -151,7 +151,7 @@ function age() {
     const passed = Math.floor((performance.now() - at) / 1000);
     if (line.age !== undefined) age.textContent = span(line.age + passed);
     if (line.ttl === undefined || line.ttl === null) continue;
-    ttl.textContent = span(line.ttl - passed);
+    ttl.textContent = line.ttl < passed ? "–" : span(line.ttl - passed);
     if (state.textContent === "fresh" && line.ttl - passed < 0) {
       state.textContent = "stale";
       state.className = "warn-text";

@@ -21,7 +21,7 @@ function facts(list) {
 
 function bullets(list) {
   if (!list || !list.length) return null;
-  return holding("ul", "", ...list.map(text => element("li", text)));
+  return holding("ul", "", ...list.map(text => holding("li", "", ...sentence(text))));
 }
 
 function conditions(storage) {
@@ -53,7 +53,7 @@ function showExplanation(answer) {
   const styles = { answer: "good-text", refuse: "bad-text", wait: "warn-text" };
   $("outcome").hidden = false;
   $("outcome").className = "verdict " + (styles[answer.decision] || "warn-text");
-  $("outcome").textContent = answer.outcome;
+  $("outcome").replaceChildren(...sentence(answer.outcome));
   const blocks = answer.blocks.map(block => block.block + (block.changes.length ? ": " + block.changes.join("; ") : ""));
   const status = answer.cacheStatus ? element("code", "Cache-Status: " + answer.cacheStatus) : null;
   const sheets = [

@@ -42,6 +42,9 @@ function holding(name, style, ...parts) {
   return made;
 }
 
+// The nodes of a sentence: what stands between backticks is code.
+const sentence = text => text.split("`").map((part, number) => number % 2 ? element("code", part) : part);
+
 function button(text, style, action) {
   const made = element("button", text, style);
   made.type = "button";

@@ -102,6 +102,11 @@ struct WatchTests {
             "new data, override      https://a/b  override, 1 B, up to date\n"
         ),
         (
+            #"{"event":"newData","source":"wipe","url":"https://a/b","state":{"isUpToDate":false,"latestData":null}}"#,
+            "wiped                   https://a/b  no data
+"
+        ),
+        (
             #"{"event":"error","url":"https://a/b","state":{"isLoading":true,"isUpToDate":false,"latestData":null,"latestError":{"status":503}}}"#,
             "error                   https://a/b  no data, failed: the origin said 503, loading\n"
         ),

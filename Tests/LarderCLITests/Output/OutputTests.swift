@@ -50,7 +50,7 @@ struct OutputTests {
 
                 """)
         let whole = StatusText.whole(status, .plain)
-        #expect(whole.contains("ready "))
+        #expect(whole.contains("ready ") && whole.contains("limit  256 MiB"))
         #expect(!whole.contains("turns"))
     }
 
