@@ -33,6 +33,8 @@ extension SharedLoad {
 
     struct ReaderState {
         var offset: Int64 = 0
+        /// How many octets from there on it is reading from the spool, which is needed until it asks for the next.
+        var lent: Int64 = 0
         var waiting: UnsafeContinuation<Void, Never>?
         var isInterrupted = false
     }

@@ -95,7 +95,7 @@ package final class SharedLoad: Sendable {
     func retain() -> Bool {
         state.withLock { state in
             if state.error != nil || state.isClosing { return false }
-            if state.content.start > 0, state.spool == nil { return false }
+            if state.content.start > 0, state.spool == nil || state.isSpoolEnding { return false }
             state.expected += 1
             return true
         }
@@ -161,12 +161,14 @@ package final class SharedLoad: Sendable {
     package func next(for reader: Int) async -> Piece {
         while true {
             let (piece, producer) = change { state -> (Piece?, UnsafeContinuation<Void, Never>?) in
-                guard let offset = state.readers[reader]?.offset else { return (.interrupted, nil) }
-                if state.readers[reader]?.isInterrupted == true { return (.interrupted, nil) }
+                guard let mine = state.readers[reader], !mine.isInterrupted else { return (.interrupted, nil) }
+                let offset = mine.offset + mine.lent
+                state.readers[reader]?.offset = offset
+                state.readers[reader]?.lent = 0
                 if offset < state.content.start {
                     guard let spool = state.spool else { return (.failed(SharedLoadError.fellBehind), nil) }
                     let count = min(Int(state.content.start - offset), max(window, 16 << 10))
-                    state.readers[reader]?.offset += Int64(count)
+                    state.readers[reader]?.lent = Int64(count)
                     return (.spooled(spool, offset: offset, count: count), trim(&state))
                 }
                 if offset < state.content.end {
@@ -392,7 +394,11 @@ package final class SharedLoad: Sendable {
 
     private func isFull(_ state: State) -> Bool {
         if state.retains || state.isOver || state.readers.isEmpty && state.expected == 0 { return false }
-        if state.isSpoolEnding { return state.readers.slowest ?? .max < state.content.start }
+        if state.isSpoolEnding {
+            // Those who are expected begin at the beginning.
+            let slowest = state.expected > 0 ? 0 : state.readers.slowest ?? .max
+            return slowest < state.content.start
+        }
         return state.spool == nil && state.content.fills(window)
     }
 }

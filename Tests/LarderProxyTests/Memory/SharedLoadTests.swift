@@ -239,6 +239,42 @@ struct SharedLoadTests {
         #expect(await Self.readAll(sharedLoad, level) == "90.")
     }
 
+    @Test func `a spool that is retired stays until those who read from it, or are about to, have the rest`() async throws {
+        let sharedLoad = sharedLoad(window: 4, expecting: 2)
+        let spool = TextSpool()
+        sharedLoad.announce(Self.answer(), spool: spool)
+        let slow = sharedLoad.read()
+        for piece in ["1234", "5678"] {
+            spool.append(piece)
+            sharedLoad.append(ContentChunk(piece.utf8))
+        }
+        guard case .spooled(_, offset: 0, count: 4) = await sharedLoad.next(for: slow) else {
+            Issue.record("the window was not passed")
+            return
+        }
+        let retiring = Task { await sharedLoad.retireSpool() }
+        func untilItWaits() async {
+            while sharedLoad.state.withLock({ $0.spool != nil && $0.producer == nil }) { await Task.yield() }
+        }
+        await untilItWaits()
+        #expect(sharedLoad.state.withLock { $0.spool != nil }, "it is being read")
+        #expect(!sharedLoad.retain(), "nobody else may need it")
+        guard case .chunks(let rest) = await sharedLoad.next(for: slow) else { Issue.record("no more"); return }
+        #expect(rest.text == "5678")
+        await untilItWaits()
+        #expect(sharedLoad.state.withLock { $0.spool != nil }, "one comes who was announced before")
+        let late = sharedLoad.read()
+        guard case .spooled = await sharedLoad.next(for: late), case .chunks = await sharedLoad.next(for: late) else {
+            Issue.record("the late one lost its place")
+            return
+        }
+        await retiring.value
+        #expect(sharedLoad.state.withLock { $0.spool == nil })
+        sharedLoad.finish(trailers: Fields())
+        #expect(await Self.readAll(sharedLoad, slow) == ".")
+        #expect(await Self.readAll(sharedLoad, late) == ".")
+    }
+
     @Test func `content that outgrows memory goes on through the window`() async throws {
         let sharedLoad = sharedLoad(window: 4)
         sharedLoad.announce(Self.answer(), retains: true)
