@@ -103,8 +103,7 @@ struct WatchTests {
         ),
         (
             #"{"event":"newData","source":"wipe","url":"https://a/b","state":{"isUpToDate":false,"latestData":null}}"#,
-            "wiped                   https://a/b  no data
-"
+            "wiped                   https://a/b  no data\n"
         ),
         (
             #"{"event":"error","url":"https://a/b","state":{"isLoading":true,"isUpToDate":false,"latestData":null,"latestError":{"status":503}}}"#,
