@@ -87,7 +87,11 @@ struct PinScenarios {
         try await run(disk: .mebibytes(16)) { (scene) async throws in
             let content = String(repeating: "x", count: 1_900_000)
             scene.origin.answer { .ok(Self.fresh, content: content + $0.target) }
-            for number in 0..<5 { _ = try await scene.get("/train/\(number)") }
+            for number in 0..<5 {
+                _ = try await scene.get("/train/\(number)")
+                // One after another: a slow store lets go of what comes too fast.
+                while try await send(scene, "GET", "/-/status").1["storedResponses"]?.int != number + 1 {}
+            }
             for number in 0..<3 {
                 #expect(try await send(scene, "POST", "/-/pins?match=/train/\(number)").0 == 200)
             }

@@ -34,8 +34,17 @@ extension SharedLoad {
     struct ReaderState {
         var offset: Int64 = 0
         /// How many octets from there on it is reading from the spool, which is needed until it asks for the next.
-        var lent: Int64 = 0
+        private(set) var lent: Int64 = 0
         var waiting: UnsafeContinuation<Void, Never>?
         var isInterrupted = false
+
+        mutating func lend(_ count: Int) { lent = Int64(count) }
+
+        /// It has read what it was lent. Returns its offset from now on.
+        mutating func giveBack() -> Int64 {
+            offset += lent
+            lent = 0
+            return offset
+        }
     }
 }

@@ -161,14 +161,12 @@ package final class SharedLoad: Sendable {
     package func next(for reader: Int) async -> Piece {
         while true {
             let (piece, producer) = change { state -> (Piece?, UnsafeContinuation<Void, Never>?) in
-                guard let mine = state.readers[reader], !mine.isInterrupted else { return (.interrupted, nil) }
-                let offset = mine.offset + mine.lent
-                state.readers[reader]?.offset = offset
-                state.readers[reader]?.lent = 0
+                guard let offset = state.readers[reader]?.giveBack(), state.readers[reader]?.isInterrupted == false
+                else { return (.interrupted, nil) }
                 if offset < state.content.start {
                     guard let spool = state.spool else { return (.failed(SharedLoadError.fellBehind), nil) }
                     let count = min(Int(state.content.start - offset), max(window, 16 << 10))
-                    state.readers[reader]?.lent = Int64(count)
+                    state.readers[reader]?.lend(count)
                     return (.spooled(spool, offset: offset, count: count), trim(&state))
                 }
                 if offset < state.content.end {
@@ -394,10 +392,8 @@ package final class SharedLoad: Sendable {
 
     private func isFull(_ state: State) -> Bool {
         if state.retains || state.isOver || state.readers.isEmpty && state.expected == 0 { return false }
-        if state.isSpoolEnding {
-            // Those who are expected begin at the beginning.
-            let slowest = state.expected > 0 ? 0 : state.readers.slowest ?? .max
-            return slowest < state.content.start
+        if state.isSpoolEnding {  // Those who are expected begin at the beginning.
+            return (state.expected > 0 ? 0 : state.readers.slowest ?? .max) < state.content.start
         }
         return state.spool == nil && state.content.fills(window)
     }

@@ -239,7 +239,7 @@ struct SharedLoadTests {
         #expect(await Self.readAll(sharedLoad, level) == "90.")
     }
 
-    @Test func `a spool that is retired stays until those who read from it, or are about to, have the rest`() async throws {
+    @Test func `a spool that is retired stays for those who read from it, or are about to`() async throws {
         let sharedLoad = sharedLoad(window: 4, expecting: 2)
         let spool = TextSpool()
         sharedLoad.announce(Self.answer(), spool: spool)
