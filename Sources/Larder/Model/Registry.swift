@@ -106,8 +106,8 @@ package final class Registry: Sendable {
             let second = shard.evictPassing(above: Registry.passing, traceLimit: traceLimit)
             return (first, second, shard.traces.bytes - before)
         }
-        if let first { settle(first) }
-        if let second { settle(second) }
+        if let first { settle(CollectionOfOne(first), areEvicted: true) }
+        if let second { settle(CollectionOfOne(second), areEvicted: true) }
         if grown > 0 { charged(grown, startingAt: number) }
     }
 
@@ -231,20 +231,12 @@ package final class Registry: Sendable {
         settle(dropped, areEvicted: true)
     }
 
-    private func settle(_ dropped: [Removed], areEvicted: Bool = false) {
+    private func settle(_ dropped: some Collection<Removed>, areEvicted: Bool = false) {
         guard !dropped.isEmpty else { return }
         if areEvicted { evictions.add(dropped.count, ordering: .relaxed) }
         total.subtract(dropped.reduce(0) { $0 + $1.cost }, ordering: .relaxed)
         population.subtract(dropped.count, ordering: .relaxed)
         filled.subtract(dropped.count(where: \.keepsSomething), ordering: .relaxed)
-    }
-
-    /// The same for one that was evicted.
-    private func settle(_ evicted: Removed) {
-        evictions.add(1, ordering: .relaxed)
-        total.subtract(evicted.cost, ordering: .relaxed)
-        population.subtract(1, ordering: .relaxed)
-        if evicted.keepsSomething { filled.subtract(1, ordering: .relaxed) }
     }
 }
 

@@ -7,7 +7,7 @@ package enum Nearest {
     /// Case, `-` and `_` are ignored, so `base_url` is `baseURL`; otherwise one edit in three characters is allowed. Of
     /// equally near names the first wins. Where none is near, it is the only one of which `text` is the beginning:
     /// `warn` is `warning`.
-    package static func name(to text: String, in names: some Sequence<String>) -> String? {
+    package static func name(to text: String, in names: some Collection<String>) -> String? {
         let wanted = folded(text)
         guard !wanted.isEmpty, wanted.count <= 64 else { return nil }
         var best: (name: String, distance: Int)?

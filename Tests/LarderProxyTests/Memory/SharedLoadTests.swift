@@ -37,6 +37,14 @@ struct SharedLoadTests {
         }
     }
 
+    /// Content that has come, and is in the spool.
+    private static func append(_ pieces: String..., to sharedLoad: SharedLoad, _ spool: TextSpool) {
+        for piece in pieces {
+            spool.append(piece)
+            sharedLoad.append(ContentChunk(piece.utf8))
+        }
+    }
+
     // MARK: Reading
 
     @Test func `each reader gets all content in order, at its own pace`() async {
@@ -203,10 +211,7 @@ struct SharedLoadTests {
         let spool = TextSpool()
         sharedLoad.announce(Self.answer(), spool: spool)
         let first = sharedLoad.read()
-        for piece in ["1234", "5678"] {
-            spool.append(piece)
-            sharedLoad.append(ContentChunk(piece.utf8))
-        }
+        Self.append("1234", "5678", to: sharedLoad, spool)
         #expect(sharedLoad.retain())
         let second = sharedLoad.read()
         sharedLoad.finish(trailers: Fields())
@@ -222,10 +227,7 @@ struct SharedLoadTests {
         sharedLoad.announce(Self.answer(), spool: spool)
         let behind = sharedLoad.read()
         let level = sharedLoad.read()
-        for piece in ["1234", "5678"] {
-            spool.append(piece)
-            sharedLoad.append(ContentChunk(piece.utf8))
-        }
+        Self.append("1234", "5678", to: sharedLoad, spool)
         guard case .spooled = await sharedLoad.next(for: level), case .chunks = await sharedLoad.next(for: level) else {
             Issue.record("the window was not passed")
             return
@@ -244,10 +246,7 @@ struct SharedLoadTests {
         let spool = TextSpool()
         sharedLoad.announce(Self.answer(), spool: spool)
         let slow = sharedLoad.read()
-        for piece in ["1234", "5678"] {
-            spool.append(piece)
-            sharedLoad.append(ContentChunk(piece.utf8))
-        }
+        Self.append("1234", "5678", to: sharedLoad, spool)
         guard case .spooled(_, offset: 0, count: 4) = await sharedLoad.next(for: slow) else {
             Issue.record("the window was not passed")
             return
