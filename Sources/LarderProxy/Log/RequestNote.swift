@@ -35,7 +35,9 @@ package struct RequestNote: Sendable {
     }
 
     /// The URL up to its query.
-    package var plainURL: String { String(url.prefix { $0 != "?" }) }
+    package var plainURL: String {
+        url.utf8.firstIndex(of: UInt8(ascii: "?")).map { String(url[..<$0]) } ?? url
+    }
 
     /// Whether the response is stored.
     package var isKept: Bool {
