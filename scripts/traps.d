@@ -71,7 +71,7 @@ LarderStores/Content/SpoolFile.swift 8 2 1 offsets are those of what was written
 LarderStores/Content/StoreDirectory.swift 1 2 1 a header of 72 octets that were read; a version that does not fit counts as 0
 LarderStores/Core/StoredContent.swift 8 12 2 content is opened only if the file has the length of its row, so lengths are those of files
 LarderStores/Entities/EntityKey.swift 4 0 4 lengths of texts in memory
-LarderStores/OctetCoding.swift 9 6 1 what is taken is compared with what is left; numbers are put together by shifts of as many octets as they have
+LarderStores/OctetCoding.swift 11 7 1 what is taken is compared with what is left; numbers are put together by shifts of as many octets as they have
 LarderStores/SQLite/Connection.swift 1 8 0 counts of SQLite, which are those of what it gives
 LarderStores/SQLite/EntityDatabase+Eviction.swift 3 1 0 rows are within StoredNumber.rows, which is seen to at the start (impossibleRows)
 LarderStores/SQLite/EntityDatabase.swift 9 1 0 row numbers and users are within StoredNumber, and octets of files saturate

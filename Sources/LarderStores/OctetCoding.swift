@@ -33,6 +33,14 @@ package struct OctetWriter {
         withUnsafeBytes(of: place.bigEndian) { octets.append(contentsOf: $0) }
     }
 
+    /// 64 bits that mean something as a whole, such as a fingerprint.
+    package mutating func append(mark: UInt64) {
+        withUnsafeBytes(of: mark.bigEndian) { octets.append(contentsOf: $0) }
+    }
+
+    /// The last octets, without their length.
+    package mutating func append(rest: [UInt8]) { octets.append(contentsOf: rest) }
+
     package mutating func append(run: UnsafeRawBufferPointer) {
         append(count: run.count)
         octets.append(contentsOf: run)
@@ -76,6 +84,11 @@ package struct OctetReader {
     package mutating func place() -> Int64? {
         take(8).map { $0.reduce(0) { $0 << 8 | Int64($1) } }.flatMap { $0 < 0 ? nil : $0 }
     }
+
+    package mutating func mark() -> UInt64? { take(8).map { $0.reduce(0) { $0 << 8 | UInt64($1) } } }
+
+    /// All octets up to the end.
+    package mutating func rest() -> [UInt8] { take(octets.count - position).map(Array.init) ?? [] }
 
     package mutating func count() -> UInt32? { take(4).map { $0.reduce(0) { $0 << 8 | UInt32($1) } } }
 

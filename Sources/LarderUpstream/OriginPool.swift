@@ -57,7 +57,8 @@ final class OriginPool {
         let number = nextNumber()
         let promise = Promise<Outcome>()
         waiting[number] = Waiting(promise: promise, request: request)
-        request.abort.onAbort { [weak self] in self?.withdraw(number, .aborted) }
+        // Until it is answered, which removes both.
+        request.abort.onAbort { [self] in withdraw(number, .aborted) }
         perform(
             machine.requested(
                 number, freshOnly: freshOnly, now: now, limits: limits,
@@ -160,8 +161,7 @@ final class OriginPool {
             case .lease(let connection, let request): lease(connection, to: request)
             case .connect(let request): connect(for: request)
             case .wait(let request):
-                waiting[request]?.timer = loop.timerHere(after: settings.waitTimeout) { [weak self] in
-                    guard let self else { return }
+                waiting[request]?.timer = loop.timerHere(after: settings.waitTimeout) { [self] in
                     withdraw(request, .waitedTooLong(for: origin))
                 }
             case .refuse(let request): answer(request, .failure(.tooManyWait(for: origin)))

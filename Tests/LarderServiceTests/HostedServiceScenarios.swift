@@ -75,6 +75,24 @@ struct HostedServiceScenarios {
         }
     }
 
+    @Test func `SV-11 a condition on a Resource's state decides about what is on disk too`() async throws {
+        try await run { scene, program in
+            for path in ["/a", "/b"] { _ = try await scene.getStored(path) }
+            try await listed(in: scene, "/a", "/b")
+            await scene.proxy.diskTier?.store.flush()
+            let service = try program.service
+            let failing = service.resource("/a")
+            scene.origin.answer { $0.target == "/a" ? .response(404) : .ok(content: "b") }
+            _ = await failing.load().response()
+            #expect(failing.latestError != nil)
+            service.wipeResources(.memoryAndCaches) { $0.latestError != nil }
+            await service.finishCacheWork()
+            await scene.proxy.diskTier?.store.flush()
+            let listed = try await scene.ask("/-/resources").description
+            #expect(!listed.contains(scene.url("/a")) && listed.contains(scene.url("/b")))
+        }
+    }
+
     @Test(arguments: [Resource.WipeScope.memory, .memoryAndCaches])
     func `RS-29 a resource's own wipe reaches what the daemon has, on the disk too`(
         scope: Resource.WipeScope

@@ -24,9 +24,9 @@ final class DaemonHost: ServiceHost {
         _ service: Service, _ scope: Resource.WipeScope, where isMatch: @escaping @Sendable (Resource) -> Bool
     ) -> Rest? {
         guard let (proxy, routed) = place(of: service) else { return nil }
-        proxy.wipeInMemory(routed, where: isMatch)
+        let matches = proxy.wipeInMemory(routed, where: isMatch)
         guard scope == .memoryAndCaches else { return nil }
-        return { await proxy.wipeStored(routed, where: isMatch) }
+        return { await proxy.wipeStored(routed, where: isMatch, matches) }
     }
 
     func invalidate(_ service: Service, matching pattern: GlobPattern) -> Rest? {
