@@ -7,13 +7,10 @@ extension JSONValue {
 
     /// Parses UTF-8 text that is one JSON value and nothing else. A byte order mark is skipped (RFC 8259 §8.1).
     public init(parsing octets: [UInt8]) throws(JSONSyntaxError) {
-        self = try octets.withUnsafeBufferPointer { text throws(JSONSyntaxError) in
-            var scanner = JSONScanner(text, depthLimit: JSONValue.depthLimit)
-            scanner.skipMark()
-            let value = try JSONValue(next: &scanner)
-            try scanner.end()
-            return value
-        }
+        var scanner = JSONScanner(octets, depthLimit: JSONValue.depthLimit)
+        scanner.skipMark()
+        self = try JSONValue(next: &scanner)
+        try scanner.end()
     }
 
     /// Parses text that is one JSON value and nothing else.

@@ -11,26 +11,24 @@ struct DateReader {
 
     enum WeekdayForm { case short, long }
 
-    private let bytes: UnsafeRawBufferPointer
-    private var position = 0
+    /// The octets that are not read yet: taken from the front, they need no index that could be wrong.
+    private var rest: Slice<UnsafeRawBufferPointer>
 
-    init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+    init(_ bytes: UnsafeRawBufferPointer) { rest = bytes[...] }
 
-    var isAtEnd: Bool { position == bytes.count }
+    var isAtEnd: Bool { rest.isEmpty }
 
     /// Takes `text` when it is next, octet by octet.
     mutating func skip(_ text: StaticString) -> Bool {
-        let count = text.utf8CodeUnitCount
-        guard position + count <= bytes.count else { return false }
-        for offset in 0..<count where bytes[position + offset] != text.utf8Start[offset] { return false }
-        position += count
+        guard text.withUTF8Buffer({ rest.starts(with: $0) }) else { return false }
+        rest.removeFirst(text.utf8CodeUnitCount)
         return true
     }
 
     /// Takes the name of a weekday; a long one is a sign of RFC 850.
     mutating func weekday() -> WeekdayForm? {
         guard let day = abbreviation(in: DateReader.weekdayKeys) else { return nil }
-        guard position < bytes.count, ASCII.isAlpha(bytes[position]) else { return .short }
+        guard let next = rest.first, ASCII.isAlpha(next) else { return .short }
         return take(DateReader.weekdays[day].dropFirst(3)) ? .long : .short
     }
 
@@ -38,10 +36,8 @@ struct DateReader {
 
     /// Takes three letters; which of `keys` they are.
     private mutating func abbreviation(in keys: [UInt32]) -> Int? {
-        guard position + 3 <= bytes.count else { return nil }
-        let key = DateReader.key(of: bytes[position..<(position + 3)])
-        guard let index = keys.firstIndex(of: key) else { return nil }
-        position += 3
+        guard let index = keys.firstIndex(of: DateReader.key(of: rest.prefix(3))) else { return nil }
+        rest.removeFirst(3)
         return index
     }
 
@@ -53,13 +49,11 @@ struct DateReader {
 
     /// Takes exactly so many digits.
     mutating func number(_ digits: Int) -> Int? {
-        guard position + digits <= bytes.count else { return nil }
         var value = 0
-        for octet in bytes[position..<(position + digits)] {
-            guard ASCII.isDigit(octet) else { return nil }
+        for _ in 0..<digits {
+            guard let octet = rest.popFirst(), ASCII.isDigit(octet) else { return nil }
             value = value * 10 + Int(octet - 0x30)
         }
-        position += digits
         return value
     }
 
@@ -76,12 +70,10 @@ struct DateReader {
 
     private mutating func take(_ name: some StringProtocol) -> Bool {
         let count = name.utf8.count
-        guard position + count <= bytes.count else { return false }
-        let octets = bytes[position..<(position + count)]
-        guard octets.lazy.map(ASCII.lowercased).elementsEqual(name.utf8.lazy.map(ASCII.lowercased)) else {
+        guard rest.prefix(count).lazy.map(ASCII.lowercased).elementsEqual(name.utf8.lazy.map(ASCII.lowercased)) else {
             return false
         }
-        position += count
+        rest.removeFirst(count)
         return true
     }
 }

@@ -11,18 +11,20 @@ package enum ListGrammar {
     ) -> Bool {
         let octets = bytes.assumingMemoryBound(to: UInt8.self).span
         var position = 0
-        while position < bytes.count {
+        while position < octets.count {
             var end = position
-            while end < bytes.count, bytes[end] != 0x2C {
-                guard bytes[end] == 0x22 else {
+            while end < octets.count, octets[end] != 0x2C {
+                guard octets[end] == 0x22 else {
                     end &+= 1
                     continue
                 }
                 guard let close = QuotedString.end(octets, from: end) else { return false }
                 end = close
             }
-            let element = ASCII.trimmed(UnsafeRawBufferPointer(rebasing: bytes[position..<end]))
-            if !element.isEmpty { body(element) }
+            octets.extracting(position..<end).withUnsafeBytes {
+                let element = ASCII.trimmed($0)
+                if !element.isEmpty { body(element) }
+            }
             position = end &+ 1
         }
         return true

@@ -17,21 +17,19 @@ public struct JSONSyntaxError: Error, Hashable, Sendable, CustomStringConvertibl
 }
 
 /// Reads the tokens of JSON (RFC 8259), and hands members and elements to its user, who makes something of them.
-///
-/// It must not outlive the text.
 package struct JSONScanner {
     package enum Start {
         case object, array, string, number, `true`, `false`, null
     }
 
-    package let text: UnsafeBufferPointer<UInt8>
+    package let text: [UInt8]
     /// The next octet to read.
     package private(set) var index = 0
     private var depth = 0
     private let depthLimit: Int
 
     /// - Parameter depthLimit: how deeply arrays and objects may be nested.
-    package init(_ text: UnsafeBufferPointer<UInt8>, depthLimit: Int) {
+    package init(_ text: [UInt8], depthLimit: Int) {
         self.text = text
         self.depthLimit = depthLimit
     }
@@ -145,7 +143,7 @@ package struct JSONScanner {
         while index < text.count {
             let octet = text[index]
             if octet == UInt8(ascii: "\"") {
-                let rest = UnsafeBufferPointer(rebasing: text[start..<index])
+                let rest = text[start..<index]
                 index += 1
                 // Most strings have no escapes, and are made of the text as it is.
                 if !octets.isEmpty { octets.append(contentsOf: rest) }

@@ -11,7 +11,7 @@ package struct EntityTag: Hashable, Sendable {
 
     package init(_ bytes: UnsafeRawBufferPointer) {
         octets = Array(bytes)
-        opaqueStart = EntityTag.opaqueStart(bytes) ?? 0
+        opaqueStart = EntityTag.opaqueStart(bytes.bytes) ?? 0
     }
 
     package init(_ text: some StringProtocol) {
@@ -25,7 +25,7 @@ package struct EntityTag: Hashable, Sendable {
     }
 
     /// Whether the tag follows the grammar.
-    package var isWellFormed: Bool { octets.withUnsafeBytes { EntityTag.opaqueStart($0) != nil } }
+    package var isWellFormed: Bool { EntityTag.opaqueStart(octets.span.bytes) != nil }
 
     /// Weak comparison (RFC 9110 §8.8.3.2): the quoted parts are the same.
     package func weaklyMatches(_ other: EntityTag) -> Bool {
@@ -37,15 +37,15 @@ package struct EntityTag: Hashable, Sendable {
         !isWeak && !other.isWeak && octets == other.octets
     }
 
-    private static func opaqueStart(_ bytes: UnsafeRawBufferPointer) -> Int? {
-        let start = bytes.count >= 2 && bytes[0] == 0x57 && bytes[1] == 0x2F ? 2 : 0
-        return quotedEnd(bytes, from: start) == bytes.count ? start : nil
+    private static func opaqueStart(_ bytes: RawSpan) -> Int? {
+        let start = bytes.byteCount >= 2 && bytes[0] == 0x57 && bytes[1] == 0x2F ? 2 : 0
+        return quotedEnd(bytes, from: start) == bytes.byteCount ? start : nil
     }
 
     /// The position behind the closing quote. There are no escapes: a backslash is an octet like others.
-    fileprivate static func quotedEnd(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
-        guard start < bytes.count, bytes[start] == 0x22 else { return nil }
-        for position in (start + 1)..<bytes.count {
+    fileprivate static func quotedEnd(_ bytes: RawSpan, from start: Int) -> Int? {
+        guard start < bytes.byteCount, bytes[start] == 0x22 else { return nil }
+        for position in (start + 1)..<bytes.byteCount {
             let octet = bytes[position]
             if octet == 0x22 { return position + 1 }
             guard octet > 0x20, octet != 0x7F else { return nil }
@@ -74,24 +74,24 @@ package enum EntityTagList: Hashable, Sendable {
         var isPresent = false
         fields.forEach(name) { value in
             isPresent = true
-            EntityTagList.append(value, to: &tags)
+            EntityTagList.append(value.bytes, to: &tags)
         }
         guard isPresent else { return nil }
         self = tags.count == 1 && tags[0].octets == [0x2A] ? .any : .tags(tags)
     }
 
     /// Anything that is not a tag extends to the next comma and is kept unchanged.
-    private static func append(_ bytes: UnsafeRawBufferPointer, to tags: inout [EntityTag]) {
+    private static func append(_ bytes: RawSpan, to tags: inout [EntityTag]) {
         var position = 0
-        while position < bytes.count {
+        while position < bytes.byteCount {
             if bytes[position] == 0x2C || ASCII.isBlank(bytes[position]) {
                 position += 1
                 continue
             }
-            let isWeak = bytes[position] == 0x57 && position + 1 < bytes.count && bytes[position + 1] == 0x2F
+            let isWeak = bytes[position] == 0x57 && position + 1 < bytes.byteCount && bytes[position + 1] == 0x2F
             var end = EntityTag.quotedEnd(bytes, from: isWeak ? position + 2 : position) ?? position
-            while end < bytes.count, bytes[end] != 0x2C { end += 1 }
-            tags.append(EntityTag(ASCII.trimmed(UnsafeRawBufferPointer(rebasing: bytes[position..<end]))))
+            while end < bytes.byteCount, bytes[end] != 0x2C { end += 1 }
+            bytes.extracting(position..<end).withUnsafeBytes { tags.append(EntityTag(ASCII.trimmed($0))) }
             position = end
         }
     }

@@ -43,10 +43,9 @@ package enum RequestTarget: Sendable, Equatable {
     }
 
     private static func hasScheme(_ target: UnsafeRawBufferPointer) -> Bool {
-        guard let colon = target.firstIndex(of: UInt8(ascii: ":")), colon > 0, ASCII.isAlpha(target[0]) else {
-            return false
-        }
-        return target[..<colon].allSatisfy {
+        guard let first = target.first, ASCII.isAlpha(first), let colon = target.firstIndex(of: UInt8(ascii: ":"))
+        else { return false }
+        return target.prefix(colon).allSatisfy {
             ASCII.isAlpha($0) || ASCII.isDigit($0) || $0 == 0x2B || $0 == 0x2D || $0 == 0x2E
         }
     }

@@ -28,10 +28,9 @@ extension TargetURI {
         guard authority.count + pathAndQuery.count <= TargetURI.lengthLimit else { throw .tooLong }
         do throws(URIError) {
             try writeOrigin(scheme, authority)
-            if pathAndQuery.first != 0x2F {
-                guard pathAndQuery.isEmpty || pathAndQuery[0] == 0x3F || pathAndQuery[0] == 0x23 else {
-                    throw .relativePath
-                }
+            let first = pathAndQuery.first
+            if first != 0x2F {
+                guard first == nil || first == 0x3F || first == 0x23 else { throw .relativePath }
                 storage.append(0x2F)
             }
             try writePathAndQuery(pathAndQuery.bytes, floor: Int(pathStart), baseQuery: RawSpan(), keepingDotSegments)

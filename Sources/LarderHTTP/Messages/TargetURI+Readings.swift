@@ -40,19 +40,16 @@ package enum PlainPath {
     package static func octets(
         of path: some Sequence<UInt8>, codedSlashesEndParameters: Bool = true, isPattern: Bool = false
     ) -> [UInt8] {
-        let path = Array(path)
-        return path.withUnsafeBytes {
-            joined(segments(of: $0, codedSlashesEndParameters, isPattern))
-        }
+        joined(segments(of: Array(path).span.bytes, codedSlashesEndParameters, isPattern))
     }
 
     private static func segments(
-        of path: UnsafeRawBufferPointer, _ codedSlashesEndParameters: Bool, _ isPattern: Bool
+        of path: RawSpan, _ codedSlashesEndParameters: Bool, _ isPattern: Bool
     ) -> [[UInt8]] {
         var segments: [[UInt8]] = [[]]
         var isParameter = false
         var index = 0
-        while index < path.count {
+        while index < path.byteCount {
             let (octet, length) = TargetURI.unescaped(path, at: index)
             switch octet {
             case UInt8(ascii: "/"), UInt8(ascii: "\\"):
@@ -67,7 +64,7 @@ package enum PlainPath {
                 if isNeedlesslyEscaped(octet) {
                     segments[segments.count - 1].append(octet)
                 } else {
-                    segments[segments.count - 1] += path[index..<index + length]
+                    segments[segments.count - 1].append(path.extracting(index..<index + length))
                 }
             }
             index += length

@@ -17,7 +17,7 @@ package enum URIHost {
     package static func append(_ bytes: UnsafeRawBufferPointer, to output: inout [UInt8]) throws(URIError) {
         guard let first = bytes.first else { throw .missingHost }
         if first == UInt8(ascii: "[") {
-            guard bytes.count > 2, bytes[bytes.count - 1] == UInt8(ascii: "]"),
+            guard bytes.count > 2, bytes.last == UInt8(ascii: "]"),
                 let address = IPv6Text.parse(bytes.bytes.extracting(1..<bytes.count - 1))
             else { throw .invalidHost }
             output.append(UInt8(ascii: "["))
@@ -56,17 +56,15 @@ package enum URIHost {
         _ authority: UnsafeRawBufferPointer
     ) throws(URIError) -> (host: UnsafeRawBufferPointer, port: UnsafeRawBufferPointer?) {
         if authority.contains(UInt8(ascii: "@")) { throw .userInformation }
-        var end = 0
+        var host = authority.prefix { $0 != UInt8(ascii: ":") }
         if authority.first == UInt8(ascii: "[") {
             guard let close = authority.firstIndex(of: UInt8(ascii: "]")) else { throw .invalidHost }
-            end = close + 1
-            guard end == authority.count || authority[end] == UInt8(ascii: ":") else { throw .invalidHost }
-        } else {
-            end = authority.firstIndex(of: UInt8(ascii: ":")) ?? authority.count
+            host = authority.prefix(through: close)
         }
-        let host = UnsafeRawBufferPointer(rebasing: authority[..<end])
-        guard end < authority.count else { return (host, nil) }
-        return (host, UnsafeRawBufferPointer(rebasing: authority[(end + 1)...]))
+        let rest = authority.dropFirst(host.count)
+        guard let colon = rest.first else { return (UnsafeRawBufferPointer(rebasing: host), nil) }
+        guard colon == UInt8(ascii: ":") else { throw .invalidHost }
+        return (UnsafeRawBufferPointer(rebasing: host), UnsafeRawBufferPointer(rebasing: rest.dropFirst()))
     }
 
     private static func appendName(_ bytes: UnsafeRawBufferPointer, to output: inout [UInt8]) throws(URIError) {

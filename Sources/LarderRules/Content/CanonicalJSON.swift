@@ -23,17 +23,13 @@ package struct CanonicalJSON: Sendable, Equatable {
     ///
     /// - Parameter omitted: members of the outermost object that are left out.
     package init?(_ text: [UInt8], leavingOut omitted: Set<[UInt8]> = []) {
-        let written = text.withUnsafeBufferPointer { text -> CanonicalWriter? in
-            var scanner = JSONScanner(text, depthLimit: CanonicalJSON.depthLimit)
-            var writer = CanonicalWriter(omitted: omitted, capacity: text.count)
-            do throws(JSONSyntaxError) {
-                try writer.value(&scanner)
-                try scanner.end()
-            } catch { return nil }
-            return writer
-        }
-        guard let written else { return nil }
-        (octets, documents, asksForUnknown) = (written.out, written.documents, written.asksForUnknown)
+        var scanner = JSONScanner(text, depthLimit: CanonicalJSON.depthLimit)
+        var writer = CanonicalWriter(omitted: omitted, capacity: text.count)
+        do throws(JSONSyntaxError) {
+            try writer.value(&scanner)
+            try scanner.end()
+        } catch { return nil }
+        (octets, documents, asksForUnknown) = (writer.out, writer.documents, writer.asksForUnknown)
     }
 }
 
