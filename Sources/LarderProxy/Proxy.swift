@@ -41,6 +41,8 @@ package final class Proxy: Sendable {
     package let quotas = QuotaTable()
     /// Validates what is stored before it is out of date.
     package let ahead = AheadRefresher()
+    /// Looks at a resource whose time has come for that.
+    let lookAhead: @Sendable (AheadQueue.Entry, LoopContext) async -> Void
     /// Tells of content that changes.
     package let changes = ChangeNotifier()
     /// Exports traces.
@@ -90,15 +92,18 @@ package final class Proxy: Sendable {
 
     /// - Parameters:
     ///   - makeClients: makes the object that serves a loop's clients.
+    ///   - lookAhead: does for `ahead` the part that needs loads, which are above the proxy.
     ///   - onOriginEvent: hears of origins in trouble, and of their recovery.
     init(
         configuration: ProxyConfiguration, diskTier: DiskTier?, pages: any OwnPages, logger: Logger,
         time: any TimeSource, interception: Interception, recordings: RecordingTable, registry: Registry?,
         sharing: Sharing?, clients makeClients: @escaping @Sendable (LoopContext) -> any LoopClients,
+        lookAhead: @escaping @Sendable (AheadQueue.Entry, LoopContext) async -> Void,
         onOriginEvent: @escaping @Sendable (OriginWatch.Event) -> Void
     ) throws(IOError) {
         let settings = configuration.settings
         self.makeClients = makeClients
+        self.lookAhead = lookAhead
         self.interception = interception
         self.recordings = recordings
         self.registry = registry ?? Registry(limit: settings.cache.memory.bytes)
@@ -375,12 +380,6 @@ package final class Proxy: Sendable {
             }
         }
         return socket.address
-    }
-
-    /// Serves a connection that was accepted elsewhere, of a client at `peer`, so that tests can have clients in other
-    /// networks.
-    package func serve(_ descriptor: Int32, from peer: SocketAddress) async throws {
-        try await anyContext().perform { try $0.liveClients().adopt(descriptor, from: peer) }
     }
 
     // MARK: Limits
