@@ -101,7 +101,7 @@ extension AheadRefresher {
                 self.state.withLock { $0.queue.noteLate(entry) }
                 self.wake(on: context)
             }
-            await context.proxy.lookAhead(entry, context)
+            await context.proxy.work.lookAhead(entry, context)
             let wasLate = !timer.isArmed
             timer.cancel()
             self.state.withLock { $0.queue.finished(entry, wasLate: wasLate) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import LarderIO
+import LarderIO
 
 /// The clients of one loop, as far as its life and the proxy's are concerned; no request goes through here. Confined to
 /// the loop. A protocol, so that the context of a loop need not know the folder `Exchange`, which knows the context.
@@ -24,12 +24,4 @@ protocol LoopClients: AnyObject {
 
     /// Ends the remaining connections.
     func closeAll()
-}
-
-extension Proxy {
-    /// Serves a connection that was accepted elsewhere, of a client at `peer`, so that tests can have clients in other
-    /// networks.
-    package func serve(_ descriptor: Int32, from peer: SocketAddress) async throws {
-        try await anyContext().perform { try $0.liveClients().adopt(descriptor, from: peer) }
-    }
 }

@@ -41,8 +41,6 @@ package final class Proxy: Sendable {
     package let quotas = QuotaTable()
     /// Validates what is stored before it is out of date.
     package let ahead = AheadRefresher()
-    /// Looks at a resource whose time has come for that.
-    let lookAhead: @Sendable (AheadQueue.Entry, LoopContext) async -> Void
     /// Tells of content that changes.
     package let changes = ChangeNotifier()
     /// Exports traces.
@@ -61,7 +59,7 @@ package final class Proxy: Sendable {
     let walkers = WorkerPool(name: "larder-walk", threads: 1, queueLimit: 256)
     let time: any TimeSource
 
-    let makeClients: @Sendable (LoopContext) -> any LoopClients
+    let work: ProxyWork
     private let loops: [EventLoop]
     private let state: Lock<State>
     /// The address of the configuration in `state`.
@@ -90,20 +88,13 @@ package final class Proxy: Sendable {
         case new, serving, draining
     }
 
-    /// - Parameters:
-    ///   - makeClients: makes the object that serves a loop's clients.
-    ///   - lookAhead: does for `ahead` the part that needs loads, which are above the proxy.
-    ///   - onOriginEvent: hears of origins in trouble, and of their recovery.
     init(
         configuration: ProxyConfiguration, diskTier: DiskTier?, pages: any OwnPages, logger: Logger,
         time: any TimeSource, interception: Interception, recordings: RecordingTable, registry: Registry?,
-        sharing: Sharing?, clients makeClients: @escaping @Sendable (LoopContext) -> any LoopClients,
-        lookAhead: @escaping @Sendable (AheadQueue.Entry, LoopContext) async -> Void,
-        onOriginEvent: @escaping @Sendable (OriginWatch.Event) -> Void
+        sharing: Sharing?, work: ProxyWork
     ) throws(IOError) {
         let settings = configuration.settings
-        self.makeClients = makeClients
-        self.lookAhead = lookAhead
+        self.work = work
         self.interception = interception
         self.recordings = recordings
         self.registry = registry ?? Registry(limit: settings.cache.memory.bytes)
@@ -118,7 +109,7 @@ package final class Proxy: Sendable {
         cacheLog = Proxy.cacheLog(to: logger, time)
         origins = OriginWatch { event in
             event.log(to: logger)
-            onOriginEvent(event)
+            work.hearOfOrigin(event)
         }
         events = EventHub(feed: self.registry.feed, time: time)
         let count = settings.threads ?? Self.processorCount
@@ -221,7 +212,7 @@ package final class Proxy: Sendable {
                 state.phase = .serving
             }
             scheduleStored()
-            if let sharing { await follow(sharing, on: state.withLock { $0.contexts }) }
+            if let sharing { await work.follow(self, sharing, state.withLock { $0.contexts }) }
             return addresses
         } catch {
             await drain()
@@ -380,6 +371,12 @@ package final class Proxy: Sendable {
             }
         }
         return socket.address
+    }
+
+    /// Serves a connection that was accepted elsewhere, of a client at `peer`, so that tests can have clients in other
+    /// networks.
+    package func serve(_ descriptor: Int32, from peer: SocketAddress) async throws {
+        try await anyContext().perform { try $0.liveClients().adopt(descriptor, from: peer) }
     }
 
     // MARK: Limits

@@ -3,7 +3,7 @@
 import Larder
 import LarderRules
 
-/// What a load tells others of: contents that are compared with those before them, where `onChange` says so, and
+/// The things a load tells others of: contents that are compared with those before them, where `onChange` says so, and
 /// responses that may be refreshed ahead.
 extension Load {
     /// The rule by which listeners are told of this load. A user's own responses concern nobody else.
