@@ -67,6 +67,37 @@ struct AdminParameters {
                 advice: "Write it as in a configure block: /users/*, **, https://api.github.com/**.")
         }
     }
+
+    /// The fields given as `Name: value`.
+    func fields(_ name: String) throws(Problem) -> Fields {
+        var fields = Fields()
+        for text in all(name) {
+            let octets = Array(text.utf8)
+            let colon = octets.firstIndex(of: UInt8(ascii: ":")) ?? octets.endIndex
+            let field = octets[..<colon].withUnsafeBytes { FieldName(bytes: $0) }
+            let value = octets[min(colon + 1, octets.endIndex)...].drop { $0 == 0x20 || $0 == 0x09 }
+            guard let field, colon < octets.endIndex, !value.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F })
+            else {
+                throw .badParameter(
+                    "‘\(text.prefix(100))’ is no field.",
+                    advice: "Write it as ‘Name: value’, for example ‘Accept: text/html’.")
+            }
+            let trimmed = String(decoding: value, as: UTF8.self)
+            fields.append(field, trimmed.trimmedBlanks)
+            guard fields.count <= 64 else {
+                throw .badParameter("There are more than 64 fields.", advice: "Leave some out.")
+            }
+        }
+        return fields
+    }
+}
+
+extension String {
+    fileprivate var trimmedBlanks: String {
+        var text = self[...]
+        while text.last == " " || text.last == "\t" { text.removeLast() }
+        return String(text)
+    }
 }
 
 extension Problem {

@@ -56,7 +56,7 @@ final class LoopContext {
         sharing = proxy.sharing.map { LoopSharing($0, on: loop, loop.makeConnectorHere(), proxy.logger) }
         ticker = LoadTicker(loop: loop, feed: proxy.registry.feed)
         tracer = Tracer(configuration, self)
-        clients = proxy.makeClients(self)
+        clients = proxy.work.makeClients(self)
         // Holds: the loop ends before its context goes.
         loop.onFaultHere { [unowned self] in _ = fault($0) }
     }

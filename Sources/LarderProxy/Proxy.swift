@@ -59,7 +59,7 @@ package final class Proxy: Sendable {
     let walkers = WorkerPool(name: "larder-walk", threads: 1, queueLimit: 256)
     let time: any TimeSource
 
-    let makeClients: @Sendable (LoopContext) -> any LoopClients
+    let work: ProxyWork
     private let loops: [EventLoop]
     private let state: Lock<State>
     /// The address of the configuration in `state`.
@@ -88,17 +88,13 @@ package final class Proxy: Sendable {
         case new, serving, draining
     }
 
-    /// - Parameters:
-    ///   - makeClients: makes the object that serves a loop's clients.
-    ///   - onOriginEvent: hears of origins in trouble, and of their recovery.
     init(
         configuration: ProxyConfiguration, diskTier: DiskTier?, pages: any OwnPages, logger: Logger,
         time: any TimeSource, interception: Interception, recordings: RecordingTable, registry: Registry?,
-        sharing: Sharing?, clients makeClients: @escaping @Sendable (LoopContext) -> any LoopClients,
-        onOriginEvent: @escaping @Sendable (OriginWatch.Event) -> Void
+        sharing: Sharing?, work: ProxyWork
     ) throws(IOError) {
         let settings = configuration.settings
-        self.makeClients = makeClients
+        self.work = work
         self.interception = interception
         self.recordings = recordings
         self.registry = registry ?? Registry(limit: settings.cache.memory.bytes)
@@ -113,7 +109,7 @@ package final class Proxy: Sendable {
         cacheLog = Proxy.cacheLog(to: logger, time)
         origins = OriginWatch { event in
             event.log(to: logger)
-            onOriginEvent(event)
+            work.hearOfOrigin(event)
         }
         events = EventHub(feed: self.registry.feed, time: time)
         let count = settings.threads ?? Self.processorCount
@@ -216,7 +212,7 @@ package final class Proxy: Sendable {
                 state.phase = .serving
             }
             scheduleStored()
-            if let sharing { await follow(sharing, on: state.withLock { $0.contexts }) }
+            if let sharing { await work.follow(self, sharing, state.withLock { $0.contexts }) }
             return addresses
         } catch {
             await drain()

@@ -30,6 +30,16 @@ extension TypedContentAccessors {
 
     /// The elements of the content if it is a JSON array, or none.
     public var jsonArray: [JSONValue] { json?.array ?? [] }
+
+    /// The content as octets: octets as they are, text in UTF-8, JSON as it is written; nil for anything else.
+    public var octets: [UInt8]? {
+        switch entityForTypedContent?.content {
+        case let octets as [UInt8]: octets
+        case let text as String: Array(text.utf8)
+        case let json as JSONValue: json.octets
+        default: nil
+        }
+    }
 }
 
 extension Entity: TypedContentAccessors {

@@ -26,17 +26,7 @@ extension Date {
 }
 
 extension TypedContentAccessors {
-    /// The content as octets: octets as they are, text in UTF-8, JSON as it is written; nil for anything else.
-    public var octets: [UInt8]? {
-        switch entityForTypedContent?.content {
-        case let octets as [UInt8]: octets
-        case let text as String: Array(text.utf8)
-        case let json as JSONValue: json.octets
-        default: nil
-        }
-    }
-
-    /// The same as `Data`.
+    /// The same as `octets`, as `Data`.
     public var data: Data? { octets.map { Data($0) } }
 }
 

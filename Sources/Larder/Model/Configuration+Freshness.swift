@@ -39,11 +39,3 @@ extension Configuration {
         return Freshness.remaining(stored, at: responseTime) - (entity.timestamp - responseTime)
     }
 }
-
-extension RequestError {
-    /// How long the origin asked clients to wait, from the time of the error on (RFC 9110 §10.2.3).
-    var retryAfter: Duration? {
-        guard let status, [429, 503].contains(status.rawValue) else { return nil }
-        return RetryAfter.delay(fields, now: timestamp)
-    }
-}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import LarderHTTP
+import LarderRules
 
 /// Why a request returned no new data: the network failed, the origin answered with an error, or its response was bad.
 public struct RequestError: Error, Sendable {
@@ -63,6 +64,14 @@ public struct RequestError: Error, Sendable {
     private static func message(_ status: Status) -> String {
         let phrase = status.phrase
         return phrase.isEmpty ? "Request failed" : phrase.prefix(1) + phrase.dropFirst().lowercased()
+    }
+}
+
+extension RequestError {
+    /// How long the origin asked clients to wait, from the time of the error on (RFC 9110 §10.2.3).
+    var retryAfter: Duration? {
+        guard let status, [429, 503].contains(status.rawValue) else { return nil }
+        return RetryAfter.delay(fields, now: timestamp)
     }
 }
 

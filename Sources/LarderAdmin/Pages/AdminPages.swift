@@ -110,12 +110,6 @@ package struct AdminPages: OwnPages {
     }
 }
 
-extension OwnResponse {
-    init(text: String) { self.init(type: "text/plain; charset=utf-8", text.utf8) }
-
-    init(json: JSONValue) { self.init(type: "application/json", json.pretty) }
-}
-
 extension Problem {
     static func nothingThere(_ path: String) -> Problem {
         Problem(

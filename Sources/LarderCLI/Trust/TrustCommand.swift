@@ -169,14 +169,3 @@ struct LocalCA {
 
         """
 }
-
-extension ClientOptions {
-    /// For commands whose output has one format.
-    static func of(socket: String?) -> ClientOptions {
-        var options = ClientOptions()
-        options.socket = socket
-        options.url = nil
-        options.json = false
-        return options
-    }
-}

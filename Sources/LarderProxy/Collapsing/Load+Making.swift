@@ -42,3 +42,11 @@ extension Load {
         }
     }
 }
+
+extension StoredResponse {
+    /// The `Accept-Encoding` of the request for this response, where the response varies by it.
+    var acceptEncodingSentFor: Variance.Selector? {
+        guard variance.spansCodings else { return nil }
+        return variance.selectors.first { $0.name == .acceptEncoding }
+    }
+}

@@ -172,3 +172,13 @@ extension DiskTier {
         }
     }
 }
+
+extension LoopContext {
+    /// The content of an entity of the shared tier, unless it is too long to be kept here.
+    func sharedContent(of entity: SharedEntity) async -> [ContentChunk]? {
+        guard let sharing, entity.content.length <= Int64(memoryObjectLimit), mayKeep(entity.content.length) else {
+            return nil
+        }
+        return await sharing.tier.content(of: entity)
+    }
+}

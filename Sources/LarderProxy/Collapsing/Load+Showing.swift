@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Larder
+import LarderCodings
 import LarderHTTP
 import LarderIO
 import LarderRules
+import LarderUpstream
 
 /// The content of a load, collected for a program that looks at its Resource.
 struct ShownContent {
@@ -81,4 +83,33 @@ extension Load {
 private struct UpstreamTooLarge: Error, CustomStringConvertible {
     let limit: Int
     var description: String { "The response is larger than memory takes (\(limit) octets)." }
+}
+
+extension Resource {
+    /// A failure as a program sees it.
+    func failure(_ error: any Error, at now: Timestamp) -> RequestError {
+        var made =
+            switch error {
+            case let error as RequestError: error
+            case let error as PipelineFailure: error.cause
+            case let error as UpstreamError: error.cause as? RequestError ?? RequestError(cause: error, timestamp: now)
+            case is ClientGone: RequestError(cause: RequestCancelled(networkError: error), timestamp: now)
+            default: RequestError(cause: error, timestamp: now)
+            }
+        made.url = url
+        made.method = .get
+        return made
+    }
+}
+
+extension Entity<[UInt8]> {
+    /// The entity without its content coding, where that is a known one.
+    func decoded(limit: Int) -> Entity<[UInt8]> {
+        guard let name = fields[.contentEncoding], let coding = ContentCoding(token: name),
+            let octets = try? coding.decode(content, limit: limit)
+        else { return self }
+        var entity = withContent(octets)
+        entity.fields.remove(.contentEncoding)
+        return entity
+    }
 }

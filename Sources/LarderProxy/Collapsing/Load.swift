@@ -11,9 +11,9 @@ import LarderUpstream
 /// upstream, informs the waiting exchanges, and stores the response in memory and store. Confined to the loop it was
 /// started on.
 ///
-/// `ReceivedResponse` decides the disposition of the response; the extensions carry it out. Usually the first client's task runs
-/// the load until all content is received (`Exchange+Leading`); longer loads and background loads have tasks of their
-/// own.
+/// `ReceivedResponse` decides the disposition of the response; the extensions carry it out. Usually the first client's
+/// task runs the load until all content is received (`LoadedAnswer`); longer loads and background loads have tasks of
+/// their own.
 final class Load: LoopLoad {
     let context: LoopContext
     let service: RoutedService

@@ -5,7 +5,6 @@ import LarderHTTP
 import LarderIO
 import LarderRules
 import LarderSettings
-import Logging
 
 /// The caches that a service written in Swift has for the stages of its pipeline (`cacheUsing`), for one Resource of
 /// clients: read when memory and store have nothing, and written with what loads bring.
@@ -186,22 +185,5 @@ extension Proxy {
     /// Empties the program's own caches for a Resource of a service.
     package func emptyOwnCaches(of resource: Resource, _ service: RoutedService) {
         ownCaches(of: resource, service)?.empty()
-    }
-
-    /// A log of the failures of caches: one line in ten seconds, however many fail.
-    static func cacheLog(to logger: Logger, _ time: any TimeSource) -> ModelLog {
-        let quietUntil = Lock<Int64>(.min)
-        return ModelLog(categories: .cache) { _, message in
-            let now = time.monotonic()
-            let isTold = quietUntil.withLock { quietUntil in
-                guard now >= quietUntil else { return false }
-                quietUntil = now + ProblemLog.interval
-                return true
-            }
-            guard isTold else { return }
-            logger.warning(
-                "a cache of the program's own is in trouble; clients get what they would get without it",
-                metadata: ["problem": "\(message)"])
-        }
     }
 }

@@ -7,11 +7,6 @@ package import LarderStores
 
 /// Operators' access to the store.
 extension DiskTier {
-    /// The origin's response.
-    package static let stage = "rawData"
-    /// All stages stored for a URL.
-    package static let stages = [stage, servedStage]
-
     /// The responses stored for a URL, newest first, without loading them into memory.
     package func peek(
         _ url: String, partition: Larder.Partition, service: String, _ configuration: EffectiveConfiguration

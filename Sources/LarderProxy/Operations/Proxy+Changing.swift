@@ -61,14 +61,6 @@ extension Proxy {
         _ = await diskTier.store.unpin(keys)
     }
 
-    /// Empties a Resource's memory.
-    ///
-    /// - Parameter isInvalidation: whether programs that look at it keep their data, as out of date.
-    package func wipe(_ resource: Resource, isInvalidation: Bool = false) {
-        resource.memory.wipe(storeIsEmpty: false, isInvalidation: isInvalidation)
-        registry.charge(resource, content: 0)
-    }
-
     /// Empties a resource: in memory, and in the store unless `keepsStored`. Returns how many variants there were.
     package func wipe(_ subject: ResourceSubject, keepsStored: Bool) async -> Int {
         let service = subject.service

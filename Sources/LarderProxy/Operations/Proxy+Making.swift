@@ -14,7 +14,11 @@ extension Proxy {
         try self.init(
             configuration: configuration, diskTier: diskTier, pages: pages, logger: logger, time: time,
             interception: interception, recordings: recordings, registry: registry, sharing: sharing,
-            clients: { ClientConnections($0) }, onOriginEvent: { recovery.heard($0) })
+            work: ProxyWork(
+                makeClients: { ClientConnections($0) },
+                lookAhead: { entry, context in await context.proxy.ahead.look(at: entry, on: context) },
+                follow: { proxy, sharing, contexts in await proxy.follow(sharing, on: contexts) },
+                hearOfOrigin: { recovery.heard($0) }))
         recovery.attach(to: self)
     }
 }

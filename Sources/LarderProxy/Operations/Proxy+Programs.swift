@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Larder
-import LarderCodings
 import LarderHTTP
 import LarderIO
 import LarderRules
 import LarderSettings
 import LarderStores
-import LarderUpstream
 
 /// The operations of a program on one Resource of its own service, which clients are served from as well.
 extension Proxy {
@@ -238,33 +236,4 @@ private struct ProgramRequest {
 /// The configuration denies or answers requests for the URL: programs get no further than clients.
 struct AnsweredByConfiguration: Error, CustomStringConvertible {
     let description: String
-}
-
-extension Resource {
-    /// A failure as a program sees it.
-    func failure(_ error: any Error, at now: Timestamp) -> RequestError {
-        var made =
-            switch error {
-            case let error as RequestError: error
-            case let error as PipelineFailure: error.cause
-            case let error as UpstreamError: error.cause as? RequestError ?? RequestError(cause: error, timestamp: now)
-            case is ClientGone: RequestError(cause: RequestCancelled(networkError: error), timestamp: now)
-            default: RequestError(cause: error, timestamp: now)
-            }
-        made.url = url
-        made.method = .get
-        return made
-    }
-}
-
-extension Entity<[UInt8]> {
-    /// The entity without its content coding, where that is a known one.
-    func decoded(limit: Int) -> Entity<[UInt8]> {
-        guard let name = fields[.contentEncoding], let coding = ContentCoding(token: name),
-            let octets = try? coding.decode(content, limit: limit)
-        else { return self }
-        var entity = withContent(octets)
-        entity.fields.remove(.contentEncoding)
-        return entity
-    }
 }

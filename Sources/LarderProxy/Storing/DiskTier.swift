@@ -8,6 +8,11 @@ package import LarderStores
 
 /// Between Resources in memory and entities in the store: the `rawData` stage's cache.
 package final class DiskTier: Sendable {
+    /// The origin's response.
+    package static let stage = "rawData"
+    /// All stages stored for a URL.
+    package static let stages = [stage, servedStage]
+
     package let store: SQLiteStore
     let via: String
     /// The longest content that the store accepts.

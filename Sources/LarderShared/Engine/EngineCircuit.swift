@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import LarderHTTP
 
 /// Whether a node of the engine is asked: closed while it answers, open after too many failures in a row.
 ///
@@ -84,9 +83,4 @@ package struct EngineCircuit: Sendable, Equatable {
     private func interval(_ openings: Int) -> Duration {
         min(limits.shortest * (1 << openings), limits.longest) * (1 - haste)
     }
-}
-
-extension Int64 {
-    /// This instant moved by `duration`, saturated.
-    func advanced(by duration: Duration) -> Int64 { (Timestamp(nanoseconds: self) + duration).nanoseconds }
 }

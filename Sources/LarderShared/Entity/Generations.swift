@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderHTTP
+
 /// A random token that is replaced by an invalidation: entities that name another one are older.
 package struct Generation: Sendable, Hashable {
     static let length = 16
@@ -76,4 +78,9 @@ package struct KnownGenerations: Sendable {
         mark += 1
         generations = [:]
     }
+}
+
+extension Int64 {
+    /// This instant moved by `duration`, saturated.
+    func advanced(by duration: Duration) -> Int64 { (Timestamp(nanoseconds: self) + duration).nanoseconds }
 }

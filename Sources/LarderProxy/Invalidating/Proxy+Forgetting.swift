@@ -32,6 +32,14 @@ extension Proxy {
         await forgetInMemory(service, reason == .superseded, isMatch)
     }
 
+    /// Empties a Resource's memory.
+    ///
+    /// - Parameter isInvalidation: whether programs that look at it keep their data, as out of date.
+    package func wipe(_ resource: Resource, isInvalidation: Bool = false) {
+        resource.memory.wipe(storeIsEmpty: false, isInvalidation: isInvalidation)
+        registry.charge(resource, content: 0)
+    }
+
     private func forgetInMemory(
         _ service: RoutedService, _ isInvalidation: Bool, _ isMatch: @escaping @Sendable (ResourceURL) -> Bool
     ) async {

@@ -3,7 +3,8 @@
 import Larder
 import LarderRules
 
-/// Contents that are compared with those before them, where `onChange` says so.
+/// The things a load tells others of: contents that are compared with those before them, where `onChange` says so, and
+/// responses that may be refreshed ahead.
 extension Load {
     /// The rule by which listeners are told of this load. A user's own responses concern nobody else.
     private var changeRule: ChangeRule? { resource.partition.isOfUser ? nil : configuration.changeRule }
@@ -25,5 +26,18 @@ extension Load {
             ChangeNotifier.Loaded(
                 resource: resource, service: service, configuration: configuration, rule: rule, stored: stored,
                 variant: variant, predecessor: predecessor), on: context)
+    }
+
+    /// Records what this load has stored or confirmed, for `refreshAhead`.
+    ///
+    /// - Parameter variant: nil for a response that is in the store alone.
+    func noteAhead(_ variant: Variant?) {
+        guard configuration.refreshAhead != .off else { return }
+        if let variant {
+            context.proxy.ahead.note(
+                variant, of: resource, service, configuration, sent: clientHead.fields, on: context)
+        } else if let target = AheadTarget(resource, service) {
+            context.proxy.ahead.consider(target, in: .seconds(1), on: context)
+        }
     }
 }

@@ -24,21 +24,6 @@ extension Proxy {
     }
 }
 
-extension Load {
-    /// Records what this load has stored or confirmed, for `refreshAhead`.
-    ///
-    /// - Parameter variant: nil for a response that is in the store alone.
-    func noteAhead(_ variant: Variant?) {
-        guard configuration.refreshAhead != .off else { return }
-        if let variant {
-            context.proxy.ahead.note(
-                variant, of: resource, service, configuration, sent: clientHead.fields, on: context)
-        } else if let target = AheadTarget(resource, service) {
-            context.proxy.ahead.consider(target, in: .seconds(1), on: context)
-        }
-    }
-}
-
 extension RoutedService {
     /// Whether some of its resources are refreshed at set times.
     var hasSchedule: Bool { settings.configure.contains { $0.refreshAhead?.isScheduled == true } }
