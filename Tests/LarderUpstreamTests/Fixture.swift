@@ -78,6 +78,35 @@ final class Fixture {
         await turned.value()
     }
 
+    // MARK: Time
+
+    /// Lets time pass until `limit` is reached, and fails if `hasHappened` is true just before it.
+    func pass(
+        _ limit: Duration, sourceLocation: SourceLocation = #_sourceLocation, notBefore hasHappened: () -> Bool
+    ) async {
+        // What the limit applies to is under way before time moves.
+        await settle()
+        time.advance(by: limit - .milliseconds(1))
+        await settle()
+        #expect(!hasHappened(), "it happened before \(limit) had passed", sourceLocation: sourceLocation)
+        time.advance(by: .milliseconds(1))
+    }
+
+    /// The code of the error that `body` throws when it has lasted for `limit`; fails if `body` ends before.
+    func failure(
+        at limit: Duration, sourceLocation: SourceLocation = #_sourceLocation, _ body: @escaping () async throws -> Void
+    ) async -> UpstreamError.Code? {
+        var hasEnded = false
+        let ended = Promise<UpstreamError.Code?>()
+        loop.startHere {
+            let outcome = await code(body)
+            hasEnded = true
+            ended.fulfil(outcome)
+        }
+        await pass(limit, sourceLocation: sourceLocation) { hasEnded }
+        return await ended.value()
+    }
+
     // MARK: The network
 
     /// The next connection the pool makes.

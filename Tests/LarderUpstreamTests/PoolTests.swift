@@ -91,13 +91,17 @@ struct PoolTests {
                 #expect(await fresh.isClosed())
             }
             #expect(test.dials.count == 4)
-            test.time.advance(by: .seconds(301))
+            test.time.advance(by: .seconds(300) - .milliseconds(1))
+            _ = try await exchangeOnNew(test)
+            await test.settle()
+            try #require(test.statistics?.idle == 0)
+            test.time.advance(by: .milliseconds(1))
             let trusted = try await exchangeOnNew(test)
             let again = test.send(try .to("/2"))
             _ = try await trusted.head()
             try await trusted.send(Self.ok)
             #expect(try await again.value().get().text() == "ok")
-            #expect(test.dials.count == 5)
+            #expect(test.dials.count == 6)
         }
     }
 
@@ -154,7 +158,9 @@ struct PoolTests {
             try await origin.send(Self.ok)
             _ = try await answer.value().get().text()
             #expect(test.statistics?.idle == 1)
-            test.time.advance(by: .seconds(65))
+            await test.pass(.seconds(60)) { test.statistics?.idle == 0 }
+            // They are looked at every five seconds.
+            test.time.advance(by: .seconds(5))
             #expect(await origin.isClosed())
             #expect(test.statistics?.idle == 0)
         }
@@ -261,8 +267,8 @@ struct PoolTests {
     @Test func `a silence is no reason to send again`() async throws {
         try await Fixture.run { test in
             let (_, answer) = try await reused(test, try .to("/once"))
-            test.time.advance(by: .seconds(61))
-            #expect(await code { _ = try await answer.value().get() } == .responseTimeout)
+            let failure = await test.failure(at: .seconds(60)) { _ = try await answer.value().get() }
+            #expect(failure == .responseTimeout)
             #expect(test.dials.count == 1)
         }
     }
@@ -294,8 +300,8 @@ struct PoolTests {
             let second = test.send(try .to("/2"))
             let third = test.send(try .to("/3"))
             #expect(await code { _ = try await third.value().get() } == .connectionLimit)
-            test.time.advance(by: .seconds(11))
-            #expect(await code { _ = try await second.value().get() } == .connectionLimit)
+            let failure = await test.failure(at: .seconds(10)) { _ = try await second.value().get() }
+            #expect(failure == .connectionLimit)
             let origin = try await test.accept()
             _ = try await origin.head()
             try await origin.send(Self.ok)

@@ -276,19 +276,16 @@ struct ResponseTests {
             let answer = test.send(try .to())
             let origin = try await test.accept()
             _ = try await origin.head()
-            test.time.advance(by: .seconds(61))
-            #expect(await code { _ = try await answer.value().get() } == .responseTimeout)
+            let withoutHead = await test.failure(at: .seconds(60)) { _ = try await answer.value().get() }
+            #expect(withoutHead == .responseTimeout)
 
             let response = try await test.exchange(try .to()) { origin in
                 _ = try await origin.head()
                 try await origin.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc")
             }
             #expect(try await response.nextChunk()?.count == 3)
-            let ended = Promise<UpstreamError.Code?>()
-            test.loop.startHere { ended.fulfil(await code { _ = try await response.nextChunk() }) }
-            await test.settle()
-            test.time.advance(by: .seconds(61))
-            #expect(await ended.value() == .readTimeout)
+            let withinContent = await test.failure(at: .seconds(60)) { _ = try await response.nextChunk() }
+            #expect(withinContent == .readTimeout)
         }
     }
 }

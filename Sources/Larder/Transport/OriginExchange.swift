@@ -29,7 +29,7 @@ struct OriginExchange: Sendable {
         _ request: OutgoingRequest, _ content: OutgoingContent,
         _ take: @escaping @Sendable (Arrival) async throws -> Value
     ) async throws -> Value {
-        let limit = TimeLimit(options.timeout)
+        let limit = TimeLimit(options.timeout, loops.time)
         var (request, content) = (request, content)
         for followed in 0... {
             let step = try await step(request, content, isLast: followed >= options.redirectLimit, limit, take)
@@ -153,16 +153,18 @@ struct OriginExchange: Sendable {
 /// The deadline of a request.
 private struct TimeLimit: Sendable {
     private let duration: Duration?
+    private let time: any TimeSource
     /// On the monotonic clock, in nanoseconds.
     private let deadline: Int64
 
-    init(_ duration: Duration?) {
+    init(_ duration: Duration?, _ time: any TimeSource) {
         self.duration = duration
-        let now = SystemTime().monotonic()
+        self.time = time
+        let now = time.monotonic()
         deadline = duration.map { now.addingReportingOverflow($0.wholeNanoseconds).partialValue } ?? .max
     }
 
-    var remaining: Duration? { duration.map { _ in .nanoseconds(max(0, deadline - SystemTime().monotonic())) } }
+    var remaining: Duration? { duration.map { _ in .nanoseconds(max(0, deadline - time.monotonic())) } }
 
     func error(_ url: TargetURI) -> TransportError {
         TransportError(

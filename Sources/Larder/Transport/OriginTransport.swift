@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import LarderHTTP
-import LarderIO
+package import LarderIO
 import LarderUpstream
 
 /// Sends requests to origins over HTTP/1.1: the default transport of services.
@@ -17,10 +17,19 @@ public final class OriginTransport: UpstreamTransport {
 
     /// How origins are reached.
     public let options: TransportOptions
+    private let time: any TimeSource
     private let loops = Lock<TransportLoops?>(nil)
 
     /// Makes a transport with connections of its own. Nothing is opened before its first use.
-    public init(_ options: TransportOptions = TransportOptions()) { self.options = options }
+    public convenience init(_ options: TransportOptions = TransportOptions()) {
+        self.init(options, time: SystemTime())
+    }
+
+    /// The same with clocks of its own for everything that has a limit.
+    package init(_ options: TransportOptions, time: any TimeSource) {
+        self.options = options
+        self.time = time
+    }
 
     public func send(_ request: OutgoingRequest, progress: TransferProgress) async throws -> IncomingResponse {
         try await send(request, request.body.map(OutgoingContent.octets) ?? .none, progress)
@@ -36,7 +45,7 @@ public final class OriginTransport: UpstreamTransport {
         let result: Result<TransportLoops, TransportError> = loops.withLock { loops in
             if let loops { return .success(loops) }
             do throws(TransportError) {
-                let made = try TransportLoops(options)
+                let made = try TransportLoops(options, time: time)
                 loops = made
                 return .success(made)
             } catch {

@@ -9,8 +9,10 @@ import LarderUpstream
 final class TransportLoops: Sendable {
     private let loops: [TransportLoop]
     let proxies: ProxyRules
+    let time: any TimeSource
 
-    init(_ options: TransportOptions) throws(TransportError) {
+    init(_ options: TransportOptions, time: any TimeSource) throws(TransportError) {
+        self.time = time
         proxies = try TransportLoops.proxies(options)
         do throws(IOError) {
             let tls = try TLSClientContext(
@@ -19,7 +21,9 @@ final class TransportLoops: Sendable {
             // More of them would wait for the network, not for the processor.
             let count = max(1, min(4, sysconf(Int32(_SC_NPROCESSORS_ONLN)) / 2))
             var made: [TransportLoop] = []
-            for number in 0..<count { made.append(try TransportLoop(number: number, settings: settings)) }
+            for number in 0..<count {
+                made.append(try TransportLoop(number: number, settings: settings, time: time))
+            }
             loops = made
         } catch {
             throw TransportError(.configuration, "The transport cannot be set up: \(error).")
@@ -71,9 +75,9 @@ final class TransportLoop: Sendable {
     private let place = Confined(Place())
     private let settings: UpstreamSettings
 
-    init(number: Int, settings: UpstreamSettings) throws(IOError) {
+    init(number: Int, settings: UpstreamSettings, time: any TimeSource) throws(IOError) {
         self.settings = settings
-        loop = try EventLoop(name: "larder-net-\(number)")
+        loop = try EventLoop(name: "larder-net-\(number)", time: time)
         try loop.start()
     }
 

@@ -14,11 +14,20 @@ struct OriginTransportTests {
         OutgoingRequest(method: method, url: try TargetURI(url), fields: fields, body: body.map { Array($0.utf8) })
     }
 
-    private func direct(_ change: (inout TransportOptions) -> Void = { _ in }) -> OriginTransport {
+    private func direct(
+        time: any TimeSource = SystemTime(), _ change: (inout TransportOptions) -> Void = { _ in }
+    ) -> OriginTransport {
         var options = TransportOptions()
         options.proxy = .none
         change(&options)
-        return OriginTransport(options)
+        return OriginTransport(options, time: time)
+    }
+
+    /// Waits until `transport` has noticed everything so far: its loop for `origin` takes a request and its answer
+    /// only after that.
+    private func settle(_ transport: OriginTransport, _ origin: ScriptedOrigin) async throws {
+        origin.answer { head in head.target == "/settle" ? OriginRequest.response(204, []) : nil }
+        _ = try await transport.send(try request(origin.url("/settle")), progress: TransferProgress())
     }
 
     @Test func `SV-10 a service needs a name and a base URL and nothing else`() async throws {
@@ -170,25 +179,42 @@ struct OriginTransportTests {
 
     @Test func `what takes too long fails`() async throws {
         try await ScriptedOrigin.run { origin in
-            let transport = direct { $0.timeout = .milliseconds(50) }
-            let error = await #expect(throws: TransportError.self) {
-                _ = try await transport.send(try request(origin.url("/")), progress: TransferProgress())
-            }
-            #expect(error?.code == .timedOut)
+            let time = ManualTime()
+            let transport = direct(time: time) { $0.timeout = .seconds(8) }
+            let (early, late) = (try request(origin.url("/early")), try request(origin.url("/late")))
+            async let answered = transport.send(early, progress: TransferProgress())
+            let arrived = try await origin.request()
+            let task = Task { try await transport.send(late, progress: TransferProgress()) }
+            let unanswered = try await origin.request()
+            time.advance(by: .seconds(8) - .milliseconds(1))
+            try await settle(transport, origin)
+            try await arrived.reply(content: "just in time")
+            #expect(try await answered.body == Array("just in time".utf8))
+            time.advance(by: .milliseconds(1))
+            let result = await task.result
+            #expect(#expect(throws: TransportError.self) { try result.get() }?.code == .timedOut)
+            unanswered.finish()
         }
     }
 
     @Test func `an origin that falls silent fails too`() async throws {
         try await ScriptedOrigin.run { origin in
-            let transport = direct { $0.silenceTimeout = .seconds(8) }
+            let time = ManualTime()
+            let transport = direct(time: time) { $0.silenceTimeout = .seconds(8) }
             let request = try request(origin.url("/"))
             let task = Task { try await transport.send(request, progress: TransferProgress()) }
             let arrived = try await origin.request()
             try await arrived.send("HTTP/1.1 200 OK", "Content-Length: 10", content: "half")
+            try await settle(transport, origin)
+            time.advance(by: .seconds(8) - .milliseconds(1))
+            try await settle(transport, origin)
+            try await arrived.write(" more")
+            try await settle(transport, origin)
+            time.advance(by: .seconds(8))
             let result = await task.result
             let failure = #expect(throws: TransportFailure.self) { try result.get() }
             #expect((failure?.cause as? TransportError)?.code == .timedOut)
-            #expect(failure?.response?.body == Array("half".utf8))
+            #expect(failure?.response?.body == Array("half more".utf8))
             arrived.finish()
         }
     }
