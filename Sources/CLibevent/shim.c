@@ -4,7 +4,6 @@
 #include "CLibevent.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -98,12 +97,6 @@ pid_t larder_spawn(
         return -failure;
     }
     return process;
-}
-
-void larder_keep_memory(int heap, int mapped) {
-    mallopt(M_TOP_PAD, heap);
-    mallopt(M_MMAP_THRESHOLD, mapped);
-    mallopt(M_TRIM_THRESHOLD, INT_MAX);
 }
 
 void larder_release_memory(void) { malloc_trim(0); }

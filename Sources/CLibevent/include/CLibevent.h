@@ -35,11 +35,8 @@ int larder_unconfirmed(int fd);
 /* pipe2 is a GNU extension. Answers -1 with errno like pipe; both ends are closed on exec. */
 int larder_pipe(int ends[2]);
 
-/* malloc.h, for these two, is a header that Swift's view of glibc leaves out. The first is for threads that begin after
-   it: what they free is kept until the second is called, and `heap` octets of each of their heaps are writable from its
-   beginning; allocations of `mapped` octets and more are mapped for themselves. The second gives every whole page that
-   holds nothing back to the system, whichever thread freed it. */
-void larder_keep_memory(int heap, int mapped);
+/* malloc_trim is in a header that Swift's view of glibc leaves out. Gives every whole page that holds nothing back to
+   the system, whichever thread it was freed by. */
 void larder_release_memory(void);
 
 /* pidfd_open and posix_spawn_file_actions_addclosefrom_np are extensions. Starts the program at `path` in a process

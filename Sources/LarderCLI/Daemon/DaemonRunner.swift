@@ -14,7 +14,6 @@ import Logging
 /// configuration.
 enum DaemonRunner {
     static func run(loader: SettingsLoader) async throws {
-        FreedMemory.keep()
         let notifier = ServiceNotifier(socket: loader.environment["NOTIFY_SOCKET"])
         let inherited = InheritedSockets.descriptors(environment: loader.environment)
         InheritedSockets.forgetVariables()
