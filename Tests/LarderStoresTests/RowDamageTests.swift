@@ -85,7 +85,8 @@ struct RowDamageTests {
         }
         #expect(left >= Self.count, label)
         #expect(store.statistics.state == .open, label)
-        #expect(store.statistics.bytesOnDisk < 128 << 20, label)
+        // The longest value of all, in each label and once more in their index, takes 192 MB.
+        #expect(store.statistics.bytesOnDisk < 256 << 20, label)
     }
 
     @Test(arguments: columns.map { "\($0.table).\($0.column)" })
