@@ -24,9 +24,13 @@ final class DaemonHost: ServiceHost {
         _ service: Service, _ scope: Resource.WipeScope, where isMatch: @escaping @Sendable (Resource) -> Bool
     ) -> Rest? {
         guard let (proxy, routed) = place(of: service) else { return nil }
-        let matches = proxy.wipeInMemory(routed, where: isMatch)
-        guard scope == .memoryAndCaches else { return nil }
-        return { await proxy.wipeStored(routed, where: isMatch, matches) }
+        guard scope == .memoryAndCaches else {
+            proxy.wipeInMemory(routed, where: isMatch)
+            return nil
+        }
+        let matches = proxy.matches(in: routed, where: isMatch)
+        proxy.wipeInMemory(routed) { matches[$0] }
+        return { await proxy.wipeStored(routed, matches) }
     }
 
     func invalidate(_ service: Service, matching pattern: GlobPattern) -> Rest? {

@@ -9,42 +9,48 @@ import Logging
 
 /// Operations of a program on all resources of its own service.
 extension Proxy {
-    /// The answers of a program's condition about the Resources in memory, by their names there and on disk.
+    /// A program's condition, with its answers about the Resources that were in memory, by their names there and on
+    /// disk. The others are asked about when they turn up.
     package struct Matches: Sendable {
         fileprivate struct Name: Hashable {
             let partition, url: String
         }
 
+        fileprivate let isMatch: @Sendable (Resource) -> Bool
         fileprivate var answers: [Name: Bool] = [:]
 
-        fileprivate subscript(resource: Resource) -> Bool? {
-            answers[Name(partition: resource.key.partitionName, url: resource.key.url)]
+        package subscript(resource: Resource) -> Bool { answers[Matches.name(resource)] ?? isMatch(resource) }
+
+        fileprivate static func name(_ resource: Resource) -> Name {
+            Name(partition: resource.key.partitionName, url: resource.key.url)
         }
     }
 
-    /// Empties the memory of those for which `isMatch` is true; loads under way are not stored in them.
-    @discardableResult
-    package func wipeInMemory(_ service: RoutedService, where isMatch: (Resource) -> Bool) -> Matches {
-        var matches = Matches()
+    /// Asks about all Resources in memory, as they are now.
+    package func matches(
+        in service: RoutedService, where isMatch: @escaping @Sendable (Resource) -> Bool
+    ) -> Matches {
+        var matches = Matches(isMatch: isMatch)
         registry.forEach { resource in
             guard resource.key.serviceNumber == service.number else { return }
-            let answer = isMatch(resource)
-            matches.answers[Matches.Name(partition: resource.key.partitionName, url: resource.key.url)] = answer
-            if answer { wipe(resource) }
+            matches.answers[Matches.name(resource)] = isMatch(resource)
         }
-        registry.forgetUnstored()
         return matches
     }
 
-    /// Removes them from disk, and then from memory those read from there meanwhile.
-    ///
-    /// - Parameter matches: the answers of `wipeInMemory`, from before the Resources were emptied. For the others
-    ///   `isMatch` gets a Resource of which nothing is known but its URL and its partition.
-    package func wipeStored(
-        _ service: RoutedService, where isMatch: @escaping @Sendable (Resource) -> Bool, _ matches: Matches
-    ) async {
+    /// Empties the memory of those for which `isMatch` is true; loads under way are not stored in them.
+    package func wipeInMemory(_ service: RoutedService, where isMatch: (Resource) -> Bool) {
         registry.forEach { resource in
-            if resource.key.serviceNumber == service.number, matches[resource] ?? isMatch(resource) {
+            if resource.key.serviceNumber == service.number, isMatch(resource) { wipe(resource) }
+        }
+        registry.forgetUnstored()
+    }
+
+    /// Removes them from disk, and then from memory those read from there meanwhile. Of a Resource that was not in
+    /// memory the condition gets to know its URL and its partition.
+    package func wipeStored(_ service: RoutedService, _ matches: Matches) async {
+        registry.forEach { resource in
+            if resource.key.serviceNumber == service.number, matches[resource] {
                 emptyOwnCaches(of: resource, service)
             }
         }
@@ -55,15 +61,16 @@ extension Proxy {
                 where: EntityMatch(
                     service: service.name, stage: stage,
                     predicate: { key in
-                        let known = matches.answers[Matches.Name(partition: key.partition, url: key.url)]
+                        if let known = matches.answers[Matches.Name(partition: key.partition, url: key.url)] {
+                            return known
+                        }
                         let (url, _) = ContentMark.split(key.url)
-                        return known
-                            ?? isMatch(
-                                Resource(
-                                    service: model, url: ResourceURL(url), partition: Larder.Partition(key.partition)))
+                        return matches.isMatch(
+                            Resource(
+                                service: model, url: ResourceURL(url), partition: Larder.Partition(key.partition)))
                     }))
         }
-        wipeInMemory(service) { matches[$0] ?? isMatch($0) }
+        wipeInMemory(service) { matches[$0] }
     }
 
     /// Marks those that `pattern` matches out of date, in memory.
